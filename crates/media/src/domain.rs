@@ -1,0 +1,41 @@
+//! The persistence domain: what a store needs to survive.
+
+use core::fmt;
+
+/// How far a store must travel before a crash can no longer take it away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Domain {
+    /// Asynchronous DRAM refresh: the memory controller's queue survives, the caches do not.
+    /// A store is durable after a write-back of its line and a fence.
+    Adr,
+    /// Extended ADR: the caches survive. A store is durable once it is visible; write-backs cost
+    /// nothing and a fence only orders.
+    Eadr,
+    /// The page cache of the operating system: the death of the process loses nothing that was
+    /// stored; a power failure may keep any mixture of old and new pages. [`crate::Medium::sync`]
+    /// makes a point durable.
+    Process,
+}
+
+impl Domain {
+    /// Whether write-backs and fences are needed for durability.
+    #[inline(always)]
+    pub const fn needs_flush(self) -> bool {
+        matches!(self, Domain::Adr)
+    }
+
+    /// The name as the command line and the statistics print it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Domain::Adr => "adr",
+            Domain::Eadr => "eadr",
+            Domain::Process => "process",
+        }
+    }
+}
+
+impl fmt::Display for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,43 @@
+//! What a medium may answer instead of doing what it was asked.
+
+use thiserror::Error;
+
+/// An operation of the medium on its space failed. The pool's content is unchanged.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MediumError {
+    /// The device below has no blocks left.
+    #[error("{medium}: no space left on the device for {bytes} more bytes; free space there, or move the pool")]
+    NoSpace {
+        /// What the medium is called, a file's path where there is one.
+        medium: String,
+        /// Bytes that were asked for.
+        bytes: u64,
+    },
+    /// The medium cannot grow beyond the address window it reserved at open.
+    #[error("{medium}: cannot grow to {asked} bytes, the window reserved at open ends at {capacity}; open it with a larger capacity")]
+    BeyondCapacity {
+        /// What the medium is called.
+        medium: String,
+        /// Length asked for, in bytes.
+        asked: u64,
+        /// Length possible, in bytes.
+        capacity: u64,
+    },
+    /// The medium was opened for reading.
+    #[error("{medium}: opened read-only")]
+    ReadOnly {
+        /// What the medium is called.
+        medium: String,
+    },
+    /// The operating system refused.
+    #[error("{medium}: {doing} failed: {source}")]
+    Io {
+        /// What the medium is called.
+        medium: String,
+        /// The operation that failed.
+        doing: &'static str,
+        /// The system's own word.
+        source: std::io::Error,
+    },
+}

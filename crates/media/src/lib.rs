@@ -1,0 +1,39 @@
+//! The medium contract: everything the heap may ask of what it runs on.
+//!
+//! The heap never knows whether it runs on mapped memory, on memory that is about to lose power or
+//! on a timed machine. It speaks to a [`Medium`]: loads and stores of persistent words, write-back
+//! of lines, fences, volatile shared words, waiting, threads, time. What a medium can do beyond
+//! that it declares as [`Capabilities`].
+//!
+//! # Order and durability
+//!
+//! A store is *visible* to other threads in the order of x86-TSO: each thread's stores in program
+//! order, delayed by a store buffer that loads of the same thread see through and that a locked
+//! operation or a fence empties. What a store becomes *durable* by depends on the [`Domain`]:
+//!
+//! | domain | durable when | kept by a crash beyond that |
+//! |---|---|---|
+//! | [`Domain::Adr`] | its line was written back after it, and a fence of the thread that issued the write-back came after that | any line at any moment, each with a prefix of the stores to it, words whole |
+//! | [`Domain::Eadr`] | it is visible | nothing: what is visible is durable |
+//! | [`Domain::Process`] | it is visible, against the death of the process; after [`Medium::sync`], against a power failure | on power failure: any page in any state since the last sync |
+//!
+//! A line is [`firn_units::LINE_BYTES`] long and a word [`firn_units::WORD_BYTES`]; words never tear.
+#![forbid(unsafe_code)]
+
+mod capability;
+mod domain;
+mod error;
+mod lock;
+mod medium;
+mod place;
+mod scope;
+mod words;
+
+pub use capability::{Capabilities, Lookup, Unsupported};
+pub use domain::Domain;
+pub use error::MediumError;
+pub use lock::{Lock, LockGuard, RwLockTable};
+pub use medium::{Medium, MediumExt, Ticket};
+pub use place::Place;
+pub use scope::{Scope, ScopeGuard};
+pub use words::Words;

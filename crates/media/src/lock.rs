@@ -1,0 +1,167 @@
+//! Locks that wait by asking the medium.
+//!
+//! A mutex of the operating system would block the one thread that carries all simulated ones, so
+//! both locks here only ever *try* and otherwise [`Medium::pause`].
+
+use core::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use crate::{Medium, Words};
+
+/// A mutual exclusion around volatile data.
+pub struct Lock<T>(Mutex<T>);
+
+impl<T> Lock<T> {
+    /// Wraps `value`.
+    pub const fn new(value: T) -> Self {
+        Self(Mutex::new(value))
+    }
+
+    /// Waits for the lock. A panic while it was held does not poison it: what it protects is
+    /// volatile and left consistent between statements by its owner.
+    pub fn lock<'a, M: Medium>(&'a self, medium: &'a M) -> LockGuard<'a, T, M> {
+        let mut attempt = 0;
+        medium.acquire_point();
+        loop {
+            if let Some(held) = self.attempt() {
+                return LockGuard { held, medium };
+            }
+            medium.pause(attempt);
+            attempt += 1;
+        }
+    }
+
+    /// Takes the lock if it is free.
+    pub fn try_lock<'a, M: Medium>(&'a self, medium: &'a M) -> Option<LockGuard<'a, T, M>> {
+        medium.acquire_point();
+        self.attempt().map(|held| LockGuard { held, medium })
+    }
+
+    /// The data, when no other thread can hold the lock.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn attempt(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(held) => Some(held),
+            Err(TryLockError::Poisoned(held)) => Some(held.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// Releases its [`Lock`] when dropped.
+pub struct LockGuard<'a, T, M: Medium> {
+    held: MutexGuard<'a, T>,
+    medium: &'a M,
+}
+
+impl<T, M: Medium> Deref for LockGuard<'_, T, M> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.held
+    }
+}
+
+impl<T, M: Medium> DerefMut for LockGuard<'_, T, M> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.held
+    }
+}
+
+impl<T, M: Medium> Drop for LockGuard<'_, T, M> {
+    fn drop(&mut self) {
+        self.medium.release_point();
+    }
+}
+
+/// Bit of a lock word that a writer holds.
+const WRITER: u64 = 1 << 63;
+/// One waiting writer; readers let it pass.
+const WAITING: u64 = 1 << 32;
+/// All waiting writers.
+const WAITING_MASK: u64 = 0x7fff_ffff << 32;
+/// Words from one lock to the next, so that each has a cache line of its own.
+const STRIDE: usize = 8;
+
+/// A fixed table of readers-writer locks on volatile words, preferring writers.
+pub struct RwLockTable<M: Medium> {
+    words: M::Words,
+}
+
+impl<M: Medium> RwLockTable<M> {
+    /// Makes `count` free locks.
+    pub fn new(medium: &M, count: usize) -> Self {
+        Self { words: medium.words(count * STRIDE) }
+    }
+
+    /// Number of locks.
+    pub fn len(&self) -> usize {
+        self.words.len() / STRIDE
+    }
+
+    /// Whether there are no locks.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Takes lock `index` for reading if no writer holds or awaits it.
+    pub fn try_read(&self, index: usize) -> bool {
+        let word = index * STRIDE;
+        let mut seen = self.words.load(word);
+        while seen & (WRITER | WAITING_MASK) == 0 {
+            match self.words.compare_exchange(word, seen, seen + 1) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// Takes lock `index` for writing if nobody holds it.
+    pub fn try_write(&self, index: usize) -> bool {
+        let word = index * STRIDE;
+        let mut seen = self.words.load(word);
+        while seen & !WAITING_MASK == 0 {
+            match self.words.compare_exchange(word, seen, seen | WRITER) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// Waits for lock `index` for reading.
+    pub fn read(&self, medium: &M, index: usize) {
+        let mut attempt = 0;
+        while !self.try_read(index) {
+            medium.pause(attempt);
+            attempt += 1;
+        }
+    }
+
+    /// Waits for lock `index` for writing.
+    pub fn write(&self, medium: &M, index: usize) {
+        if self.try_write(index) {
+            return;
+        }
+        self.words.fetch_add(index * STRIDE, WAITING);
+        let mut attempt = 0;
+        while !self.try_write(index) {
+            medium.pause(attempt);
+            attempt += 1;
+        }
+        self.words.fetch_add(index * STRIDE, WAITING.wrapping_neg());
+    }
+
+    /// Gives back a lock taken for reading.
+    pub fn unlock_read(&self, index: usize) {
+        self.words.fetch_add(index * STRIDE, 1u64.wrapping_neg());
+    }
+
+    /// Gives back a lock taken for writing.
+    pub fn unlock_write(&self, index: usize) {
+        self.words.fetch_and(index * STRIDE, !WRITER);
+    }
+}

@@ -1,0 +1,264 @@
+//! The contract itself.
+
+use firn_units::VirtAddr;
+
+use crate::{Capabilities, Domain, Lookup, MediumError, Place, Scope, ScopeGuard, Unsupported, Words};
+
+/// A commit's position in the order in which commits become durable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
+pub struct Ticket(pub u64);
+
+/// What a heap runs on.
+///
+/// Addresses are [`VirtAddr`]s: bytes from the start of the pool. The checked operations below take
+/// any address under [`Medium::len`]; loads beyond it read zeros, stores beyond it panic, because
+/// the heap validates what it read from media before it stores through it.
+///
+/// Concurrency: every operation may be called from any thread. A thread may be switched away from
+/// at any of them, so a caller that holds a lock must expect others to find it held, and waits only
+/// through [`Medium::pause`].
+pub trait Medium: Send + Sync + Sized + 'static {
+    /// A resolved location, borrowed from the medium.
+    type Place<'m>: Place
+    where
+        Self: 'm;
+    /// Volatile shared words of this medium.
+    type Words: Words;
+    /// A thread that [`Medium::spawn`] started.
+    type Thread: Send;
+
+    // ---- facts ----
+
+    /// What a store needs to survive, see the crate's table.
+    fn domain(&self) -> Domain;
+
+    /// Optional help that this medium offers.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE
+    }
+
+    /// What to call this medium in an error: the path of a file, where there is one.
+    fn name(&self) -> String;
+
+    /// Bytes that may be accessed now. Grows by [`Medium::extend`], shrinks by [`Medium::truncate`].
+    fn len(&self) -> u64;
+
+    /// Whether nothing may be accessed yet.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes up to which the medium may grow without being opened anew.
+    fn capacity(&self) -> u64;
+
+    /// Whether stores are allowed.
+    fn is_writable(&self) -> bool;
+
+    /// Identifies the boot of the machine: differs after a power failure, stays the same after the
+    /// death of a process.
+    fn boot_id(&self) -> [u8; 16];
+
+    // ---- persistent memory ----
+
+    /// Resolves an address, masked into the medium's window and down to a multiple of 16.
+    fn place(&self, at: VirtAddr) -> Self::Place<'_>;
+
+    /// The address that `place` was resolved from, after masking.
+    fn address(&self, place: Self::Place<'_>) -> VirtAddr;
+
+    /// Loads the word at `at`, a multiple of 8. Ordered as an acquiring load. Zero beyond
+    /// [`Medium::len`].
+    fn load_u64(&self, at: VirtAddr) -> u64;
+
+    /// Stores the word at `at`, a multiple of 8, in one piece. Ordered as a releasing store.
+    /// Durable as the domain says.
+    fn store_u64(&self, at: VirtAddr, value: u64);
+
+    /// Stores `new` if the word at `at` holds `current`; a locked instruction, so it empties the
+    /// store buffer and is a full barrier. It is no fence: it makes no write-back durable. Either
+    /// way returns what the word held.
+    fn compare_exchange_u64(&self, at: VirtAddr, current: u64, new: u64) -> Result<u64, u64>;
+
+    /// Fills `into` from `at`. Not atomic; zeros beyond [`Medium::len`].
+    fn load_bytes(&self, at: VirtAddr, into: &mut [u8]);
+
+    /// Stores `from` at `at`, a multiple of 8, word by word in ascending order. A length that is no
+    /// multiple of 8 replaces only the first bytes of its last word, which is still stored whole.
+    fn store_bytes(&self, at: VirtAddr, from: &[u8]);
+
+    /// Issues a write-back (clwb) of every line of the range. The stores in these lines that are
+    /// visible or in this thread's store buffer become durable at this thread's next
+    /// [`Medium::fence`], no matter which thread stored them. A no-op where the domain needs none.
+    fn write_back(&self, at: VirtAddr, len: u64);
+
+    /// Orders (sfence): empties the store buffer, and makes every write-back durable that this
+    /// thread issued before.
+    fn fence(&self);
+
+    // ---- durability ----
+
+    /// Declares everything up to this thread's last fence a commit and names its ticket.
+    ///
+    /// `Adr` and `Eadr` media make it durable at once. A medium that gathers commits (a log on a
+    /// disk) makes it durable later.
+    fn commit(&self) -> Ticket;
+
+    /// Every commit whose ticket is at most this one is durable. The oracle of a crash test asks
+    /// here, never its own log.
+    fn durable(&self) -> Ticket;
+
+    /// Waits until `ticket` is durable. 'Durable at return' is a commit followed by this.
+    fn wait_durable(&self, ticket: Ticket) {
+        let mut attempt = 0;
+        while self.durable() < ticket {
+            self.pause(attempt);
+            attempt += 1;
+        }
+    }
+
+    // ---- space ----
+
+    /// Makes the range usable: grows the medium if it must and allocates blocks on the device, so
+    /// that a store into it cannot fail. New bytes read as zeros. The range's length and start are
+    /// multiples of a frame. Space already allocated keeps its content.
+    ///
+    /// Errors: no space, beyond the capacity; the content is unchanged, the length too.
+    fn reserve(&self, at: VirtAddr, len: u64) -> Result<(), MediumError>;
+
+    /// Gives the blocks of a range back to the device; the range reads as zeros from then on and
+    /// must be reserved again before it is stored to. The range's length and start are multiples of
+    /// a frame. Durable after the next [`Medium::sync`], or earlier: the caller must not need the
+    /// old content from the moment of the call.
+    fn discard(&self, at: VirtAddr, len: u64) -> Result<(), MediumError>;
+
+    /// Shortens the medium to `len` bytes, a multiple of a frame.
+    fn truncate(&self, len: u64) -> Result<(), MediumError>;
+
+    /// Makes everything stored before the call durable against a power failure on any device
+    /// (msync and fsync). Concurrent stores may or may not be included.
+    fn sync(&self) -> Result<(), MediumError>;
+
+    /// Bytes of the device that are allocated to this medium.
+    fn backed_bytes(&self) -> Result<u64, MediumError>;
+
+    // ---- volatile shared memory ----
+
+    /// Makes `count` volatile words, all zero.
+    fn words(&self, count: usize) -> Self::Words;
+
+    /// Called before a lock of the heap is taken: a locked instruction on media that simulate them.
+    fn acquire_point(&self) {}
+
+    /// Called before a lock of the heap is released: on media that simulate store buffers, earlier
+    /// stores become visible first, as the release's own place in the buffer would make them.
+    fn release_point(&self) {}
+
+    // ---- waiting, threads, time, randomness ----
+
+    /// Waits a little; `attempt` counts the calls of one wait, so that a medium can spin first and
+    /// sleep later. The only way in which the heap waits.
+    fn pause(&self, attempt: u32);
+
+    /// Monotonic nanoseconds; simulated where threads are.
+    fn now_ns(&self) -> u64;
+
+    /// A random word; from the seed where one seed is one execution.
+    fn random_u64(&self) -> u64;
+
+    /// Starts a thread of this medium.
+    fn spawn(&self, name: &str, job: Box<dyn FnOnce() + Send>) -> Result<Self::Thread, MediumError>;
+
+    /// Waits for a thread. Returns whether it ended without a panic.
+    fn join(&self, thread: Self::Thread) -> bool;
+
+    // ---- accounting ----
+
+    /// Declares `instructions` of computation. Free on media without time.
+    #[inline(always)]
+    fn work(&self, instructions: u64) {
+        let _ = instructions;
+    }
+
+    /// Begins a scope of the breakdown; use [`MediumExt::scope`].
+    #[inline(always)]
+    fn scope_begin(&self, scope: Scope) {
+        let _ = scope;
+    }
+
+    /// Ends a scope of the breakdown; use [`MediumExt::scope`].
+    #[inline(always)]
+    fn scope_end(&self, scope: Scope) {
+        let _ = scope;
+    }
+
+    // ---- capabilities ----
+
+    /// Copies `len` bytes and remembers per line of the destination when it reached persistence.
+    /// Needs [`Capabilities::relocate`].
+    fn relocate(&self, from: VirtAddr, to: VirtAddr, len: u64) -> Result<(), Unsupported> {
+        let _ = (from, to, len);
+        Err(Unsupported("relocate"))
+    }
+
+    /// Asks whether the object at `at` is being moved. Needs [`Capabilities::check_lookup`].
+    fn check_lookup(&self, at: VirtAddr) -> Result<Lookup, Unsupported> {
+        let _ = at;
+        Err(Unsupported("check_lookup"))
+    }
+
+    /// Begins a region whose stores become durable together. Needs
+    /// [`Capabilities::atomic_region`].
+    fn atomic_begin(&self) -> Result<(), Unsupported> {
+        Err(Unsupported("atomic_region"))
+    }
+
+    /// Ends the region and names the ticket of its commit.
+    fn atomic_end(&self) -> Result<Ticket, Unsupported> {
+        Err(Unsupported("atomic_region"))
+    }
+
+    /// Asks a medium with [`Capabilities::checkpoints`] to end its epoch now and names the ticket
+    /// of what the epoch holds.
+    fn checkpoint(&self) -> Result<Ticket, Unsupported> {
+        Err(Unsupported("checkpoints"))
+    }
+}
+
+/// What follows from the contract for every medium.
+pub trait MediumExt: Medium {
+    /// Attributes what follows to `scope` until the guard is dropped.
+    #[inline(always)]
+    fn scope(&self, scope: Scope) -> ScopeGuard<'_, Self> {
+        ScopeGuard::enter(self, scope)
+    }
+
+    /// Writes back the range and fences.
+    fn persist(&self, at: VirtAddr, len: u64) {
+        self.write_back(at, len);
+        self.fence();
+    }
+
+    /// Stores zeros over the range; start and length are multiples of 8.
+    fn zero(&self, at: VirtAddr, len: u64) {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        let mut done = 0;
+        while done < len {
+            let step = (len - done).min(ZEROS.len() as u64);
+            self.store_bytes(at + done, &ZEROS[..step as usize]);
+            done += step;
+        }
+    }
+
+    /// Sets and clears bits of the word at `at` in one locked step. Returns the word before.
+    fn update_bits(&self, at: VirtAddr, set: u64, clear: u64) -> u64 {
+        let mut old = self.load_u64(at);
+        loop {
+            match self.compare_exchange_u64(at, old, (old | set) & !clear) {
+                Ok(before) => return before,
+                Err(now) => old = now,
+            }
+        }
+    }
+}
+
+impl<M: Medium> MediumExt for M {}

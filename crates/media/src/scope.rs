@@ -1,0 +1,43 @@
+//! What time is spent on, so that a timed medium can draw a breakdown.
+
+use crate::Medium;
+
+/// The purposes a breakdown tells apart (FFCCD, figures 5, 14 and 15).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Scope {
+    /// Copying an object to its destination.
+    Copy,
+    /// Asking whether an address lies in a relocation page.
+    Check,
+    /// Finding the destination of an object.
+    Lookup,
+    /// Reading or changing the movement state of an object.
+    State,
+    /// Healing a reference.
+    Reference,
+    /// Marking.
+    Mark,
+    /// Choosing pages and planning destinations.
+    Summary,
+    /// Closing a cycle.
+    Finish,
+}
+
+/// Ends its scope when dropped. Costs nothing on media without time.
+pub struct ScopeGuard<'m, M: Medium> {
+    medium: &'m M,
+    scope: Scope,
+}
+
+impl<'m, M: Medium> ScopeGuard<'m, M> {
+    pub(crate) fn enter(medium: &'m M, scope: Scope) -> Self {
+        medium.scope_begin(scope);
+        Self { medium, scope }
+    }
+}
+
+impl<M: Medium> Drop for ScopeGuard<'_, M> {
+    fn drop(&mut self) {
+        self.medium.scope_end(self.scope);
+    }
+}
