@@ -1,0 +1,115 @@
+//! Why a pool could not be mapped.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use firn_media::MediumError;
+use thiserror::Error;
+
+/// A pool could not be opened or created. An existing file is left as it was, a new one is removed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MappedError {
+    /// There is no such file, or no such directory to create it in.
+    #[error("{path}: not found; check the path, or create the pool first")]
+    NotFound {
+        /// The path as it was given.
+        path: PathBuf,
+    },
+    /// A pool was to be created where a file is.
+    #[error("{path}: exists already; open it, or choose another path")]
+    Exists {
+        /// The path as it was given.
+        path: PathBuf,
+    },
+    /// The path names a directory.
+    #[error("{path}: is a directory; name a file in it")]
+    IsDirectory {
+        /// The path as it was given.
+        path: PathBuf,
+    },
+    /// The path names a device, a pipe or a socket.
+    #[error(
+        "{path}: is no regular file; a pool lives in one, on a DAX file system for persistent memory"
+    )]
+    NotRegular {
+        /// The path as it was given.
+        path: PathBuf,
+    },
+    /// Another open of the pool excludes this one.
+    #[error("{path}: in use by another open of the pool; close that one, or only peek at it")]
+    InUse {
+        /// The path as it was given.
+        path: PathBuf,
+    },
+    /// The file's length cannot be that of a pool.
+    #[error(
+        "{path}: {len} bytes long, and a pool is whole frames of 4096 bytes, at least one; restore it from a copy"
+    )]
+    BadLength {
+        /// The path as it was given.
+        path: PathBuf,
+        /// The file's length in bytes.
+        len: u64,
+    },
+    /// The file's rights, or a file system mounted read-only, forbid it.
+    #[error("{path}: permission denied ({source}); change the file's rights, or open it read-only")]
+    Permission {
+        /// The path as it was given.
+        path: PathBuf,
+        /// The system's own word.
+        source: io::Error,
+    },
+    /// The process may not reserve the address window.
+    #[error(
+        "{name}: no {bytes} bytes of address space for the window; raise the limit (ulimit -v), or ask for a smaller capacity"
+    )]
+    NoAddressSpace {
+        /// The path as it was given, or what anonymous memory is called.
+        name: String,
+        /// Bytes of the smallest window that was tried.
+        bytes: u64,
+    },
+    /// The new pool's space could not be had; nothing was left behind.
+    #[error(transparent)]
+    Space(#[from] MediumError),
+    /// The operating system refused.
+    #[error("{name}: {doing} failed: {source}")]
+    Io {
+        /// The path as it was given, or what anonymous memory is called.
+        name: String,
+        /// The operation that failed.
+        doing: &'static str,
+        /// The system's own word.
+        source: io::Error,
+    },
+}
+
+impl MappedError {
+    /// Names what opening `path` ran into.
+    pub(crate) fn opening(path: &Path, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { path },
+            io::ErrorKind::AlreadyExists => Self::Exists { path },
+            io::ErrorKind::IsADirectory => Self::IsDirectory { path },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::Permission { path, source }
+            }
+            _ => Self::Io {
+                name: path.display().to_string(),
+                doing: "opening",
+                source,
+            },
+        }
+    }
+
+    /// Wraps what the system said about an operation on `name`.
+    pub(crate) fn io(name: &str, doing: &'static str, source: impl Into<io::Error>) -> Self {
+        Self::Io {
+            name: name.to_owned(),
+            doing,
+            source: source.into(),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The instructions that carry a store to persistence.
+
+use core::arch::asm;
+use core::arch::x86_64::{__cpuid, __cpuid_count, __get_cpuid_max, _mm_clflush, _mm_sfence};
+use core::sync::atomic::{Ordering, compiler_fence};
+
+use firn_media::Domain;
+use firn_units::LINE_BYTES;
+
+/// The instruction that writes a line back, the best one that the processor has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum FlushInstruction {
+    /// Writes back and may keep the line cached.
+    Clwb,
+    /// Writes back and evicts, unordered among lines.
+    ClflushOpt,
+    /// Writes back and evicts, one line after the other. Every x86-64 has it.
+    Clflush,
+}
+
+impl FlushInstruction {
+    /// Asks the processor.
+    pub fn detect() -> Self {
+        const EXTENDED_FEATURES: u32 = 7;
+        const EBX_CLFLUSHOPT: u32 = 1 << 23;
+        const EBX_CLWB: u32 = 1 << 24;
+        let features = if __get_cpuid_max(0).0 >= EXTENDED_FEATURES {
+            __cpuid_count(EXTENDED_FEATURES, 0).ebx
+        } else {
+            0
+        };
+        debug_assert!(__cpuid(1).edx & (1 << 19) != 0, "an x86-64 without clflush");
+        if features & EBX_CLWB != 0 {
+            Self::Clwb
+        } else if features & EBX_CLFLUSHOPT != 0 {
+            Self::ClflushOpt
+        } else {
+            Self::Clflush
+        }
+    }
+
+    /// The instruction's mnemonic.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Clwb => "clwb",
+            Self::ClflushOpt => "clflushopt",
+            Self::Clflush => "clflush",
+        }
+    }
+}
+
+/// What a domain asks of write-backs and fences, decided once at open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Flush {
+    /// `process`: nothing; what the compiler keeps in order the processor does too.
+    Nothing,
+    /// `eadr`: fences only.
+    FenceOnly,
+    /// `adr`: write-backs by this instruction, and fences.
+    Lines(FlushInstruction),
+}
+
+impl Flush {
+    pub(crate) fn of(domain: Domain) -> Self {
+        match domain {
+            Domain::Adr => Self::Lines(FlushInstruction::detect()),
+            Domain::Eadr => Self::FenceOnly,
+            Domain::Process => Self::Nothing,
+        }
+    }
+
+    /// Orders earlier stores and write-backs of this thread before later stores.
+    #[inline(always)]
+    pub(crate) fn fence(self) {
+        if self == Self::Nothing {
+            compiler_fence(Ordering::SeqCst);
+        } else {
+            // SAFETY: every x86-64 has the instruction.
+            unsafe { _mm_sfence() }
+        }
+    }
+}
+
+/// Issues `instruction` for every line of the `len` bytes from `start`; `len` is not zero.
+///
+/// # Safety
+/// Every line of the range lies in memory that is mapped.
+#[inline]
+pub(crate) unsafe fn write_back_lines(instruction: FlushInstruction, start: *const u8, len: u64) {
+    let skew = start.addr() as u64 % LINE_BYTES;
+    let first = start.wrapping_sub(skew as usize);
+    let lines = (skew + len).div_ceil(LINE_BYTES) as usize;
+    let each = |line: usize| first.wrapping_add(line * LINE_BYTES as usize);
+    match instruction {
+        FlushInstruction::Clwb => {
+            for line in 0..lines {
+                // SAFETY: the caller vouches that the line is mapped, and `detect` that the
+                // processor knows the instruction; it changes neither memory nor flags. It may not
+                // be declared `readonly`: it must stay behind the stores that it writes back.
+                unsafe { asm!("clwb [{}]", in(reg) each(line), options(nostack, preserves_flags)) }
+            }
+        }
+        FlushInstruction::ClflushOpt => {
+            for line in 0..lines {
+                // SAFETY: as for clwb.
+                unsafe {
+                    asm!("clflushopt [{}]", in(reg) each(line), options(nostack, preserves_flags))
+                }
+            }
+        }
+        FlushInstruction::Clflush => {
+            for line in 0..lines {
+                // SAFETY: the caller vouches that the line is mapped; every x86-64 has clflush.
+                unsafe { _mm_clflush(each(line)) }
+            }
+        }
+    }
+}

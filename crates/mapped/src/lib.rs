@@ -1,0 +1,49 @@
+//! Real memory as a medium: files on DAX, on disk and on tmpfs, and anonymous memory.
+//!
+//! [`Mapped`] reserves an address window that is a power of two long, maps the pool over its front
+//! and lets the rest read as zeros. An address that was read from damaged media is masked into the
+//! window, so following it gives a wrong answer, never foreign memory and never a fault.
+//!
+//! # What a file promises
+//!
+//! | backing | domain | kept after kill -9 | kept after a power failure |
+//! |---|---|---|---|
+//! | [`Backing::Dax`] | `adr` | what was stored | what was written back and fenced |
+//! | [`Backing::Disk`] | `process` | what was stored | what was stored before [`Medium::sync`] |
+//! | [`Backing::Tmpfs`] | `process` | what was stored | nothing |
+//! | [`Backing::Anonymous`] | `process` | nothing | nothing |
+//!
+//! [`MappedOptions::assume_persistent`] overrides the domain, so that code for persistent memory
+//! can be measured where there is none.
+//!
+//! # What the crate relies on
+//!
+//! Nobody shortens the file behind its back while it is open: the kernel answers an access to a page
+//! past the end of a file with SIGBUS. The lock keeps out every other [`Mapped`].
+//! Linux on x86-64 only.
+//!
+//! [`Medium::sync`]: firn_media::Medium::sync
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!("firn-mapped needs Linux on x86-64: mmap windows, clwb and total store order");
+
+mod backing;
+mod error;
+mod file;
+mod flush;
+mod mapped;
+mod medium;
+mod options;
+mod place;
+mod space;
+mod system;
+mod window;
+mod words;
+
+pub use backing::Backing;
+pub use error::MappedError;
+pub use flush::FlushInstruction;
+pub use mapped::Mapped;
+pub use options::{HugePages, MappedOptions, Placement};
+pub use place::MappedPlace;
+pub use words::MappedWords;

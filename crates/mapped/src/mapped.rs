@@ -1,0 +1,285 @@
+//! The medium itself: how it comes to be, and its facts beyond the contract.
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
+use std::sync::Mutex;
+
+use firn_media::{Domain, Medium};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, round_up};
+
+use crate::file::{Access, PoolFile};
+use crate::flush::Flush;
+use crate::space::Space;
+use crate::system::{Randomness, boot_id};
+use crate::window::{FileMapping, Window};
+use crate::{Backing, FlushInstruction, MappedError, MappedOptions};
+
+/// Real memory: a file mapped into a reserved window, or anonymous memory.
+///
+/// Concurrency: everything may be called from any thread. What changes the medium's space waits for
+/// a lock of its own, which is never held while the heap's code runs.
+///
+/// Crash: see the crate's table. The file's lock goes with the process.
+#[derive(Debug)]
+pub struct Mapped {
+    /// Start of the window; aligned to a huge page.
+    pub(crate) base: NonNull<u8>,
+    /// Bytes of the window less one.
+    pub(crate) mask: u64,
+    /// Bytes that may be loaded; the mapping reaches at least as far, except for what
+    /// [`Medium::truncate`] is about to take away.
+    pub(crate) len: AtomicU64,
+    /// Bytes that may be stored to: `len`, or zero where the medium is read-only.
+    pub(crate) store_limit: AtomicU64,
+    pub(crate) flush: Flush,
+    pub(crate) domain: Domain,
+    pub(crate) backing: Backing,
+    pub(crate) writable: bool,
+    pub(crate) boot_id: [u8; 16],
+    pub(crate) randomness: Randomness,
+    pub(crate) options: MappedOptions,
+    /// Taken by what changes the medium's space.
+    pub(crate) space: Mutex<Space>,
+    // Unmapped before the file is closed: both hold the lock.
+    pub(crate) window: Window,
+    pub(crate) file: Option<PoolFile>,
+}
+
+// SAFETY: `base` is the only field that is not `Send` by itself; it points into `window`, which is
+// part of the same value, and is used for atomics and copies only.
+unsafe impl Send for Mapped {}
+// SAFETY: as for `Send`: shared use goes through atomics, the mutex and system calls.
+unsafe impl Sync for Mapped {}
+
+impl Mapped {
+    /// Creates the file `path`, `initial_len` bytes long (rounded up to whole frames, at least one),
+    /// zero, its blocks allocated, and opens it for this medium alone.
+    ///
+    /// Errors: every [`MappedError`]; then no file is left behind.
+    ///
+    /// Crash: on return the file, its name and its length are durable; a crash midway may leave a
+    /// file of zeros.
+    pub fn create(
+        path: impl AsRef<Path>,
+        initial_len: u64,
+        options: &MappedOptions,
+    ) -> Result<Self, MappedError> {
+        let path = path.as_ref();
+        let file = PoolFile::open(path, Access::Create)?;
+        Self::fill_new(file, initial_len, options).inspect_err(|_| {
+            // The failure itself is what the caller has to know.
+            let _ = std::fs::remove_file(path);
+        })
+    }
+
+    /// Opens the pool in `path` for loads and stores, for this medium alone.
+    ///
+    /// Errors: every [`MappedError`] but `Exists`; the file is unchanged.
+    pub fn open(path: impl AsRef<Path>, options: &MappedOptions) -> Result<Self, MappedError> {
+        Self::open_as(path.as_ref(), Access::ReadWrite, options)
+    }
+
+    /// Opens the pool in `path` for loads, together with other readers. No store reaches the file.
+    ///
+    /// Errors: as [`Mapped::open`]; `InUse` while somebody has it open for stores.
+    pub fn open_read_only(
+        path: impl AsRef<Path>,
+        options: &MappedOptions,
+    ) -> Result<Self, MappedError> {
+        Self::open_as(path.as_ref(), Access::ReadOnly, options)
+    }
+
+    /// Opens the pool in `path` for loads without any lock, to look at what a running program has
+    /// open. Sees the length of this moment, and content that may change at any time.
+    ///
+    /// Concurrency: a program that truncates its pool takes pages away from under whoever peeks,
+    /// which the kernel answers with SIGBUS: look briefly, from a process of its own.
+    ///
+    /// Errors: as [`Mapped::open`], never `InUse`.
+    pub fn peek(path: impl AsRef<Path>) -> Result<Self, MappedError> {
+        Self::open_as(path.as_ref(), Access::Peek, &MappedOptions::default())
+    }
+
+    /// Makes a medium without a file, `initial_len` bytes long (rounded up to whole frames), zero.
+    ///
+    /// Errors: no address space, no memory.
+    pub fn anonymous(initial_len: u64, options: &MappedOptions) -> Result<Self, MappedError> {
+        let len = whole_frames(initial_len)?;
+        let medium = Self::assemble(None, Access::Create, 0, len, Backing::Anonymous, options)?;
+        medium.reserve(VirtAddr(0), len)?;
+        Ok(medium)
+    }
+
+    /// What lies under the mapping.
+    pub fn backing(&self) -> Backing {
+        self.backing
+    }
+
+    /// The instruction that write-backs use on `adr`, the best one of this processor. Other domains
+    /// use none.
+    pub fn flush_instruction(&self) -> FlushInstruction {
+        match self.flush {
+            Flush::Lines(instruction) => instruction,
+            _ => FlushInstruction::detect(),
+        }
+    }
+
+    /// Where the window starts in this process's address space.
+    pub fn base_address(&self) -> usize {
+        self.base.as_ptr().addr()
+    }
+
+    /// Makes the pages of a range present now, so that a benchmark does not measure page faults. The
+    /// range is cut to whole frames of what the medium holds; content is unchanged.
+    ///
+    /// Concurrency: other threads may load and store meanwhile.
+    pub fn prefault(&self, at: VirtAddr, len: u64) {
+        let end = at.0.saturating_add(len).min(self.len());
+        let start = at.0.min(end) & !(FRAME_BYTES - 1);
+        let frames = start..round_up(end, FRAME_BYTES);
+        let populated = if self.writable {
+            self.window.populate_for_stores(frames.clone())
+        } else {
+            self.window.populate_for_loads(frames.clone())
+        };
+        if populated.is_err() {
+            // A kernel without the advice, or a range with a discarded part.
+            for frame in frames.step_by(FRAME_BYTES as usize) {
+                self.load_u64(VirtAddr(frame));
+            }
+        }
+    }
+
+    fn open_as(path: &Path, access: Access, options: &MappedOptions) -> Result<Self, MappedError> {
+        let file = PoolFile::open(path, access)?;
+        let len = file.pool_len(access)?;
+        let backing = file.backing()?;
+        Self::assemble(Some(file), access, len, len, backing, options)
+    }
+
+    fn fill_new(
+        file: PoolFile,
+        initial_len: u64,
+        options: &MappedOptions,
+    ) -> Result<Self, MappedError> {
+        let len = whole_frames(initial_len)?.max(FRAME_BYTES);
+        let backing = file.backing()?;
+        let medium = Self::assemble(Some(file), Access::Create, 0, len, backing, options)?;
+        medium.reserve(VirtAddr(0), len)?;
+        medium.sync()?;
+        if let Some(file) = &medium.file {
+            file.sync_directory()?;
+        }
+        Ok(medium)
+    }
+
+    /// Builds the medium with its first `len` bytes mapped, in a window that `expected_len` fit in.
+    fn assemble(
+        file: Option<PoolFile>,
+        access: Access,
+        len: u64,
+        expected_len: u64,
+        mut backing: Backing,
+        options: &MappedOptions,
+    ) -> Result<Self, MappedError> {
+        let name = display_name(file.as_ref());
+        let error = |doing, source| MappedError::io(&name, doing, source);
+        let boot_id = boot_id().map_err(|e| error("reading the kernel's boot id", e))?;
+        let randomness = Randomness::seeded().map_err(|e| error("asking for randomness", e))?;
+        let window = reserve_window(&name, expected_len, options)?;
+        let writable = access.writable();
+        if let Some(file) = &file {
+            let dax = FileMapping {
+                writable,
+                dax: true,
+            };
+            let cached = FileMapping {
+                writable,
+                dax: false,
+            };
+            // An empty file cannot be mapped; its first frame can, unused as it is.
+            let front = 0..len.max(FRAME_BYTES);
+            if window.map_file(front.clone(), &file.file, dax).is_ok() {
+                backing = Backing::Dax;
+            } else {
+                window
+                    .map_file(front, &file.file, cached)
+                    .map_err(|e| error("mapping the file", e.into()))?;
+            }
+            window.advise_huge_pages(0..len, options.huge_pages);
+            if len == 0 {
+                let unmapped = window.map_zeros(0..FRAME_BYTES);
+                unmapped.map_err(|e| error("mapping the window", e.into()))?;
+            }
+        }
+        let domain = options.assume_persistent.unwrap_or(match backing {
+            Backing::Dax => Domain::Adr,
+            _ => Domain::Process,
+        });
+        Ok(Self {
+            base: window.base(),
+            mask: window.bytes() - 1,
+            len: AtomicU64::new(len),
+            store_limit: AtomicU64::new(if writable { len } else { 0 }),
+            flush: Flush::of(domain),
+            domain,
+            backing,
+            writable,
+            boot_id,
+            randomness,
+            options: options.clone(),
+            space: Mutex::default(),
+            window,
+            file,
+        })
+    }
+
+    /// Declares a new length. The mapping reaches it already.
+    pub(crate) fn set_len(&self, len: u64) {
+        self.len.store(len, Ordering::Release);
+        let limit = if self.writable { len } else { 0 };
+        self.store_limit.store(limit, Ordering::Release);
+    }
+
+    /// What this medium is called in errors.
+    pub(crate) fn display_name(&self) -> String {
+        display_name(self.file.as_ref())
+    }
+}
+
+fn display_name(file: Option<&PoolFile>) -> String {
+    file.map_or_else(|| "anonymous memory".to_owned(), PoolFile::name)
+}
+
+/// Rounds a length up to whole frames.
+fn whole_frames(len: u64) -> Result<u64, MappedError> {
+    len.checked_next_multiple_of(FRAME_BYTES)
+        .ok_or(MappedError::NoAddressSpace {
+            name: "a new pool".to_owned(),
+            bytes: len,
+        })
+}
+
+/// Reserves a window for a pool of `len` bytes, smaller than asked for where it must be.
+fn reserve_window(name: &str, len: u64, options: &MappedOptions) -> Result<Window, MappedError> {
+    /// Half of what a process can address: no machine reserves more.
+    const LARGEST: u64 = 1 << 46;
+    let refuse = |bytes| MappedError::NoAddressSpace {
+        name: name.to_owned(),
+        bytes,
+    };
+    let needed = len.max(CHUNK_BYTES);
+    if needed > LARGEST {
+        return Err(refuse(len));
+    }
+    let mut bytes = options.capacity.clamp(needed, LARGEST).next_power_of_two();
+    let smallest = (2 * needed).next_power_of_two().min(bytes);
+    loop {
+        match Window::reserve(bytes, options.placement) {
+            Ok(window) => return Ok(window),
+            Err(_) if bytes > smallest => bytes /= 2,
+            Err(_) => return Err(refuse(bytes)),
+        }
+    }
+}

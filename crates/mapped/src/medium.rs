@@ -1,0 +1,262 @@
+//! The contract, on real memory.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::thread;
+
+use firn_media::{Domain, Medium, MediumError, Ticket};
+use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+
+use crate::flush::{Flush, write_back_lines};
+use crate::system::now_ns;
+use crate::{Mapped, MappedPlace, MappedWords};
+
+/// Bits of an address below what a place is aligned to.
+const PLACE_ALIGNMENT_MASK: u64 = 15;
+
+impl Mapped {
+    /// The word at `at`, which is under the window's length.
+    #[inline(always)]
+    fn word(&self, at: u64) -> &AtomicU64 {
+        let at = at & self.mask & !(WORD_BYTES - 1);
+        // SAFETY: masked, the word lies in the window and is aligned; the window stays readable
+        // while `self` lives. Whoever stores through it checked `store_limit` first, so that the
+        // word is in a writable mapping; everybody uses atomics.
+        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at as usize).cast()) }
+    }
+
+    /// Panics unless the `len` bytes from `at`, a multiple of a word, may be stored to.
+    #[inline(always)]
+    fn check_store(&self, at: VirtAddr, len: u64) {
+        let limit = self.store_limit.load(Ordering::Relaxed);
+        let fits = at.0 <= limit && len <= limit - at.0;
+        if !fits || !at.0.is_multiple_of(WORD_BYTES) {
+            self.refuse_store(at, len);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_store(&self, at: VirtAddr, len: u64) -> ! {
+        let name = self.display_name();
+        assert!(
+            self.writable,
+            "{name}: a store to a pool that is open for reading"
+        );
+        panic!(
+            "{name}: a store of {len} bytes at {at}, which is no word of the {} bytes reserved",
+            self.len()
+        );
+    }
+}
+
+impl Medium for Mapped {
+    type Place<'m> = MappedPlace<'m>;
+    type Words = MappedWords;
+    type Thread = thread::JoinHandle<()>;
+
+    #[inline(always)]
+    fn domain(&self) -> Domain {
+        self.domain
+    }
+
+    fn name(&self) -> String {
+        self.display_name()
+    }
+
+    #[inline(always)]
+    fn len(&self) -> u64 {
+        self.len.load(Ordering::Acquire)
+    }
+
+    fn capacity(&self) -> u64 {
+        self.mask + 1
+    }
+
+    fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    fn boot_id(&self) -> [u8; 16] {
+        self.boot_id
+    }
+
+    #[inline(always)]
+    fn place(&self, at: VirtAddr) -> MappedPlace<'_> {
+        let at = at.0 & self.mask & !PLACE_ALIGNMENT_MASK;
+        // SAFETY: masked, the pointer stays in the window, which starts at a multiple of 16; the
+        // place borrows `self`.
+        unsafe { MappedPlace::new(self.base.add(at as usize)) }
+    }
+
+    #[inline(always)]
+    fn address(&self, place: MappedPlace<'_>) -> VirtAddr {
+        VirtAddr(place.at.addr().get().wrapping_sub(self.base.addr().get()) as u64)
+    }
+
+    #[inline(always)]
+    fn load_u64(&self, at: VirtAddr) -> u64 {
+        if at.0 > self.mask {
+            return 0;
+        }
+        self.word(at.0).load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn store_u64(&self, at: VirtAddr, value: u64) {
+        self.check_store(at, WORD_BYTES);
+        self.word(at.0).store(value, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn compare_exchange_u64(&self, at: VirtAddr, current: u64, new: u64) -> Result<u64, u64> {
+        self.check_store(at, WORD_BYTES);
+        self.word(at.0)
+            .compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst)
+    }
+
+    fn load_bytes(&self, at: VirtAddr, into: &mut [u8]) {
+        let (mut at, mut rest) = (at.0, into);
+        let skew = (at % WORD_BYTES) as usize;
+        if skew != 0 {
+            let word = self.load_u64(VirtAddr(at)).to_le_bytes();
+            let step = rest.len().min(word.len() - skew);
+            rest[..step].copy_from_slice(&word[skew..skew + step]);
+            rest = &mut rest[step..];
+            at = at.saturating_add(step as u64);
+        }
+        for chunk in rest.chunks_mut(WORD_BYTES as usize) {
+            let word = self.load_u64(VirtAddr(at)).to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+            at = at.saturating_add(WORD_BYTES);
+        }
+    }
+
+    fn store_bytes(&self, at: VirtAddr, from: &[u8]) {
+        self.check_store(at, (from.len() as u64).next_multiple_of(WORD_BYTES));
+        let (words, last) = from.as_chunks::<{ WORD_BYTES as usize }>();
+        let mut at = at.0;
+        for word in words {
+            self.word(at)
+                .store(u64::from_le_bytes(*word), Ordering::Release);
+            at += WORD_BYTES;
+        }
+        if !last.is_empty() {
+            let mut word = self.word(at).load(Ordering::Relaxed).to_le_bytes();
+            word[..last.len()].copy_from_slice(last);
+            self.word(at)
+                .store(u64::from_le_bytes(word), Ordering::Release);
+        }
+    }
+
+    #[inline]
+    fn write_back(&self, at: VirtAddr, len: u64) {
+        let Flush::Lines(instruction) = self.flush else {
+            return;
+        };
+        if len == 0 {
+            return;
+        }
+        let held = self.len();
+        assert!(
+            at.0 <= held && len <= held - at.0,
+            "a write-back of {len} bytes at {at}, beyond {held}"
+        );
+        // SAFETY: the range was just checked to lie in the window, and both ends of the window are
+        // the ends of lines: it is aligned to a huge page.
+        unsafe { write_back_lines(instruction, self.base.as_ptr().add(at.0 as usize), len) }
+    }
+
+    #[inline(always)]
+    fn fence(&self) {
+        self.flush.fence();
+    }
+
+    /// Always the same ticket: every commit is durable, in the sense of the domain, when this
+    /// returns, so that no commit ever has to wait for another, and numbering them would make all
+    /// threads share a line.
+    #[inline(always)]
+    fn commit(&self) -> Ticket {
+        Ticket::default()
+    }
+
+    /// The ticket that every commit has.
+    #[inline(always)]
+    fn durable(&self) -> Ticket {
+        Ticket::default()
+    }
+
+    fn reserve(&self, at: VirtAddr, len: u64) -> Result<(), MediumError> {
+        assert_whole_frames(at, len);
+        if len == 0 {
+            return Ok(());
+        }
+        self.reserve_space(at.0..at.0.saturating_add(len))
+    }
+
+    fn discard(&self, at: VirtAddr, len: u64) -> Result<(), MediumError> {
+        assert_whole_frames(at, len);
+        self.discard_space(at.0..at.0.saturating_add(len))
+    }
+
+    fn truncate(&self, len: u64) -> Result<(), MediumError> {
+        assert_whole_frames(VirtAddr(0), len);
+        self.truncate_space(len)
+    }
+
+    fn sync(&self) -> Result<(), MediumError> {
+        self.sync_space()
+    }
+
+    fn backed_bytes(&self) -> Result<u64, MediumError> {
+        self.allocated_bytes()
+    }
+
+    fn words(&self, count: usize) -> MappedWords {
+        MappedWords::new(count)
+    }
+
+    /// Spins, then yields, then sleeps.
+    fn pause(&self, attempt: u32) {
+        const SPINS: u32 = 64;
+        const YIELDS: u32 = 256;
+        const SLEEP: Duration = Duration::from_micros(50);
+        if attempt < SPINS {
+            core::hint::spin_loop();
+        } else if attempt < YIELDS {
+            thread::yield_now();
+        } else {
+            thread::sleep(SLEEP);
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        now_ns()
+    }
+
+    fn random_u64(&self) -> u64 {
+        self.randomness.next()
+    }
+
+    fn spawn(
+        &self,
+        name: &str,
+        job: Box<dyn FnOnce() + Send>,
+    ) -> Result<Self::Thread, MediumError> {
+        thread::Builder::new()
+            .name(name.replace('\0', ""))
+            .spawn(job)
+            .map_err(|e| self.io("starting a thread", e))
+    }
+
+    fn join(&self, thread: Self::Thread) -> bool {
+        thread.join().is_ok()
+    }
+}
+
+fn assert_whole_frames(at: VirtAddr, len: u64) {
+    assert!(
+        at.0.is_multiple_of(FRAME_BYTES) && len.is_multiple_of(FRAME_BYTES),
+        "{len} bytes at {at} are no whole frames"
+    );
+}

@@ -1,0 +1,84 @@
+//! How a pool is to be mapped.
+
+use firn_media::Domain;
+
+/// Choices made at open; none of them changes a byte on media.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MappedOptions {
+    /// Bytes of the address window: how far the pool can grow without being opened anew. Rounded up
+    /// to a power of two that holds the pool; halved, down to twice the pool's length, where the
+    /// process may not reserve that much address space.
+    pub capacity: u64,
+    /// Treats the memory as persistent in this domain whatever it is, so that code for persistent
+    /// memory can be measured elsewhere. Promises nothing about a power failure.
+    pub assume_persistent: Option<Domain>,
+    /// Where in the address space the window goes.
+    pub placement: Placement,
+    /// Whether to ask for huge pages.
+    pub huge_pages: HugePages,
+}
+
+/// Where in the address space the window goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Placement {
+    /// Where the system likes it.
+    #[default]
+    System,
+    /// At an address drawn from the seed: the same seed asks for the same address, another one for
+    /// another, so that a test can open a pool elsewhere each time and repeat what failed. Where the
+    /// address is taken the next one drawn is used.
+    Random(u64),
+}
+
+/// Whether to ask for huge pages. Never fails where they are not offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum HugePages {
+    /// Ask for them (`MADV_HUGEPAGE`).
+    #[default]
+    Ask,
+    /// Leave it to the system's setting.
+    System,
+    /// Refuse them (`MADV_NOHUGEPAGE`).
+    Refuse,
+}
+
+impl MappedOptions {
+    /// Default of [`MappedOptions::capacity`].
+    pub const DEFAULT_CAPACITY: u64 = 1 << 40;
+
+    /// Sets [`MappedOptions::capacity`], in bytes.
+    pub fn capacity(mut self, bytes: u64) -> Self {
+        self.capacity = bytes;
+        self
+    }
+
+    /// Sets [`MappedOptions::assume_persistent`].
+    pub fn assume_persistent(mut self, domain: Domain) -> Self {
+        self.assume_persistent = Some(domain);
+        self
+    }
+
+    /// Sets [`MappedOptions::placement`].
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
+        self
+    }
+
+    /// Sets [`MappedOptions::huge_pages`].
+    pub fn huge_pages(mut self, huge_pages: HugePages) -> Self {
+        self.huge_pages = huge_pages;
+        self
+    }
+}
+
+impl Default for MappedOptions {
+    fn default() -> Self {
+        Self {
+            capacity: Self::DEFAULT_CAPACITY,
+            assume_persistent: None,
+            placement: Placement::System,
+            huge_pages: HugePages::Ask,
+        }
+    }
+}

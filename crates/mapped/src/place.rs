@@ -1,0 +1,51 @@
+//! A resolved location: a bare pointer into the window.
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use firn_media::Place;
+use firn_units::WORD_BYTES;
+
+use crate::Mapped;
+
+/// A location in a [`Mapped`], borrowed from it. Loading through it is one `mov`.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct MappedPlace<'m> {
+    /// In the window and a multiple of 16; the window and its guard are readable for `'m`.
+    pub(crate) at: NonNull<u8>,
+    medium: PhantomData<&'m Mapped>,
+}
+
+// SAFETY: a place only loads, atomically, from memory that its `Mapped` keeps readable for `'m`, and
+// `Mapped` is `Sync`: it is as good as the shared borrow that it stands for.
+unsafe impl Send for MappedPlace<'_> {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for MappedPlace<'_> {}
+
+impl MappedPlace<'_> {
+    /// Makes a place.
+    ///
+    /// # Safety
+    /// `at` lies in the window of the medium that `'m` borrows and is a multiple of 16.
+    #[inline(always)]
+    pub(crate) unsafe fn new(at: NonNull<u8>) -> Self {
+        Self {
+            at,
+            medium: PhantomData,
+        }
+    }
+}
+
+impl Place for MappedPlace<'_> {
+    /// Rounds `byte` down to a word, which costs nothing where the compiler sees that it is one.
+    #[inline(always)]
+    fn load_u64(self, byte: u32) -> u64 {
+        let byte = byte as usize & !(WORD_BYTES as usize - 1);
+        // SAFETY: `new` was given a pointer into the window; `Window` keeps it and the guard behind
+        // it, longer than any `u32`, readable while the medium lives, which `'m` says it does. The
+        // word is aligned: both addends are. Rust code changes this memory by atomics only.
+        unsafe { AtomicU64::from_ptr(self.at.as_ptr().add(byte).cast()) }.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,219 @@
+//! Space: blocks are had before they are stored to, and given back.
+//!
+//! Concurrency: one thread at a time, under the mutex of [`Space`]; others load and store meanwhile.
+//! Whatever is mapped anew reads the same before, during and after, except for what the caller asked
+//! to change.
+
+use core::ops::Range;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::{MutexGuard, PoisonError};
+
+use firn_media::{Medium, MediumError, MediumExt};
+use firn_units::VirtAddr;
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstat, fsync, ftruncate, seek};
+use rustix::io::Errno;
+
+use crate::file::{PoolFile, retry};
+use crate::window::FileMapping;
+use crate::{Backing, Mapped};
+
+/// What the mutex around changes of space protects.
+#[derive(Debug, Default)]
+pub(crate) struct Space {}
+
+impl Mapped {
+    pub(crate) fn reserve_space(&self, range: Range<u64>) -> Result<(), MediumError> {
+        let _space = self.lock_space()?;
+        if range.end > self.window.bytes() {
+            return Err(MediumError::BeyondCapacity {
+                medium: self.display_name(),
+                asked: range.end,
+                capacity: self.window.bytes(),
+            });
+        }
+        let old_len = self.len();
+        if let Some(file) = &self.file {
+            self.allocate_blocks(file, range.clone(), old_len)?;
+        }
+        if range.end > old_len {
+            self.map_more(old_len..range.end).map_err(|refused| {
+                if let Some(file) = &self.file {
+                    let _ = retry(|| ftruncate(&file.file, old_len));
+                }
+                self.refusal("mapping more of the pool", range.clone(), refused)
+            })?;
+            self.set_len(range.end);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn discard_space(&self, range: Range<u64>) -> Result<(), MediumError> {
+        let _space = self.lock_space()?;
+        let range = range.start.min(self.len())..range.end.min(self.len());
+        if range.is_empty() {
+            return Ok(());
+        }
+        let Some(file) = &self.file else {
+            let forgotten = self.window.forget(range);
+            return forgotten.map_err(|e| self.io("discarding a range", e));
+        };
+        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let len = range.end - range.start;
+        match retry(|| fallocate(&file.file, punch, range.start, len)) {
+            Ok(()) => Ok(()),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                self.zero(VirtAddr(range.start), len);
+                Ok(())
+            }
+            Err(other) => Err(self.io("discarding a range", other)),
+        }
+    }
+
+    pub(crate) fn truncate_space(&self, len: u64) -> Result<(), MediumError> {
+        let _space = self.lock_space()?;
+        let old_len = self.len();
+        if len >= old_len {
+            return Ok(());
+        }
+        // From the top down, so that nobody ever touches a page past the file's end.
+        self.set_len(len);
+        let result = self.window.map_zeros(len..old_len).and_then(|()| {
+            let Some(file) = &self.file else {
+                return Ok(());
+            };
+            retry(|| ftruncate(&file.file, len))
+        });
+        result.map_err(|refused| {
+            if self.map_more(len..old_len).is_ok() {
+                self.set_len(old_len);
+            }
+            self.io("truncating", refused)
+        })
+    }
+
+    pub(crate) fn sync_space(&self) -> Result<(), MediumError> {
+        if !self.writable {
+            return Ok(());
+        }
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        // The lock keeps the length; a sync that waits for a disk must not keep others from growing,
+        // and what they add meanwhile may or may not be included.
+        self.window
+            .write_out(0..self.len())
+            .and_then(|()| retry(|| fsync(&file.file)))
+            .map_err(|e| self.io("syncing", e))
+    }
+
+    pub(crate) fn allocated_bytes(&self) -> Result<u64, MediumError> {
+        /// The unit of `st_blocks`, whatever the file system's own is.
+        const STAT_BLOCK_BYTES: u64 = 512;
+        let Some(file) = &self.file else {
+            return Ok(self.len());
+        };
+        let stat = fstat(&file.file).map_err(|e| self.io("reading the file's size", e))?;
+        Ok(stat.st_blocks as u64 * STAT_BLOCK_BYTES)
+    }
+
+    pub(crate) fn io(&self, doing: &'static str, source: impl Into<std::io::Error>) -> MediumError {
+        MediumError::Io {
+            medium: self.display_name(),
+            doing,
+            source: source.into(),
+        }
+    }
+
+    fn lock_space(&self) -> Result<MutexGuard<'_, Space>, MediumError> {
+        if !self.writable {
+            return Err(MediumError::ReadOnly {
+                medium: self.display_name(),
+            });
+        }
+        Ok(self.space.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Maps what the pool grew by.
+    fn map_more(&self, grown: Range<u64>) -> Result<(), Errno> {
+        let mapped = match &self.file {
+            Some(file) => {
+                let how = FileMapping {
+                    writable: self.writable,
+                    dax: self.backing == Backing::Dax,
+                };
+                self.window.map_file(grown.clone(), &file.file, how)
+            }
+            None => self.window.map_memory(grown.clone()),
+        };
+        mapped?;
+        let asked = self.options.huge_pages;
+        self.window.advise_huge_pages(grown, asked);
+        Ok(())
+    }
+
+    /// Allocates the range's blocks. A failure leaves the file's length and content as they were.
+    fn allocate_blocks(
+        &self,
+        file: &PoolFile,
+        range: Range<u64>,
+        old_len: u64,
+    ) -> Result<(), MediumError> {
+        let len = range.end - range.start;
+        let plain = FallocateFlags::empty();
+        let result = match retry(|| fallocate(&file.file, plain, range.start, len)) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => fill_holes(file, range.clone(), old_len),
+            other => other,
+        };
+        result.map_err(|refused| {
+            // What was allocated inside the old length reads as zeros and is found by the next try.
+            let _ = retry(|| ftruncate(&file.file, old_len));
+            self.refusal("allocating blocks", range, refused)
+        })
+    }
+
+    fn refusal(&self, doing: &'static str, range: Range<u64>, refused: Errno) -> MediumError {
+        match refused {
+            Errno::NOSPC | Errno::DQUOT | Errno::NOMEM => MediumError::NoSpace {
+                medium: self.display_name(),
+                bytes: range.end - range.start,
+            },
+            other => self.io(doing, other),
+        }
+    }
+}
+
+/// Allocates blocks where the file system has no call for it: writes zeros into the range's holes.
+/// Nobody stores to a hole before it is reserved, so no store is lost.
+fn fill_holes(file: &PoolFile, range: Range<u64>, old_len: u64) -> Result<(), Errno> {
+    const STEP_BYTES: u64 = 64 << 10;
+    const ZEROS: [u8; STEP_BYTES as usize] = [0; STEP_BYTES as usize];
+    let mut at = range.start;
+    while at < range.end {
+        let hole = next_hole(&file.file, at, old_len)?;
+        at = hole.start.min(range.end);
+        let end = hole.end.min(range.end);
+        while at < end {
+            let step = (end - at).min(STEP_BYTES);
+            let zeros = &ZEROS[..step as usize];
+            let written = file.file.write_all_at(zeros, at);
+            written.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+            at += step;
+        }
+    }
+    Ok(())
+}
+
+/// The first hole at or behind `at`; everything from `len`, the file's length, on is one.
+fn next_hole(file: &File, at: u64, len: u64) -> Result<Range<u64>, Errno> {
+    if at >= len {
+        return Ok(at..u64::MAX);
+    }
+    let start = seek(file, SeekFrom::Hole(at))?;
+    match seek(file, SeekFrom::Data(start)) {
+        Ok(end) => Ok(start..end),
+        // No data behind the hole.
+        Err(Errno::NXIO) => Ok(start..u64::MAX),
+        Err(other) => Err(other),
+    }
+}

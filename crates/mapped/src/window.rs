@@ -1,0 +1,258 @@
+//! The address window: reserved once, readable everywhere, mapped over from the front.
+//!
+//! Invariant, which every `unsafe` block of this crate rests on: from [`Window::reserve`] to the
+//! drop, every byte of the window and of the guard behind it is mapped and readable. Mappings are
+//! replaced (`MAP_FIXED`), in one step for other threads, and never removed.
+
+use core::ffi::c_void;
+use core::ops::Range;
+use core::ptr::NonNull;
+use std::fs::File;
+
+use firn_units::{CHUNK_BYTES, FRAME_BYTES};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
+use rustix::mm::{madvise, mmap, mmap_anonymous, msync, munmap};
+
+use crate::system::{SCRAMBLE_STEP, scramble};
+use crate::{HugePages, Placement};
+
+/// Readable zeros behind the window, because a place adds a `u32` to an address in it.
+const GUARD_BYTES: u64 = 1 << 32;
+
+/// How a file is mapped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileMapping {
+    pub(crate) writable: bool,
+    /// Whether the kernel vouches that no page cache lies in between (`MAP_SYNC`).
+    pub(crate) dax: bool,
+}
+
+/// A reserved range of the address space, unmapped when dropped.
+#[derive(Debug)]
+pub(crate) struct Window {
+    /// Aligned to a huge page.
+    base: NonNull<u8>,
+    /// Bytes without the guard, a power of two.
+    bytes: u64,
+}
+
+// SAFETY: a window is an address range of the process, not of a thread; its methods change mappings
+// by system calls, which may come from any thread.
+unsafe impl Send for Window {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Window {}
+
+impl Window {
+    /// Reserves `bytes`, a power of two of at least a huge page, and the guard.
+    pub(crate) fn reserve(bytes: u64, placement: Placement) -> Result<Self, Errno> {
+        assert!(bytes.is_power_of_two() && bytes >= CHUNK_BYTES);
+        let base = match placement {
+            Placement::System => reserve_anywhere(bytes)?,
+            Placement::Random(seed) => reserve_drawn(bytes, seed)?,
+        };
+        Ok(Self { base, bytes })
+    }
+
+    pub(crate) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Makes the range read as zeros and refuse stores.
+    pub(crate) fn map_zeros(&self, range: Range<u64>) -> Result<(), Errno> {
+        let (start, len) = self.locate(&range);
+        if len == 0 {
+            return Ok(());
+        }
+        // SAFETY: `locate` keeps the range in the window, which this crate owns. What replaces the
+        // pages there is readable, so the invariant holds, and references into the window do not
+        // exist: only atomics and copies touch it.
+        unsafe { mmap_anonymous(start, len, ProtFlags::READ, zeros() | MapFlags::FIXED) }
+            .map(drop)
+            .inspect_err(|_| self.assert_whole(&range))
+    }
+
+    /// Makes the range anonymous memory that can be stored to.
+    pub(crate) fn map_memory(&self, range: Range<u64>) -> Result<(), Errno> {
+        let (start, len) = self.locate(&range);
+        if len == 0 {
+            return Ok(());
+        }
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+        // SAFETY: as in `map_zeros`.
+        unsafe { mmap_anonymous(start, len, ProtFlags::READ | ProtFlags::WRITE, flags) }
+            .map(drop)
+            .inspect_err(|_| self.mend(range))
+    }
+
+    /// Maps the same range of `file`, shared.
+    pub(crate) fn map_file(
+        &self,
+        range: Range<u64>,
+        file: &File,
+        how: FileMapping,
+    ) -> Result<(), Errno> {
+        let (start, len) = self.locate(&range);
+        if len == 0 {
+            return Ok(());
+        }
+        let mut prot = ProtFlags::READ;
+        if how.writable {
+            prot |= ProtFlags::WRITE;
+        }
+        let share = if how.dax {
+            MapFlags::SHARED_VALIDATE | MapFlags::SYNC
+        } else {
+            MapFlags::SHARED
+        };
+        // SAFETY: as in `map_zeros`. That the file is long enough is the caller's matter: a page
+        // past its end is a signal from the kernel, not foreign memory.
+        unsafe { mmap(start, len, prot, share | MapFlags::FIXED, file, range.start) }
+            .map(drop)
+            .inspect_err(|_| self.mend(range))
+    }
+
+    /// Asks for huge pages in the range, and does without where they are not offered.
+    pub(crate) fn advise_huge_pages(&self, range: Range<u64>, huge_pages: HugePages) {
+        let advice = match huge_pages {
+            HugePages::Ask => Advice::LinuxHugepage,
+            HugePages::Refuse => Advice::LinuxNoHugepage,
+            HugePages::System => return,
+        };
+        let _ = self.advise(range, advice);
+    }
+
+    /// Drops the pages of a range of anonymous memory; it reads as zeros from then on.
+    pub(crate) fn forget(&self, range: Range<u64>) -> Result<(), Errno> {
+        self.advise(range, Advice::LinuxDontNeed)
+    }
+
+    /// Makes every page of the range present and writable.
+    pub(crate) fn populate_for_stores(&self, range: Range<u64>) -> Result<(), Errno> {
+        self.advise(range, Advice::LinuxPopulateWrite)
+    }
+
+    /// Makes every page of the range present.
+    pub(crate) fn populate_for_loads(&self, range: Range<u64>) -> Result<(), Errno> {
+        self.advise(range, Advice::LinuxPopulateRead)
+    }
+
+    /// Waits until the range's dirty pages are on their device.
+    pub(crate) fn write_out(&self, range: Range<u64>) -> Result<(), Errno> {
+        let (start, len) = self.locate(&range);
+        if len == 0 {
+            return Ok(());
+        }
+        // SAFETY: `locate` keeps the range in the window; msync changes no byte of it.
+        unsafe { msync(start, len, MsyncFlags::SYNC) }
+    }
+
+    /// Restores the invariant after a mapping failed, which on some kernels and file systems leaves
+    /// a gap where it was to be. Only zeros are ever mapped over.
+    fn mend(&self, range: Range<u64>) {
+        if self.map_zeros(range.clone()).is_err() {
+            self.assert_whole(&range);
+        }
+    }
+
+    /// Ends the process if there is a gap in the range: any other part of the program might get its
+    /// memory there, and damaged references would reach it.
+    fn assert_whole(&self, range: &Range<u64>) {
+        let (start, len) = self.locate(range);
+        // SAFETY: `locate` keeps the range in the window; this only asks whether it is mapped.
+        if unsafe { msync(start, len, MsyncFlags::ASYNC) } == Err(Errno::NOMEM) {
+            eprintln!("firn: the kernel left a gap in the address window; giving up");
+            std::process::abort();
+        }
+    }
+
+    fn advise(&self, range: Range<u64>, advice: Advice) -> Result<(), Errno> {
+        let (start, len) = self.locate(&range);
+        if len == 0 {
+            return Ok(());
+        }
+        // SAFETY: `locate` keeps the range in the window. None of the kinds of advice that the
+        // callers above give unmaps anything.
+        unsafe { madvise(start, len, advice) }
+    }
+
+    /// Turns a range of the window into what system calls take.
+    fn locate(&self, range: &Range<u64>) -> (*mut c_void, usize) {
+        assert!(
+            range.start <= range.end && range.end <= self.bytes,
+            "{range:?} leaves a window of {} bytes",
+            self.bytes
+        );
+        assert!(range.start.is_multiple_of(FRAME_BYTES) && range.end.is_multiple_of(FRAME_BYTES));
+        // SAFETY: the range lies in the window, which is one reservation.
+        let start = unsafe { self.base.add(range.start as usize) };
+        (start.as_ptr().cast(), (range.end - range.start) as usize)
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        let bytes = (self.bytes + GUARD_BYTES) as usize;
+        // SAFETY: the reservation belongs to this window, and nobody borrows the medium any more.
+        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), bytes) };
+        debug_assert!(unmapped.is_ok());
+    }
+}
+
+/// How the unused part of a window is mapped. The zeros of all its pages are the same page.
+fn zeros() -> MapFlags {
+    MapFlags::PRIVATE | MapFlags::NORESERVE
+}
+
+/// Reserves where the system likes it, and gives back what alignment leaves over.
+fn reserve_anywhere(bytes: u64) -> Result<NonNull<u8>, Errno> {
+    let wanted = (bytes + GUARD_BYTES) as usize;
+    let slack = CHUNK_BYTES as usize;
+    let null = core::ptr::null_mut();
+    // SAFETY: without a fixed address the kernel chooses one that is free.
+    let start = unsafe { mmap_anonymous(null, wanted + slack, ProtFlags::READ, zeros())? };
+    let skew = start.addr().next_multiple_of(slack) - start.addr();
+    let base = start.wrapping_byte_add(skew);
+    for (extra, len) in [
+        (start, skew),
+        (base.wrapping_byte_add(wanted), slack - skew),
+    ] {
+        if len > 0 {
+            // SAFETY: these are the ends of the reservation above, outside of what is kept of it.
+            unsafe { munmap(extra, len)? };
+        }
+    }
+    NonNull::new(base.cast()).ok_or(Errno::NOMEM)
+}
+
+/// Reserves at the first free one of the addresses that the seed yields.
+fn reserve_drawn(bytes: u64, seed: u64) -> Result<NonNull<u8>, Errno> {
+    const LOWEST: u64 = 1 << 40;
+    const HIGHEST: u64 = 0x7000 << 32;
+    const DRAWS: u64 = 64;
+    let wanted = bytes + GUARD_BYTES;
+    let chunks = HIGHEST.saturating_sub(LOWEST + wanted) / CHUNK_BYTES;
+    let seed = scramble(seed.wrapping_add(SCRAMBLE_STEP));
+    for draw in 0..DRAWS {
+        let word = scramble(seed.wrapping_add(draw.wrapping_mul(SCRAMBLE_STEP)));
+        let at = LOWEST + word % chunks.max(1) * CHUNK_BYTES;
+        let at = core::ptr::without_provenance_mut::<c_void>(at as usize);
+        let flags = zeros() | MapFlags::FIXED_NOREPLACE;
+        // SAFETY: an address that is taken is refused, not replaced.
+        match unsafe { mmap_anonymous(at, wanted as usize, ProtFlags::READ, flags) } {
+            Ok(start) if start == at => return NonNull::new(start.cast()).ok_or(Errno::NOMEM),
+            Ok(start) => {
+                // A kernel too old for the flag took the address for a hint.
+                // SAFETY: the range was mapped just now and nobody knows it.
+                unsafe { munmap(start, wanted as usize)? };
+            }
+            Err(Errno::EXIST) => {}
+            Err(other) => return Err(other),
+        }
+    }
+    reserve_anywhere(bytes)
+}

@@ -1,0 +1,87 @@
+//! Volatile shared words: plain atomics.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use firn_media::Words;
+use firn_units::{LINE_BYTES, WORD_BYTES};
+
+const WORDS_PER_LINE: usize = (LINE_BYTES / WORD_BYTES) as usize;
+
+/// Volatile words of a [`crate::Mapped`], the first one at the start of a line.
+///
+/// The system hands out their pages when they are first touched, so a bitmap for a large window
+/// costs what is used of it.
+#[derive(Debug)]
+pub struct MappedWords {
+    /// Invariant: `first + count` is at most its length.
+    storage: Box<[AtomicU64]>,
+    first: usize,
+    count: usize,
+}
+
+impl MappedWords {
+    pub(crate) fn new(count: usize) -> Self {
+        // A `Vec` of lines would be aligned by its type, but the allocator then zeroes it by hand,
+        // which touches every page.
+        let storage = Box::<[AtomicU64]>::new_zeroed_slice(count + WORDS_PER_LINE - 1);
+        // SAFETY: an `AtomicU64` of zero bytes is valid, and the box was allocated zeroed.
+        let storage = unsafe { storage.assume_init() };
+        let start = storage.as_ptr().addr() as u64;
+        let skew = (start.next_multiple_of(LINE_BYTES) - start) / WORD_BYTES;
+        Self {
+            storage,
+            first: skew as usize,
+            count,
+        }
+    }
+
+    #[inline(always)]
+    fn word(&self, index: usize) -> &AtomicU64 {
+        assert!(index < self.count, "word {index} of {}", self.count);
+        // SAFETY: `index` is under `count`, and `new` made the storage at least `first + count` long.
+        unsafe { self.storage.get_unchecked(self.first + index) }
+    }
+}
+
+impl Words for MappedWords {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    fn load(&self, index: usize) -> u64 {
+        self.word(index).load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn store(&self, index: usize, value: u64) {
+        self.word(index).store(value, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn swap(&self, index: usize, value: u64) -> u64 {
+        self.word(index).swap(value, Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn compare_exchange(&self, index: usize, current: u64, new: u64) -> Result<u64, u64> {
+        self.word(index)
+            .compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn fetch_add(&self, index: usize, value: u64) -> u64 {
+        self.word(index).fetch_add(value, Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn fetch_or(&self, index: usize, value: u64) -> u64 {
+        self.word(index).fetch_or(value, Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn fetch_and(&self, index: usize, value: u64) -> u64 {
+        self.word(index).fetch_and(value, Ordering::SeqCst)
+    }
+}
