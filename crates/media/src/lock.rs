@@ -132,6 +132,11 @@ impl<M: Medium> RwLockTable<M> {
         false
     }
 
+    /// Turns the caller's own read lock into a write lock if nobody else holds or awaits it.
+    pub fn try_upgrade(&self, index: usize) -> bool {
+        self.words.compare_exchange(index * STRIDE, 1, WRITER).is_ok()
+    }
+
     /// Waits for lock `index` for reading.
     pub fn read(&self, medium: &M, index: usize) {
         let mut attempt = 0;

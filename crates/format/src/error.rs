@@ -1,0 +1,40 @@
+//! What may be wrong with bytes that claim to be a pool.
+
+use thiserror::Error;
+
+/// Bytes that are not what this version of the format says.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The magic number is missing.
+    #[error("this is not a Firn pool")]
+    NotAPool,
+    /// Written by another version of the format.
+    #[error(
+        "the pool has format version {found}, this program reads version {supported}; copy it with the `firn` of that version, or use a newer one"
+    )]
+    Version {
+        /// Version in the pool.
+        found: u32,
+        /// Version of this crate.
+        supported: u32,
+    },
+    /// A checksum does not match.
+    #[error("{what} at {at:#x} is damaged: its checksum does not match")]
+    Checksum {
+        /// The structure.
+        what: &'static str,
+        /// Its address in the pool.
+        at: u64,
+    },
+    /// A value lies outside its range.
+    #[error("{what} at {at:#x} is damaged: {found} is out of range")]
+    Range {
+        /// The structure.
+        what: &'static str,
+        /// Its address in the pool.
+        at: u64,
+        /// What was found.
+        found: u64,
+    },
+}

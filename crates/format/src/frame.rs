@@ -1,0 +1,108 @@
+//! Frame words: what each 4 KiB frame is used for.
+
+use firn_units::VirtAddr;
+
+use crate::FormatError;
+use crate::class::Class;
+use crate::sealed::Seal;
+
+/// What a frame is used for. A free frame's word is zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameUse {
+    /// Nothing.
+    Free,
+    /// First frame of a run of slots.
+    Slots(Class),
+    /// First frame of an object of its own, or of a log's overflow.
+    Large {
+        /// Frames of the object.
+        frames: u64,
+    },
+    /// First frame of the overflow of a lane; holds no object.
+    Log {
+        /// Frames of the overflow.
+        frames: u64,
+    },
+    /// A further frame of a run or of an object.
+    Tail {
+        /// Distance to the first frame.
+        back: u64,
+    },
+}
+
+const KIND_BITS: u32 = 4;
+const SLOTS: u64 = 1;
+const LARGE: u64 = 2;
+const LOG: u64 = 3;
+const TAIL: u64 = 4;
+/// Frames that an object may have at most.
+pub const MAX_FRAMES: u64 = 1 << 32;
+
+impl FrameUse {
+    /// The word on media.
+    pub fn to_word(self) -> u64 {
+        let (kind, operand) = match self {
+            FrameUse::Free => return 0,
+            FrameUse::Slots(class) => (SLOTS, class.index() as u64),
+            FrameUse::Large { frames } => (LARGE, frames),
+            FrameUse::Log { frames } => (LOG, frames),
+            FrameUse::Tail { back } => (TAIL, back),
+        };
+        Seal::Frame.seal(kind | (operand << KIND_BITS))
+    }
+
+    /// Reads the word that was found at `at`.
+    #[inline]
+    pub fn from_word(word: u64, at: VirtAddr) -> Result<Self, FormatError> {
+        if word == 0 {
+            return Ok(FrameUse::Free);
+        }
+        let value = Seal::Frame.open_at(word, at)?;
+        let operand = value >> KIND_BITS;
+        let range = || FormatError::Range { what: "a frame word", at: at.bytes(), found: word };
+        let long = |frames| if frames >= 1 && frames <= MAX_FRAMES { Ok(frames) } else { Err(range()) };
+        match value & ((1 << KIND_BITS) - 1) {
+            SLOTS => Class::from_index(operand as usize).map(FrameUse::Slots).ok_or_else(range),
+            LARGE => Ok(FrameUse::Large { frames: long(operand)? }),
+            LOG => Ok(FrameUse::Log { frames: long(operand)? }),
+            TAIL => Ok(FrameUse::Tail { back: long(operand)? }),
+            _ => Err(range()),
+        }
+    }
+
+    /// Frames that this first frame stands for.
+    pub fn frames(self) -> u64 {
+        match self {
+            FrameUse::Slots(class) => class.frames(),
+            FrameUse::Large { frames } | FrameUse::Log { frames } => frames,
+            FrameUse::Free | FrameUse::Tail { .. } => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_read_back() {
+        let uses = [
+            FrameUse::Free,
+            FrameUse::Slots(Class::for_bytes(144).unwrap()),
+            FrameUse::Large { frames: 17 },
+            FrameUse::Log { frames: 2 },
+            FrameUse::Tail { back: 16 },
+        ];
+        for u in uses {
+            assert_eq!(FrameUse::from_word(u.to_word(), VirtAddr(0)), Ok(u));
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_is_an_error() {
+        let word = FrameUse::Large { frames: 5 }.to_word();
+        for bit in 0..64 {
+            assert!(FrameUse::from_word(word ^ (1 << bit), VirtAddr(8)).is_err(), "bit {bit}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Lanes: where transactions are logged.
+//!
+//! A lane belongs to one session at a time. Under redo it is a ring of slots with one entry each:
+//!
+//! ```text
+//! word 0  number of the transaction, never reused
+//! word 1  W: all numbers below are durable at home
+//! word 2  payload words, and above bit 48 the number of overflow extents
+//! word 3  checksum of words 0 to 2 and of the whole payload
+//! word 4  payload, or the extents (address, words) that hold what does not fit
+//! ```
+//! Under undo it is a sequence of batches from its start, each with the same four words in front
+//! (word 1 is the batch's number within its transaction). A batch counts if its transaction is the
+//! one after the lane's `done` word and its checksum is right.
+//!
+//! The payload is a sequence of [`Record`]s.
+
+use firn_units::{LINE_BYTES, VirtAddr};
+
+use crate::checksum;
+use crate::geometry::LANES_START;
+
+/// Lanes of a pool, and so sessions at one time.
+pub const LANES: usize = 64;
+/// Bytes of a lane.
+pub const LANE_BYTES: u64 = 32 << 10;
+/// Slots of a lane's ring. The protocol needs eight for one fence a transaction.
+pub const SLOTS: usize = 8;
+/// Bytes of a slot: a line short of a page, so that the slots' first lines fall into different sets
+/// of a cache.
+pub const SLOT_BYTES: u64 = 4096 - LINE_BYTES;
+/// Bytes of an undo log within its lane; the rest of the lane is its header.
+pub const UNDO_BYTES: u64 = SLOTS as u64 * SLOT_BYTES;
+/// Words in front of an entry's payload.
+pub const ENTRY_HEADER_WORDS: usize = 4;
+/// Payload words that fit into a slot.
+pub const SLOT_PAYLOAD_WORDS: usize = SLOT_BYTES as usize / 8 - ENTRY_HEADER_WORDS;
+/// Overflow extents that an entry may have.
+pub const MAX_EXTENTS: usize = SLOT_PAYLOAD_WORDS / 2;
+const EXTENT_SHIFT: u32 = 48;
+
+const _: () = assert!(SLOTS as u64 * SLOT_BYTES + LINE_BYTES <= LANE_BYTES);
+const _: () = assert!(LANES as u64 * LANE_BYTES <= firn_units::CHUNK_BYTES);
+
+/// Where a lane starts.
+#[inline(always)]
+pub const fn lane_at(lane: usize) -> VirtAddr {
+    VirtAddr(LANES_START.0 + lane as u64 * LANE_BYTES)
+}
+
+/// Where a slot of a lane starts.
+#[inline(always)]
+pub const fn slot_at(lane: usize, slot: usize) -> VirtAddr {
+    VirtAddr(lane_at(lane).0 + slot as u64 * SLOT_BYTES)
+}
+
+/// Where the sealed number of the lane's last finished undo transaction lies.
+pub const fn undo_done_at(lane: usize) -> VirtAddr {
+    VirtAddr(lane_at(lane).0 + UNDO_BYTES)
+}
+
+/// The four words in front of a payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntryHeader {
+    /// Number of the transaction.
+    pub seq: u64,
+    /// Redo: all numbers below are durable at home. Undo: number of the batch.
+    pub watermark: u64,
+    /// Words of the payload.
+    pub payload_words: u64,
+    /// Overflow extents; zero if the payload follows at once.
+    pub extents: usize,
+    /// What [`EntryHeader::checksum`] must give.
+    pub checksum: u64,
+}
+
+impl EntryHeader {
+    /// The words on media.
+    #[inline]
+    pub fn to_words(self) -> [u64; ENTRY_HEADER_WORDS] {
+        [self.seq, self.watermark, self.sizes(), self.checksum]
+    }
+
+    /// Reads the words; whether they mean anything only the checksum tells.
+    #[inline]
+    pub fn from_words(words: [u64; ENTRY_HEADER_WORDS]) -> Self {
+        Self {
+            seq: words[0],
+            watermark: words[1],
+            payload_words: words[2] & ((1 << EXTENT_SHIFT) - 1),
+            extents: (words[2] >> EXTENT_SHIFT) as usize,
+            checksum: words[3],
+        }
+    }
+
+    fn sizes(self) -> u64 {
+        self.payload_words | (self.extents as u64) << EXTENT_SHIFT
+    }
+
+    /// The checksum over the header's other words and the payload, which for an entry with extents
+    /// is their list followed by what they hold.
+    #[inline]
+    pub fn checksum(self, payload: &[u8]) -> u64 {
+        let seed = self.seq ^ self.watermark.rotate_left(21) ^ self.sizes().rotate_left(42);
+        checksum(payload, seed)
+    }
+}
+
+/// Kind bits of a record's first word.
+const KIND_MASK: u64 = 7;
+const LINE: u64 = 1;
+const BITS: u64 = 2;
+const RANGE: u64 = 3;
+const ADDRESS_BITS: u64 = (1 << 48) - 1;
+const MASK_SHIFT: u32 = 48;
+
+/// One change of a payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Record<'a> {
+    /// Words of one line: `mask` says which, `words` holds them in ascending order.
+    Line {
+        /// First byte of the line.
+        at: VirtAddr,
+        /// Bit i: word i is stored.
+        mask: u8,
+        /// The words.
+        words: &'a [u64],
+    },
+    /// Bits of one word, changed in one locked step (allocation bitmaps).
+    Bits {
+        /// The word.
+        at: VirtAddr,
+        /// Bits to set.
+        set: u64,
+        /// Bits to clear.
+        clear: u64,
+    },
+    /// Consecutive words.
+    Range {
+        /// First word.
+        at: VirtAddr,
+        /// The words.
+        words: &'a [u64],
+    },
+}
+
+impl<'a> Record<'a> {
+    /// Appends a record for words of one line and returns where its words start.
+    #[inline]
+    pub fn push_line(payload: &mut Vec<u64>, at: VirtAddr, mask: u8, words: &[u64; 8]) {
+        payload.push(at.0 | LINE | (mask as u64) << MASK_SHIFT);
+        if mask == 0xff {
+            payload.extend_from_slice(words);
+            return;
+        }
+        let mut rest = mask;
+        while rest != 0 {
+            payload.push(words[rest.trailing_zeros() as usize]);
+            rest &= rest - 1;
+        }
+    }
+
+    /// Appends a record for bits of one word.
+    pub fn push_bits(payload: &mut Vec<u64>, at: VirtAddr, set: u64, clear: u64) {
+        payload.extend_from_slice(&[at.0 | BITS, set, clear]);
+    }
+
+    /// Appends a record for at most 65535 consecutive words.
+    pub fn push_range(payload: &mut Vec<u64>, at: VirtAddr, words: &[u64]) {
+        assert!(words.len() < 1 << 16);
+        payload.push(at.0 | RANGE | (words.len() as u64) << MASK_SHIFT);
+        payload.extend_from_slice(words);
+    }
+
+    /// Takes the first record off `payload`; `None` if there is none, or none that makes sense.
+    #[inline]
+    pub fn take(payload: &mut &'a [u64]) -> Option<Self> {
+        let (&first, rest) = payload.split_first()?;
+        let at = VirtAddr(first & ADDRESS_BITS & !KIND_MASK);
+        let (record, rest) = match first & KIND_MASK {
+            LINE => {
+                let mask = (first >> MASK_SHIFT) as u8;
+                let (words, rest) = rest.split_at_checked(mask.count_ones() as usize)?;
+                (Record::Line { at: at.line_start(), mask, words }, rest)
+            }
+            BITS => {
+                let ([set, clear], rest) = rest.split_first_chunk()?;
+                (Record::Bits { at, set: *set, clear: *clear }, rest)
+            }
+            RANGE => {
+                let (words, rest) = rest.split_at_checked((first >> MASK_SHIFT) as usize)?;
+                (Record::Range { at, words }, rest)
+            }
+            _ => return None,
+        };
+        *payload = rest;
+        Some(record)
+    }
+
+    /// First byte and length of what the record changes.
+    #[inline]
+    pub fn home(&self) -> (VirtAddr, u64) {
+        match *self {
+            Record::Line { at, .. } => (at, LINE_BYTES),
+            Record::Bits { at, .. } => (at, 8),
+            Record::Range { at, words } => (at, words.len() as u64 * 8),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_read_back() {
+        let mut payload = Vec::new();
+        Record::push_line(&mut payload, VirtAddr(0x1240), 0b1000_0010, &[0, 11, 2, 3, 4, 5, 6, 77]);
+        Record::push_bits(&mut payload, VirtAddr(0x48), 6, 1);
+        Record::push_range(&mut payload, VirtAddr(0x100), &[1, 2, 3]);
+        let mut rest = payload.as_slice();
+        let line = Record::Line { at: VirtAddr(0x1240), mask: 0b1000_0010, words: &[11, 77] };
+        assert_eq!(Record::take(&mut rest), Some(line));
+        assert_eq!(Record::take(&mut rest), Some(Record::Bits { at: VirtAddr(0x48), set: 6, clear: 1 }));
+        assert_eq!(Record::take(&mut rest), Some(Record::Range { at: VirtAddr(0x100), words: &[1, 2, 3] }));
+        assert_eq!(Record::take(&mut rest), None);
+        assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn the_checksum_covers_header_and_payload() {
+        let header =
+            EntryHeader { seq: 5, watermark: 3, payload_words: 2, extents: 0, checksum: 0 };
+        let good = header.checksum(b"0123456789abcdef");
+        assert_ne!(good, EntryHeader { seq: 6, ..header }.checksum(b"0123456789abcdef"));
+        assert_ne!(good, EntryHeader { watermark: 4, ..header }.checksum(b"0123456789abcdef"));
+        assert_ne!(good, EntryHeader { payload_words: 1, ..header }.checksum(b"0123456789abcdef"));
+        assert_ne!(good, header.checksum(b"0123456789abcdeF"));
+    }
+}

@@ -1,0 +1,201 @@
+//! The type registry: enough about every type to trace and print a pool without its program.
+//!
+//! Records follow each other from the registry's start to the sealed end word; each carries its
+//! length and checksum. A record is written and fenced before the end word moves past it.
+
+use crate::bytes::{Reader, Writer};
+use crate::geometry::REGISTRY;
+use crate::header::TypeId;
+use crate::{FormatError, checksum};
+
+/// Bytes in front of a record: its length and its checksum.
+pub const RECORD_HEADER_BYTES: usize = 16;
+/// Longest name of a type or field, in bytes of UTF-8.
+pub const MAX_NAME_BYTES: usize = 255;
+
+/// What the bytes of a field are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u8)]
+pub enum FieldKind {
+    /// Unsigned integer.
+    Unsigned = 1,
+    /// Signed integer.
+    Signed = 2,
+    /// IEEE 754 number.
+    Float = 3,
+    /// Reference to an object of the type named by `target`.
+    Reference = 4,
+    /// A value that is checked when it is read: bool, char, an enum.
+    Checked = 5,
+    /// A structure of its own, without references.
+    Nested = 6,
+}
+
+/// What a record says about its type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(u8)]
+pub enum RecordState {
+    /// The type is in use.
+    Current = 1,
+    /// Objects of older versions are being turned into this one.
+    Migrating = 2,
+    /// The migration into this version is complete: no object of an older version is reachable.
+    Migrated = 3,
+}
+
+/// One field, or an array of equal ones.
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
+pub struct FieldRecord {
+    /// The field's name.
+    pub name: String,
+    /// What it holds.
+    pub kind: FieldKind,
+    /// Bytes from the start of the object's body.
+    pub offset: u32,
+    /// Bytes of one element.
+    pub size: u32,
+    /// Elements; 1 if it is no array.
+    pub count: u32,
+    /// For references the name of the type referred to, for nested structures their own name.
+    pub target: String,
+}
+
+/// One version of one type.
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
+pub struct TypeRecord {
+    /// Its number in object headers.
+    pub id: TypeId,
+    /// What this record says; a later record of the same number overrules an earlier one.
+    pub state: RecordState,
+    /// The type's name, unique together with the version.
+    pub name: String,
+    /// The version, counted by the program.
+    pub version: u32,
+    /// Bytes of the body, without the header.
+    pub size: u32,
+    /// The fields in order of their offset.
+    pub fields: Vec<FieldRecord>,
+}
+
+impl TypeRecord {
+    /// The bytes on media, a multiple of 16.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::default();
+        w.u32(self.id.0);
+        w.u8(self.state as u8);
+        w.u32(self.version);
+        w.u32(self.size);
+        w.text(&self.name);
+        w.u32(self.fields.len() as u32);
+        for field in &self.fields {
+            w.text(&field.name);
+            w.u8(field.kind as u8);
+            w.u32(field.offset);
+            w.u32(field.size);
+            w.u32(field.count);
+            w.text(&field.target);
+        }
+        let padded = (RECORD_HEADER_BYTES + w.0.len()).next_multiple_of(16);
+        w.pad_to(padded - RECORD_HEADER_BYTES);
+        let mut record = Writer::default();
+        record.u64(padded as u64);
+        record.u64(checksum(&w.0, padded as u64));
+        record.bytes(&w.0);
+        record.0
+    }
+
+    /// Takes the first record off `bytes`, which start `at` bytes into the registry.
+    pub fn take(bytes: &mut &[u8], at: usize) -> Result<Self, FormatError> {
+        let address = REGISTRY.bytes() + at as u64;
+        let damaged = || FormatError::Checksum { what: "a type record", at: address };
+        let mut r = Reader(bytes);
+        let len = r.u64().ok_or_else(damaged)?;
+        let check = r.u64().ok_or_else(damaged)?;
+        let body_len = usize::try_from(len).ok().and_then(|l| l.checked_sub(RECORD_HEADER_BYTES));
+        let body = body_len.and_then(|l| r.bytes(l)).ok_or_else(damaged)?;
+        if checksum(body, len) != check {
+            return Err(damaged());
+        }
+        let record = Self::decode_body(Reader(body)).ok_or_else(damaged)?;
+        *bytes = r.0;
+        Ok(record)
+    }
+
+    fn decode_body(mut r: Reader<'_>) -> Option<Self> {
+        let id = TypeId(r.u32()?);
+        let state = match r.u8()? {
+            1 => RecordState::Current,
+            2 => RecordState::Migrating,
+            3 => RecordState::Migrated,
+            _ => return None,
+        };
+        let version = r.u32()?;
+        let size = r.u32()?;
+        let name = r.text()?;
+        let count = r.u32()?;
+        let mut fields = Vec::new();
+        for _ in 0..count {
+            fields.push(FieldRecord {
+                name: r.text()?,
+                kind: match r.u8()? {
+                    1 => FieldKind::Unsigned,
+                    2 => FieldKind::Signed,
+                    3 => FieldKind::Float,
+                    4 => FieldKind::Reference,
+                    5 => FieldKind::Checked,
+                    6 => FieldKind::Nested,
+                    _ => return None,
+                },
+                offset: r.u32()?,
+                size: r.u32()?,
+                count: r.u32()?,
+                target: r.text()?,
+            });
+        }
+        Some(Self { id, state, name, version, size, fields })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> TypeRecord {
+        TypeRecord {
+            id: TypeId(16),
+            state: RecordState::Current,
+            name: "Node".into(),
+            version: 2,
+            size: 24,
+            fields: vec![FieldRecord {
+                name: "next".into(),
+                kind: FieldKind::Reference,
+                offset: 8,
+                size: 8,
+                count: 2,
+                target: "Node".into(),
+            }],
+        }
+    }
+
+    #[test]
+    fn records_follow_each_other() {
+        let mut bytes = sample().encode();
+        bytes.extend(TypeRecord { version: 3, ..sample() }.encode());
+        let mut rest = bytes.as_slice();
+        assert_eq!(TypeRecord::take(&mut rest, 0), Ok(sample()));
+        let at = bytes.len() - rest.len();
+        assert_eq!(TypeRecord::take(&mut rest, at).unwrap().version, 3);
+        assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn a_flipped_bit_is_an_error() {
+        let bytes = sample().encode();
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(TypeRecord::take(&mut damaged.as_slice(), 0).is_err(), "bit {bit}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The root table: names for the objects from which everything else is reached.
+
+use firn_units::VirtAddr;
+
+use crate::geometry::{ROOTS, REGISTRY};
+use crate::{FormatError, checksum};
+
+/// Bytes of a root.
+pub const ROOT_BYTES: u64 = 64;
+/// Roots of a pool.
+pub const MAX_ROOTS: usize = 256;
+/// Longest name, in bytes of UTF-8.
+pub const MAX_NAME_BYTES: usize = 40;
+/// Byte of a root's reference within it. The collector changes it by itself, so the checksum leaves
+/// it out.
+pub const REFERENCE_AT: u64 = 48;
+
+const _: () = assert!(ROOTS.0 + ROOT_BYTES * MAX_ROOTS as u64 <= REGISTRY.0);
+
+/// Where a root lies.
+pub const fn root_at(index: usize) -> VirtAddr {
+    VirtAddr(ROOTS.0 + index as u64 * ROOT_BYTES)
+}
+
+/// The words of a root: name, checksum of the name, reference, a spare word.
+pub fn encode(name: &str, reference: u64) -> [u64; 8] {
+    let mut bytes = [0u8; MAX_NAME_BYTES];
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    let mut words = [0; 8];
+    for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_le_bytes(chunk.try_into().expect("chunks of eight"));
+    }
+    words[5] = checksum(&bytes, ROOTS.0);
+    words[6] = reference;
+    words
+}
+
+/// Name and reference of the root that was found at `at`; `None` if the place is free.
+pub fn decode(words: &[u64; 8], at: VirtAddr) -> Result<Option<(String, u64)>, FormatError> {
+    if words[..6].iter().all(|&w| w == 0) {
+        return Ok(None);
+    }
+    let bytes: Vec<u8> = words[..5].iter().flat_map(|w| w.to_le_bytes()).collect();
+    let damaged = FormatError::Checksum { what: "the name of a root", at: at.bytes() };
+    if words[5] != checksum(&bytes, ROOTS.0) {
+        return Err(damaged);
+    }
+    let len = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
+    let name = core::str::from_utf8(&bytes[..len]).map_err(|_| damaged)?;
+    Ok(Some((name.to_owned(), words[6])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_back_and_notices_damage() {
+        let words = encode("index of files", 42);
+        assert_eq!(decode(&words, root_at(0)), Ok(Some(("index of files".into(), 42))));
+        assert_eq!(decode(&[0; 8], root_at(0)), Ok(None));
+        let mut damaged = words;
+        damaged[1] ^= 1 << 9;
+        assert!(decode(&damaged, root_at(0)).is_err());
+    }
+}
