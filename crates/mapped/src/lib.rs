@@ -28,9 +28,11 @@
 compile_error!("firn-mapped needs Linux on x86-64: mmap windows, clwb and total store order");
 
 mod backing;
+mod copy;
 mod error;
 mod file;
 mod flush;
+mod holes;
 mod mapped;
 mod medium;
 mod options;

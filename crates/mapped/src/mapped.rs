@@ -10,6 +10,7 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, round_up};
 
 use crate::file::{Access, PoolFile};
 use crate::flush::Flush;
+use crate::place::PLACE_ALIGNMENT;
 use crate::space::Space;
 use crate::system::{Randomness, boot_id};
 use crate::window::{FileMapping, Window};
@@ -27,6 +28,8 @@ pub struct Mapped {
     pub(crate) base: NonNull<u8>,
     /// Bytes of the window less one.
     pub(crate) mask: u64,
+    /// `mask` without the bits below a place's alignment.
+    pub(crate) place_mask: u64,
     /// Bytes that may be loaded; the mapping reaches at least as far, except for what
     /// [`Medium::truncate`] is about to take away.
     pub(crate) len: AtomicU64,
@@ -220,6 +223,7 @@ impl Mapped {
         Ok(Self {
             base: window.base(),
             mask: window.bytes() - 1,
+            place_mask: (window.bytes() - 1) & !(PLACE_ALIGNMENT - 1),
             len: AtomicU64::new(len),
             store_limit: AtomicU64::new(if writable { len } else { 0 }),
             flush: Flush::of(domain),

@@ -7,12 +7,10 @@ use std::thread;
 use firn_media::{Domain, Medium, MediumError, Ticket};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
+use crate::copy::{copy_in, copy_out};
 use crate::flush::{Flush, write_back_lines};
 use crate::system::now_ns;
 use crate::{Mapped, MappedPlace, MappedWords};
-
-/// Bits of an address below what a place is aligned to.
-const PLACE_ALIGNMENT_MASK: u64 = 15;
 
 impl Mapped {
     /// The word at `at`, which is under the window's length.
@@ -83,8 +81,9 @@ impl Medium for Mapped {
 
     #[inline(always)]
     fn place(&self, at: VirtAddr) -> MappedPlace<'_> {
-        let at = at.0 & self.mask & !PLACE_ALIGNMENT_MASK;
-        // SAFETY: masked, the pointer stays in the window, which starts at a multiple of 16; the
+        let at = at.0 & self.place_mask;
+        // SAFETY: masked, the pointer stays in the window, which starts at a multiple of a place's
+        // alignment; the
         // place borrows `self`.
         unsafe { MappedPlace::new(self.base.add(at as usize)) }
     }
@@ -115,38 +114,22 @@ impl Medium for Mapped {
             .compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst)
     }
 
+    #[inline]
     fn load_bytes(&self, at: VirtAddr, into: &mut [u8]) {
-        let (mut at, mut rest) = (at.0, into);
-        let skew = (at % WORD_BYTES) as usize;
-        if skew != 0 {
-            let word = self.load_u64(VirtAddr(at)).to_le_bytes();
-            let step = rest.len().min(word.len() - skew);
-            rest[..step].copy_from_slice(&word[skew..skew + step]);
-            rest = &mut rest[step..];
-            at = at.saturating_add(step as u64);
-        }
-        for chunk in rest.chunks_mut(WORD_BYTES as usize) {
-            let word = self.load_u64(VirtAddr(at)).to_le_bytes();
-            chunk.copy_from_slice(&word[..chunk.len()]);
-            at = at.saturating_add(WORD_BYTES);
-        }
+        let at = at.0.min(self.capacity());
+        let held = (into.len() as u64).min(self.capacity() - at) as usize;
+        let (from_window, beyond) = into.split_at_mut(held);
+        // SAFETY: the source lies in the window, which is readable, and everybody changes it by
+        // atomics only.
+        unsafe { copy_out(self.base.as_ptr().wrapping_add(at as usize), from_window) };
+        beyond.fill(0);
     }
 
+    #[inline]
     fn store_bytes(&self, at: VirtAddr, from: &[u8]) {
         self.check_store(at, (from.len() as u64).next_multiple_of(WORD_BYTES));
-        let (words, last) = from.as_chunks::<{ WORD_BYTES as usize }>();
-        let mut at = at.0;
-        for word in words {
-            self.word(at)
-                .store(u64::from_le_bytes(*word), Ordering::Release);
-            at += WORD_BYTES;
-        }
-        if !last.is_empty() {
-            let mut word = self.word(at).load(Ordering::Relaxed).to_le_bytes();
-            word[..last.len()].copy_from_slice(last);
-            self.word(at)
-                .store(u64::from_le_bytes(word), Ordering::Release);
-        }
+        // SAFETY: all words of the destination were just checked to be reserved, and `at` to be one.
+        unsafe { copy_in(from, self.base.as_ptr().wrapping_add(at.0 as usize)) };
     }
 
     #[inline]

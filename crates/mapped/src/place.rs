@@ -9,11 +9,14 @@ use firn_units::WORD_BYTES;
 
 use crate::Mapped;
 
+/// What the address of a place is a multiple of.
+pub(crate) const PLACE_ALIGNMENT: u64 = 16;
+
 /// A location in a [`Mapped`], borrowed from it. Loading through it is one `mov`.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct MappedPlace<'m> {
-    /// In the window and a multiple of 16; the window and its guard are readable for `'m`.
+    /// In the window and a multiple of [`PLACE_ALIGNMENT`]; the window and its guard are readable for `'m`.
     pub(crate) at: NonNull<u8>,
     medium: PhantomData<&'m Mapped>,
 }
@@ -28,7 +31,8 @@ impl MappedPlace<'_> {
     /// Makes a place.
     ///
     /// # Safety
-    /// `at` lies in the window of the medium that `'m` borrows and is a multiple of 16.
+    /// `at` lies in the window of the medium that `'m` borrows and is a multiple of
+    /// [`PLACE_ALIGNMENT`].
     #[inline(always)]
     pub(crate) unsafe fn new(at: NonNull<u8>) -> Self {
         Self {

@@ -15,16 +15,20 @@ use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstat, fsync, ftruncate, s
 use rustix::io::Errno;
 
 use crate::file::{PoolFile, retry};
+use crate::holes::Holes;
 use crate::window::FileMapping;
 use crate::{Backing, Mapped};
 
 /// What the mutex around changes of space protects.
 #[derive(Debug, Default)]
-pub(crate) struct Space {}
+pub(crate) struct Space {
+    /// Where zeros are mapped instead of the file, on tmpfs.
+    holes: Holes,
+}
 
 impl Mapped {
     pub(crate) fn reserve_space(&self, range: Range<u64>) -> Result<(), MediumError> {
-        let _space = self.lock_space()?;
+        let mut space = self.lock_space()?;
         if range.end > self.window.bytes() {
             return Err(MediumError::BeyondCapacity {
                 medium: self.display_name(),
@@ -35,6 +39,7 @@ impl Mapped {
         let old_len = self.len();
         if let Some(file) = &self.file {
             self.allocate_blocks(file, range.clone(), old_len)?;
+            self.fill_in(&mut space, file, range.clone())?;
         }
         if range.end > old_len {
             self.map_more(old_len..range.end).map_err(|refused| {
@@ -49,7 +54,7 @@ impl Mapped {
     }
 
     pub(crate) fn discard_space(&self, range: Range<u64>) -> Result<(), MediumError> {
-        let _space = self.lock_space()?;
+        let mut space = self.lock_space()?;
         let range = range.start.min(self.len())..range.end.min(self.len());
         if range.is_empty() {
             return Ok(());
@@ -61,7 +66,10 @@ impl Mapped {
         let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let len = range.end - range.start;
         match retry(|| fallocate(&file.file, punch, range.start, len)) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.cover(&mut space, range);
+                Ok(())
+            }
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
                 self.zero(VirtAddr(range.start), len);
                 Ok(())
@@ -71,13 +79,14 @@ impl Mapped {
     }
 
     pub(crate) fn truncate_space(&self, len: u64) -> Result<(), MediumError> {
-        let _space = self.lock_space()?;
+        let mut space = self.lock_space()?;
         let old_len = self.len();
         if len >= old_len {
             return Ok(());
         }
         // From the top down, so that nobody ever touches a page past the file's end.
         self.set_len(len);
+        space.holes.remove(len..old_len);
         let result = self.window.map_zeros(len..old_len).and_then(|()| {
             let Some(file) = &self.file else {
                 return Ok(());
@@ -134,22 +143,57 @@ impl Mapped {
         Ok(self.space.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Maps zeros over a range that was punched, where holes of the file would be allocated again by
+    /// a load.
+    fn cover(&self, space: &mut Space, range: Range<u64>) {
+        let worthwhile = self.backing == Backing::Tmpfs && space.holes.has_room();
+        if worthwhile && self.window.map_zeros(range.clone()).is_ok() {
+            space.holes.insert(range);
+        }
+    }
+
+    /// Maps the file again over what of the range [`Self::cover`] covered.
+    fn fill_in(
+        &self,
+        space: &mut Space,
+        file: &PoolFile,
+        range: Range<u64>,
+    ) -> Result<(), MediumError> {
+        let mut covered = space.holes.remove(range);
+        while let Some(part) = covered.pop() {
+            if let Err(refused) = self
+                .window
+                .map_file(part.clone(), &file.file, self.mapping())
+            {
+                covered.push(part.clone());
+                covered
+                    .into_iter()
+                    .for_each(|part| space.holes.insert(part));
+                return Err(self.refusal("mapping reserved space", part, refused));
+            }
+        }
+        Ok(())
+    }
+
     /// Maps what the pool grew by.
     fn map_more(&self, grown: Range<u64>) -> Result<(), Errno> {
         let mapped = match &self.file {
-            Some(file) => {
-                let how = FileMapping {
-                    writable: self.writable,
-                    dax: self.backing == Backing::Dax,
-                };
-                self.window.map_file(grown.clone(), &file.file, how)
-            }
+            Some(file) => self
+                .window
+                .map_file(grown.clone(), &file.file, self.mapping()),
             None => self.window.map_memory(grown.clone()),
         };
         mapped?;
         let asked = self.options.huge_pages;
         self.window.advise_huge_pages(grown, asked);
         Ok(())
+    }
+
+    fn mapping(&self) -> FileMapping {
+        FileMapping {
+            writable: self.writable,
+            dax: self.backing == Backing::Dax,
+        }
     }
 
     /// Allocates the range's blocks. A failure leaves the file's length and content as they were.
@@ -187,7 +231,7 @@ impl Mapped {
 /// Nobody stores to a hole before it is reserved, so no store is lost.
 fn fill_holes(file: &PoolFile, range: Range<u64>, old_len: u64) -> Result<(), Errno> {
     const STEP_BYTES: u64 = 64 << 10;
-    const ZEROS: [u8; STEP_BYTES as usize] = [0; STEP_BYTES as usize];
+    static ZEROS: [u8; STEP_BYTES as usize] = [0; STEP_BYTES as usize];
     let mut at = range.start;
     while at < range.end {
         let hole = next_hole(&file.file, at, old_len)?;

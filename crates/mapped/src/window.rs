@@ -51,7 +51,9 @@ impl Window {
             Placement::System => reserve_anywhere(bytes)?,
             Placement::Random(seed) => reserve_drawn(bytes, seed)?,
         };
-        Ok(Self { base, bytes })
+        let window = Self { base, bytes };
+        let _ = window.advise(0..bytes, Advice::LinuxDontDump);
+        Ok(window)
     }
 
     pub(crate) fn base(&self) -> NonNull<u8> {
@@ -73,7 +75,10 @@ impl Window {
         // exist: only atomics and copies touch it.
         unsafe { mmap_anonymous(start, len, ProtFlags::READ, zeros() | MapFlags::FIXED) }
             .map(drop)
-            .inspect_err(|_| self.assert_whole(&range))
+            .inspect_err(|_| self.assert_whole(&range))?;
+        // A core dump has no use for them.
+        let _ = self.advise(range, Advice::LinuxDontDump);
+        Ok(())
     }
 
     /// Makes the range anonymous memory that can be stored to.

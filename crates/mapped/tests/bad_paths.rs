@@ -1,0 +1,108 @@
+//! Is bad input an error that names the file, and is the file left alone?
+
+use std::path::Path;
+
+use firn_mapped::{Mapped, MappedError, MappedOptions};
+use firn_media::Medium;
+use firn_units::FRAME_BYTES;
+
+/// Opens `path` in all three ways, and returns the errors, which all name it.
+fn errors(path: &Path) -> Vec<MappedError> {
+    let options = MappedOptions::default();
+    [
+        Mapped::open(path, &options),
+        Mapped::open_read_only(path, &options),
+        Mapped::peek(path),
+    ]
+    .map(|opened| {
+        let refused = opened.expect_err("a bad path");
+        let text = refused.to_string();
+        assert!(text.contains(path.to_str().unwrap()), "{text}");
+        refused
+    })
+    .into()
+}
+
+macro_rules! assert_all {
+    ($path:expr, $variant:pat) => {
+        for refused in errors($path) {
+            assert!(matches!(refused, $variant), "{refused:?}");
+        }
+    };
+}
+
+#[test]
+fn a_missing_file_or_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_all!(&folder.path().join("no"), MappedError::NotFound { .. });
+    let nowhere = folder.path().join("no/pool");
+    assert_all!(&nowhere, MappedError::NotFound { .. });
+    let refused = Mapped::create(&nowhere, 1, &MappedOptions::default()).unwrap_err();
+    assert!(matches!(refused, MappedError::NotFound { .. }), "{refused}");
+}
+
+#[test]
+fn a_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_all!(folder.path(), MappedError::IsDirectory { .. });
+}
+
+#[test]
+fn a_device_or_a_pipe() {
+    assert_all!(Path::new("/dev/null"), MappedError::NotRegular { .. });
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    assert_all!(&pipe, MappedError::NotRegular { .. });
+}
+
+#[test]
+fn an_empty_or_cut_off_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    for len in [0, 1, FRAME_BYTES - 1] {
+        let content = vec![7; len as usize];
+        std::fs::write(&path, &content).unwrap();
+        assert_all!(&path, MappedError::BadLength { .. });
+        assert_eq!(std::fs::read(&path).unwrap(), content);
+    }
+    std::fs::write(&path, vec![7; FRAME_BYTES as usize + 1]).unwrap();
+    for refused in [
+        Mapped::open(&path, &MappedOptions::default()),
+        Mapped::open_read_only(&path, &MappedOptions::default()),
+    ] {
+        assert!(matches!(refused, Err(MappedError::BadLength { .. })));
+    }
+    let peek = Mapped::peek(&path).unwrap();
+    assert_eq!(peek.len(), FRAME_BYTES, "it may be growing just now");
+}
+
+#[test]
+fn a_file_that_is_there_is_not_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    std::fs::write(&path, b"precious").unwrap();
+    let refused = Mapped::create(&path, 1, &MappedOptions::default()).unwrap_err();
+    assert!(matches!(refused, MappedError::Exists { .. }), "{refused}");
+    assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+}
+
+#[test]
+fn a_length_that_no_window_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    for len in [u64::MAX, 1 << 62, (1 << 46) + 1] {
+        assert!(Mapped::create(&path, len, &MappedOptions::default()).is_err());
+        assert!(!path.exists(), "nothing is left behind");
+        assert!(Mapped::anonymous(len, &MappedOptions::default()).is_err());
+    }
+}
+
+#[test]
+fn a_file_system_mounted_read_only_is_a_matter_of_permission() {
+    // Readable by everybody, written by nobody, root included.
+    let path = Path::new("/proc/version");
+    let refused = Mapped::open(path, &MappedOptions::default()).unwrap_err();
+    assert!(refused.to_string().contains("/proc/version"), "{refused}");
+}

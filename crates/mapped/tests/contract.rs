@@ -1,0 +1,135 @@
+//! Do the rest of the contract's operations do what it says?
+
+use std::sync::Arc;
+
+use firn_mapped::{HugePages, Mapped, MappedOptions};
+use firn_media::{Medium, MediumExt, Words};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
+
+fn medium() -> Mapped {
+    Mapped::anonymous(FRAME_BYTES, &MappedOptions::default().capacity(1 << 30)).unwrap()
+}
+
+#[test]
+fn bytes_equal_a_plain_array() {
+    let medium = medium();
+    let mut model = vec![0u8; FRAME_BYTES as usize];
+    for round in 0..4000 {
+        let word = medium.random_u64();
+        let at = (word % FRAME_BYTES) as usize;
+        let len = ((word >> 16) as usize % [16, 300, 4096][round % 3]).min(model.len() - at);
+        let range = at..at + len;
+        if round % 2 == 0 {
+            let mut loaded = vec![1; len];
+            medium.load_bytes(VirtAddr(at as u64), &mut loaded);
+            assert_eq!(loaded, model[range]);
+        } else {
+            let at = at & !7;
+            let bytes: Vec<u8> = (0..len).map(|i| (word >> (i % 7 * 8)) as u8).collect();
+            medium.store_bytes(VirtAddr(at as u64), &bytes);
+            model[at..at + len].copy_from_slice(&bytes);
+        }
+    }
+}
+
+#[test]
+fn compare_exchange_reports_what_the_word_held() {
+    let medium = medium();
+    let at = VirtAddr(24);
+    assert_eq!(medium.compare_exchange_u64(at, 0, 5), Ok(0));
+    assert_eq!(medium.compare_exchange_u64(at, 0, 6), Err(5));
+    assert_eq!(medium.update_bits(at, 8, 1), 5);
+    assert_eq!(medium.load_u64(at), 12);
+}
+
+#[test]
+fn words_are_zero_and_do_what_they_say() {
+    let medium = medium();
+    for count in [0, 1, 7, 8, 1000] {
+        let words = medium.words(count);
+        assert_eq!(words.len(), count);
+        assert!((0..count).all(|index| words.load(index) == 0));
+    }
+    let words = medium.words(3);
+    words.store(2, 6);
+    assert_eq!(words.swap(2, 7), 6);
+    assert_eq!(words.compare_exchange(2, 6, 8), Err(7));
+    assert_eq!(words.compare_exchange(2, 7, 8), Ok(7));
+    assert_eq!(words.fetch_add(2, u64::MAX), 8);
+    assert_eq!(words.fetch_or(2, 8), 7);
+    assert_eq!(words.fetch_and(2, 9), 15);
+    assert_eq!((words.load(0), words.load(1), words.load(2)), (0, 0, 9));
+    assert!(std::panic::catch_unwind(move || words.load(3)).is_err());
+}
+
+#[test]
+fn many_words_cost_what_is_used_of_them() {
+    const COUNT: usize = 1 << 30;
+    let words = medium().words(COUNT);
+    words.store(COUNT - 1, 7);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS"))
+        .unwrap();
+    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(kib < 1 << 20, "{line}");
+}
+
+#[test]
+fn threads_run_and_report_panics() {
+    let medium = Arc::new(medium());
+    let inner = Arc::clone(&medium);
+    let job = move || {
+        assert_eq!(std::thread::current().name(), Some("marker"));
+        inner.store_u64(VirtAddr(0), 7);
+    };
+    let thread = medium.spawn("marker", Box::new(job)).unwrap();
+    assert!(medium.join(thread));
+    assert_eq!(medium.load_u64(VirtAddr(0)), 7);
+    let panics = medium
+        .spawn("odd\0name", Box::new(|| panic!("on purpose")))
+        .unwrap();
+    assert!(!medium.join(panics));
+}
+
+#[test]
+fn time_goes_on_and_waiting_ends() {
+    let medium = medium();
+    let start = medium.now_ns();
+    for attempt in [0, 63, 64, 255, 256, u32::MAX] {
+        medium.pause(attempt);
+    }
+    assert!(medium.now_ns() > start);
+    medium.wait_durable(medium.commit());
+}
+
+#[test]
+fn the_boot_is_the_same_for_all_and_randomness_is_not() {
+    let (one, two) = (medium(), medium());
+    assert_eq!(one.boot_id(), two.boot_id());
+    assert_ne!(one.boot_id(), [0; 16]);
+    assert_ne!(one.random_u64(), two.random_u64());
+}
+
+#[test]
+fn prefaulting_changes_nothing() {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let path = folder.path().join("pool");
+    for huge_pages in [HugePages::Ask, HugePages::System, HugePages::Refuse] {
+        let options = MappedOptions::default().huge_pages(huge_pages);
+        let medium = Mapped::create(&path, 2 * CHUNK_BYTES, &options).unwrap();
+        medium.store_u64(VirtAddr(8), 7);
+        medium.prefault(VirtAddr(0), u64::MAX);
+        medium.prefault(VirtAddr(u64::MAX), 1);
+        medium.discard(VirtAddr(FRAME_BYTES), FRAME_BYTES).unwrap();
+        medium.prefault(VirtAddr(5), 2 * FRAME_BYTES);
+        assert_eq!(medium.load_u64(VirtAddr(8)), 7);
+        drop(medium);
+        let reader = Mapped::open_read_only(&path, &options).unwrap();
+        reader.prefault(VirtAddr(0), reader.len());
+        assert_eq!(reader.load_u64(VirtAddr(8)), 7);
+        drop(reader);
+        std::fs::remove_file(&path).unwrap();
+    }
+}

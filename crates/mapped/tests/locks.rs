@@ -1,0 +1,96 @@
+//! Is a pool never open for stores twice?
+
+mod support;
+
+use std::path::Path;
+
+use firn_mapped::{Mapped, MappedError, MappedOptions};
+use firn_media::Medium;
+use firn_units::{FRAME_BYTES, VirtAddr};
+
+fn options() -> MappedOptions {
+    MappedOptions::default().capacity(1 << 30)
+}
+
+fn assert_in_use(result: Result<Mapped, MappedError>) {
+    let refused = result.expect_err("the pool is open already");
+    assert!(matches!(refused, MappedError::InUse { .. }), "{refused}");
+    assert!(
+        refused.to_string().contains("peek"),
+        "names the way out: {refused}"
+    );
+}
+
+fn new_pool(folder: &Path) -> std::path::PathBuf {
+    let path = folder.join("pool");
+    drop(Mapped::create(&path, FRAME_BYTES, &options()).unwrap());
+    path
+}
+
+#[test]
+fn a_second_writer_of_the_same_process_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    let first = Mapped::create(&path, FRAME_BYTES, &options()).unwrap();
+    assert_in_use(Mapped::open(&path, &options()));
+    assert_in_use(Mapped::open_read_only(&path, &options()));
+    drop(first);
+    let _again = Mapped::open(&path, &options()).unwrap();
+    assert_in_use(Mapped::open(&path, &options()));
+}
+
+#[test]
+fn readers_share_and_keep_writers_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = new_pool(folder.path());
+    let first = Mapped::open_read_only(&path, &options()).unwrap();
+    let second = Mapped::open_read_only(&path, &options()).unwrap();
+    assert_in_use(Mapped::open(&path, &options()));
+    drop((first, second));
+    Mapped::open(&path, &options()).unwrap();
+}
+
+#[test]
+fn one_may_peek_at_a_pool_that_grows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = new_pool(folder.path());
+    let writer = Mapped::open(&path, &options()).unwrap();
+    let peek = Mapped::peek(&path).unwrap();
+    writer.store_u64(VirtAddr(8), 7);
+    writer.reserve(VirtAddr(FRAME_BYTES), FRAME_BYTES).unwrap();
+    writer.store_u64(VirtAddr(FRAME_BYTES), 9);
+    assert_eq!(peek.load_u64(VirtAddr(8)), 7);
+    assert_eq!(peek.len(), FRAME_BYTES);
+    assert_eq!(peek.load_u64(VirtAddr(FRAME_BYTES)), 0);
+    assert_eq!(
+        Mapped::peek(&path).unwrap().load_u64(VirtAddr(FRAME_BYTES)),
+        9
+    );
+    assert!(!peek.is_writable());
+}
+
+#[test]
+fn a_process_holds_the_lock_until_it_is_killed() {
+    const NAME: &str = "a_process_holds_the_lock_until_it_is_killed";
+    if let Some(path) = support::child_pool() {
+        let medium = Mapped::open(path, &options()).unwrap();
+        medium.store_u64(VirtAddr(16), 7);
+        println!("\nopened");
+        std::thread::sleep(std::time::Duration::from_secs(60));
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = new_pool(folder.path());
+    let mut child = support::start_until(support::child(NAME, &path), "opened");
+    assert_in_use(Mapped::open(&path, &options()));
+    assert_in_use(Mapped::open_read_only(&path, &options()));
+    assert_eq!(Mapped::peek(&path).unwrap().load_u64(VirtAddr(16)), 7);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let medium = Mapped::open(&path, &options()).unwrap();
+    assert_eq!(
+        medium.load_u64(VirtAddr(16)),
+        7,
+        "a killed process loses no store"
+    );
+}

@@ -1,0 +1,49 @@
+//! Is the pool mapped where it was asked for, and elsewhere each time if that was asked for?
+
+use std::collections::BTreeSet;
+
+use firn_mapped::{Mapped, MappedOptions, Placement};
+use firn_media::{Medium, Place};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
+
+fn at(seed: u64) -> MappedOptions {
+    MappedOptions::default()
+        .capacity(1 << 32)
+        .placement(Placement::Random(seed))
+}
+
+#[test]
+fn another_seed_is_another_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    let medium = Mapped::create(&path, FRAME_BYTES, &at(0)).unwrap();
+    medium.store_u64(VirtAddr(16), 7);
+    let mut seen = BTreeSet::from([medium.base_address()]);
+    drop(medium);
+    for seed in 1..16 {
+        let medium = Mapped::open(&path, &at(seed)).unwrap();
+        assert_eq!(medium.place(VirtAddr(16)).load_u64(0), 7);
+        assert!(seen.insert(medium.base_address()), "seed {seed}");
+        assert_eq!(medium.base_address() as u64 % CHUNK_BYTES, 0);
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_address_while_it_is_free() {
+    let first = Mapped::anonymous(FRAME_BYTES, &at(3)).unwrap();
+    let address = first.base_address();
+    let second = Mapped::anonymous(FRAME_BYTES, &at(3)).unwrap();
+    assert_ne!(second.base_address(), address);
+    drop(first);
+    let third = Mapped::anonymous(FRAME_BYTES, &at(3)).unwrap();
+    assert_eq!(third.base_address(), address);
+}
+
+#[test]
+fn windows_are_aligned_to_huge_pages() {
+    for _ in 0..4 {
+        let medium = Mapped::anonymous(FRAME_BYTES, &MappedOptions::default()).unwrap();
+        assert_eq!(medium.base_address() as u64 % CHUNK_BYTES, 0);
+        assert_eq!(medium.capacity(), MappedOptions::DEFAULT_CAPACITY);
+    }
+}
