@@ -1,0 +1,75 @@
+//! The store buffer of a simulated thread.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The shared array behind a [`crate::CrashWords`].
+pub(crate) type Array = Arc<[AtomicU64]>;
+
+/// A store or write-back that its thread has executed and no other thread can see.
+pub(crate) enum Pending {
+    Store { word: u64, value: u64 },
+    WriteBack { line: u64 },
+    Volatile { array: Array, index: usize, value: u64 },
+}
+
+/// Entries in program order; the oldest leaves first. A write-back passes through like a store,
+/// which keeps it behind earlier stores to its line.
+#[derive(Default)]
+pub(crate) struct StoreBuffer {
+    entries: VecDeque<Pending>,
+}
+
+impl StoreBuffer {
+    pub(crate) fn push(&mut self, entry: Pending) {
+        self.entries.push_back(entry);
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Pending> {
+        self.entries.pop_front()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The youngest store to a persistent word: what its own thread loads.
+    pub(crate) fn forward(&self, wanted: u64) -> Option<u64> {
+        self.entries.iter().rev().find_map(|entry| match entry {
+            Pending::Store { word, value } if *word == wanted => Some(*value),
+            _ => None,
+        })
+    }
+
+    /// The youngest store to a volatile word.
+    pub(crate) fn forward_volatile(&self, wanted: &Array, at: usize) -> Option<u64> {
+        self.entries.iter().rev().find_map(|entry| match entry {
+            Pending::Volatile { array, index, value } if *index == at && Arc::ptr_eq(array, wanted) => {
+                Some(*value)
+            }
+            _ => None,
+        })
+    }
+
+    /// The persistent stores with their words, oldest first.
+    pub(crate) fn persistent(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.entries.iter().filter_map(|entry| match entry {
+            Pending::Store { word, value } => Some((*word, *value)),
+            _ => None,
+        })
+    }
+
+    /// Lets the volatile stores become visible and forgets the persistent ones.
+    pub(crate) fn abandon(&mut self) {
+        for entry in self.entries.drain(..) {
+            if let Pending::Volatile { array, index, value } = entry {
+                array[index].store(value, Relaxed);
+            }
+        }
+    }
+}

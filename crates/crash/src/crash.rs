@@ -1,0 +1,134 @@
+//! The handle.
+
+use core::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+
+use crate::counts::Counts;
+use crate::image::Image;
+use crate::options::CrashOptions;
+use crate::schedule::Schedule;
+use crate::shared::Shared;
+use crate::trace::Event;
+
+/// Memory that can crash. A handle: clones refer to the same memory, so a test keeps one while
+/// the heap owns another.
+///
+/// Concurrency: simulated threads belong to the OS thread that started them; [`Crash::run`] is
+/// called there. Everything else may be called from anywhere.
+#[derive(Clone)]
+pub struct Crash {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Crash {
+    /// Makes `len` bytes of zeros, all of them backed and durable.
+    pub fn new(len: u64, options: CrashOptions) -> Self {
+        Self { shared: Arc::new(Shared::new(len, options)) }
+    }
+
+    /// Makes memory from what a crash left. Everything in it is durable.
+    pub fn from_image(image: &Image, options: CrashOptions) -> Self {
+        let shared = Shared::new(image.len, options);
+        image.fill(&shared.memory);
+        shared.boots.store(image.boots, Relaxed);
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The options it was made with.
+    pub fn options(&self) -> &CrashOptions {
+        &self.shared.options
+    }
+
+    /// Operations of all threads since the last reset.
+    pub fn counts(&self) -> Counts {
+        let mut all = Counts { loads: self.shared.direct_loads(), ..Counts::default() };
+        for thread in &self.shared.lock().threads {
+            all += thread.counts;
+        }
+        all
+    }
+
+    /// Operations of one simulated thread since the last reset; 0 is the context outside all.
+    pub fn thread_counts(&self, thread: usize) -> Counts {
+        let mut counts = self.shared.lock().threads[thread].counts;
+        if thread == 0 {
+            counts.loads += self.shared.direct_loads();
+        }
+        counts
+    }
+
+    /// Sets all counts to zero. Event numbers go on.
+    pub fn reset_counts(&self) {
+        self.shared.reset_loads();
+        for thread in &mut self.shared.lock().threads {
+            thread.counts = Counts::default();
+        }
+    }
+
+    /// Number of the next event: what [`Crash::run_until`] can stop before.
+    pub fn events(&self) -> u64 {
+        self.shared.lock().events
+    }
+
+    /// Hash of all events in their order.
+    pub fn execution_hash(&self) -> u64 {
+        self.shared.lock().hash
+    }
+
+    /// Number of the simulated thread that calls; 0 outside all.
+    pub fn current_thread(&self) -> usize {
+        self.shared.lock().current
+    }
+
+    /// Records how far the calling thread has come, at this point of the stream of events. A crash
+    /// state carries the last note of every thread, so an oracle knows what was acknowledged.
+    pub fn note(&self, progress: u64) {
+        let mut state = self.shared.lock();
+        let thread = state.current;
+        self.shared.emit(&mut state, Event::Note { thread: thread as u16, progress });
+        if !state.dead {
+            state.threads[thread].note = progress;
+        }
+    }
+
+    /// The last note of every thread, by number.
+    pub fn notes(&self) -> Vec<u64> {
+        self.shared.lock().notes()
+    }
+
+    /// Says that recovery is complete: the explorer crashes it at events before this one only.
+    pub fn end_of_recovery(&self) {
+        let mut state = self.shared.lock();
+        if state.recovery_end.is_none() {
+            state.recovery_end = state.trace.as_ref().map(Vec::len);
+        }
+    }
+
+    /// Whether the medium crashed: nothing changes it any more.
+    pub fn is_dead(&self) -> bool {
+        self.shared.is_dead()
+    }
+
+    /// Begins to record events for [`Crash::take_trace`].
+    pub fn start_trace(&self) {
+        self.shared.lock().trace = Some(Vec::new());
+    }
+
+    /// Ends recording and returns the events since [`Crash::start_trace`].
+    pub fn take_trace(&self) -> Vec<Event> {
+        self.shared.lock().trace.take().unwrap_or_default()
+    }
+
+    /// What [`Schedule::Inherited`] means from now on.
+    pub fn set_schedule(&self, schedule: Schedule) {
+        *self.shared.inherited.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = schedule;
+    }
+
+    pub(crate) fn inherited_schedule(&self) -> Schedule {
+        let inherited = self.shared.inherited.lock();
+        match &*inherited.unwrap_or_else(std::sync::PoisonError::into_inner) {
+            Schedule::Inherited => Schedule::Sequential,
+            schedule => schedule.clone(),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Memory that can lose power, and the explorer that crash-tests the heap's real code on it.
+//!
+//! [`Crash`] implements [`firn_media::Medium`] without time. It keeps, for every line that a crash
+//! could still take something from, the history of its contents, so every legal persisted image
+//! of a moment can be enumerated. Threads are simulated on one OS thread and interleaved at every
+//! memory event by a seeded scheduler: one seed, one execution.
+//!
+//! # The model
+//!
+//! - x86-TSO: a store buffer per simulated thread, first in first out, holding persistent stores,
+//!   volatile stores and write-backs. Loads see their own thread's. Locked operations, lock and
+//!   unlock points, fences and pauses empty it. Outside simulated threads there is none.
+//! - `Adr`: a line holds any prefix of its stores at or beyond what is guaranteed; a write-back
+//!   captures the line as it leaves the store buffer, and a later fence of the same thread
+//!   guarantees what it captured. A compare-exchange guarantees nothing.
+//! - `Eadr`: what left the store buffer is durable.
+//! - `Process`: [`Crash::kill_image`] has everything; a power failure leaves any prefix of every
+//!   line since the last sync, [`Crash::random_image`] draws page by page.
+//! - A discarded line is old or zero until the next sync. Length and blocks of the device change
+//!   durably at once. Storing into discarded space panics, as it would fail on a full device.
+#![deny(unsafe_code)]
+
+mod buffer;
+mod choices;
+mod counts;
+mod crash;
+mod fiber;
+mod fleet;
+mod image;
+mod images;
+mod line;
+mod medium;
+mod memory;
+mod options;
+mod persistence;
+mod place;
+mod run;
+mod schedule;
+mod shared;
+mod state;
+mod threads;
+mod trace;
+mod words;
+
+pub use counts::Counts;
+pub use crash::Crash;
+pub use image::Image;
+pub use images::Images;
+pub use memory::Line;
+pub use options::CrashOptions;
+pub use place::CrashPlace;
+pub use run::{RunEnd, RunOutcome, ThreadPanic};
+pub use schedule::Schedule;
+pub use threads::{CrashThread, Job};
+pub use trace::Event;
+pub use words::CrashWords;

@@ -1,0 +1,265 @@
+//! The contract, on this memory.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use firn_media::{Domain, Medium, MediumError, Ticket};
+use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
+
+use crate::buffer::Pending;
+use crate::crash::Crash;
+use crate::place::CrashPlace;
+use crate::shared::lines_of;
+use crate::threads::CrashThread;
+use crate::trace::Event;
+use crate::words::CrashWords;
+
+/// Simulated nanoseconds that one look at the clock takes, so that time always moves.
+const LOOK_NS: u64 = 10;
+
+fn word_of(at: VirtAddr) -> u64 {
+    debug_assert_eq!(at.bytes() % WORD_BYTES, 0, "{at} is no multiple of a word");
+    at.bytes() / WORD_BYTES
+}
+
+impl Medium for Crash {
+    type Place<'m> = CrashPlace<'m>;
+    type Words = CrashWords;
+    type Thread = CrashThread;
+
+    fn domain(&self) -> Domain {
+        self.shared.options.domain
+    }
+
+    fn name(&self) -> String {
+        format!("crash medium (seed {})", self.shared.options.seed)
+    }
+
+    fn len(&self) -> u64 {
+        self.shared.memory.len()
+    }
+
+    fn capacity(&self) -> u64 {
+        self.shared.options.capacity
+    }
+
+    fn is_writable(&self) -> bool {
+        true
+    }
+
+    fn boot_id(&self) -> [u8; 16] {
+        let boots = self.shared.boots.load(Relaxed);
+        let mut id = *b"boot............";
+        id[8..].copy_from_slice(&boots.to_le_bytes());
+        id
+    }
+
+    #[inline]
+    fn place(&self, at: VirtAddr) -> CrashPlace<'_> {
+        let window = self.shared.options.capacity - 1;
+        CrashPlace { shared: &self.shared, at: VirtAddr(at.bytes() & window & !15) }
+    }
+
+    fn address(&self, place: CrashPlace<'_>) -> VirtAddr {
+        place.at
+    }
+
+    #[inline]
+    fn load_u64(&self, at: VirtAddr) -> u64 {
+        self.shared.load(word_of(at))
+    }
+
+    fn store_u64(&self, at: VirtAddr, value: u64) {
+        self.shared.point();
+        if self.shared.is_dead() {
+            return;
+        }
+        let word = word_of(at);
+        self.shared.check_store(word);
+        let mut state = self.shared.lock();
+        state.thread().counts.stores += 1;
+        self.shared.issue(&mut state, Pending::Store { word, value });
+    }
+
+    fn compare_exchange_u64(&self, at: VirtAddr, current: u64, new: u64) -> Result<u64, u64> {
+        self.shared.point();
+        let word = word_of(at);
+        if !self.shared.is_dead() {
+            self.shared.check_store(word);
+        }
+        let mut state = self.shared.lock();
+        self.shared.drain_current(&mut state);
+        let old = self.shared.memory.load(word);
+        state.thread().counts.loads += 1;
+        if old != current {
+            return Err(old);
+        }
+        state.thread().counts.stores += 1;
+        let thread = state.current as u16;
+        self.shared.emit(&mut state, Event::Store { thread, word, old, new });
+        Ok(old)
+    }
+
+    fn load_bytes(&self, at: VirtAddr, into: &mut [u8]) {
+        let mut done = 0;
+        while done < into.len() {
+            let byte = at.bytes() + done as u64;
+            let word = self.shared.load(byte / WORD_BYTES).to_le_bytes();
+            let from = &word[(byte % WORD_BYTES) as usize..];
+            let step = from.len().min(into.len() - done);
+            into[done..done + step].copy_from_slice(&from[..step]);
+            done += step;
+        }
+    }
+
+    fn store_bytes(&self, at: VirtAddr, from: &[u8]) {
+        let mut at = at;
+        let (words, rest) = from.as_chunks::<{ WORD_BYTES as usize }>();
+        for word in words {
+            self.store_u64(at, u64::from_le_bytes(*word));
+            at = at + WORD_BYTES;
+        }
+        if !rest.is_empty() {
+            let mut last = self.load_u64(at).to_le_bytes();
+            last[..rest.len()].copy_from_slice(rest);
+            self.store_u64(at, u64::from_le_bytes(last));
+        }
+    }
+
+    fn write_back(&self, at: VirtAddr, len: u64) {
+        for line in lines_of(at.bytes(), len) {
+            self.shared.point();
+            let mut state = self.shared.lock();
+            state.thread().counts.write_backs += 1;
+            if self.shared.options.domain.needs_flush() && line * LINE_BYTES < self.shared.memory.len() {
+                self.shared.issue(&mut state, Pending::WriteBack { line });
+            }
+        }
+    }
+
+    fn fence(&self) {
+        self.shared.point();
+        let mut state = self.shared.lock();
+        self.shared.drain_current(&mut state);
+        state.thread().counts.fences += 1;
+        let thread = state.current as u16;
+        self.shared.emit(&mut state, Event::Fence { thread });
+    }
+
+    fn commit(&self) -> Ticket {
+        self.shared.point();
+        let mut state = self.shared.lock();
+        state.thread().counts.commits += 1;
+        let (thread, ticket) = (state.current as u16, state.ticket + 1);
+        self.shared.emit(&mut state, Event::Commit { thread, ticket });
+        if !state.dead {
+            state.ticket = ticket;
+        }
+        Ticket(ticket)
+    }
+
+    fn durable(&self) -> Ticket {
+        let state = self.shared.lock();
+        Ticket(if state.dead { u64::MAX } else { state.ticket })
+    }
+
+    fn reserve(&self, at: VirtAddr, len: u64) -> Result<(), MediumError> {
+        self.shared.point();
+        if self.shared.is_dead() || len == 0 {
+            return Ok(());
+        }
+        let capacity = self.capacity();
+        let beyond = |asked| MediumError::BeyondCapacity { medium: self.name(), asked, capacity };
+        let end = at.bytes().checked_add(len).ok_or_else(|| beyond(u64::MAX))?;
+        if end > capacity {
+            return Err(beyond(end));
+        }
+        let memory = &self.shared.memory;
+        let frames = at.bytes() / FRAME_BYTES..end.div_ceil(FRAME_BYTES);
+        let missing = frames.clone().filter(|&frame| !memory.is_backed(frame)).count() as u64;
+        let mut state = self.shared.lock();
+        if missing > 0 && (memory.backed_frames() + missing) * FRAME_BYTES > self.shared.options.space_limit {
+            return Err(MediumError::NoSpace { medium: self.name(), bytes: missing * FRAME_BYTES });
+        }
+        self.shared.drain_current(&mut state);
+        self.shared.set_backing(&mut state, frames, true);
+        self.shared.set_length(&mut state, end.max(memory.len()));
+        Ok(())
+    }
+
+    fn discard(&self, at: VirtAddr, len: u64) -> Result<(), MediumError> {
+        self.shared.point();
+        let end = at.bytes().saturating_add(len).min(self.len());
+        let len = end.saturating_sub(at.bytes());
+        let mut state = self.shared.lock();
+        self.shared.drain_current(&mut state);
+        self.shared.zero_lines(&mut state, lines_of(at.bytes(), len));
+        self.shared.set_backing(&mut state, at.bytes() / FRAME_BYTES..end / FRAME_BYTES, false);
+        Ok(())
+    }
+
+    fn truncate(&self, len: u64) -> Result<(), MediumError> {
+        self.shared.point();
+        let old = self.len();
+        if len < old {
+            let mut state = self.shared.lock();
+            self.shared.drain_current(&mut state);
+            self.shared.zero_lines(&mut state, lines_of(len, old - len));
+            self.shared.set_length(&mut state, len);
+            self.shared.set_backing(&mut state, len / FRAME_BYTES..old.div_ceil(FRAME_BYTES), false);
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), MediumError> {
+        self.shared.point();
+        let mut state = self.shared.lock();
+        self.shared.drain_current(&mut state);
+        let thread = state.current as u16;
+        self.shared.emit(&mut state, Event::Sync { thread });
+        Ok(())
+    }
+
+    fn backed_bytes(&self) -> Result<u64, MediumError> {
+        Ok(self.shared.memory.backed_frames() * FRAME_BYTES)
+    }
+
+    fn words(&self, count: usize) -> CrashWords {
+        CrashWords::new(self.shared.clone(), count)
+    }
+
+    fn acquire_point(&self) {
+        if self.shared.simulating() {
+            self.shared.point();
+            self.shared.drain_current(&mut self.shared.lock());
+        }
+    }
+
+    fn release_point(&self) {
+        if self.shared.simulating() {
+            self.shared.point();
+            self.shared.drain_current(&mut self.shared.lock());
+        }
+    }
+
+    fn pause(&self, attempt: u32) {
+        self.pause_thread(attempt);
+    }
+
+    fn now_ns(&self) -> u64 {
+        let mut state = self.shared.lock();
+        state.clock_ns += LOOK_NS;
+        state.clock_ns
+    }
+
+    fn random_u64(&self) -> u64 {
+        self.shared.lock().random.u64(..)
+    }
+
+    fn spawn(&self, name: &str, job: Box<dyn FnOnce() + Send>) -> Result<CrashThread, MediumError> {
+        Ok(self.spawn_thread(name, job))
+    }
+
+    fn join(&self, thread: CrashThread) -> bool {
+        self.join_thread(&thread)
+    }
+}

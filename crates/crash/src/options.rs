@@ -1,0 +1,51 @@
+//! What a crash medium is made with.
+
+use firn_media::Domain;
+
+/// Window of addresses that a medium may grow to unless told otherwise.
+const DEFAULT_CAPACITY: u64 = 256 << 20;
+
+/// Options of a [`crate::Crash`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrashOptions {
+    /// What survives a crash.
+    pub domain: Domain,
+    /// Bytes up to which the medium may grow; a power of two. Costs memory only where touched.
+    pub capacity: u64,
+    /// Seed of everything random: [`firn_media::Medium::random_u64`], and a schedule that names
+    /// no seed of its own.
+    pub seed: u64,
+    /// Bytes that the device holds; reserving more fails with `NoSpace`.
+    pub space_limit: u64,
+    /// Stores, write-backs and volatile stores that a simulated thread's store buffer holds; the
+    /// oldest leaves when it is full.
+    pub buffer_entries: usize,
+    /// Scheduling points after which a run is given up as a livelock.
+    pub max_steps: u64,
+}
+
+impl Default for CrashOptions {
+    fn default() -> Self {
+        Self {
+            domain: Domain::Adr,
+            capacity: DEFAULT_CAPACITY,
+            seed: 0,
+            space_limit: u64::MAX,
+            buffer_entries: 56,
+            max_steps: 50_000_000,
+        }
+    }
+}
+
+impl CrashOptions {
+    /// The default options under `domain`.
+    pub fn with_domain(domain: Domain) -> Self {
+        Self { domain, ..Self::default() }
+    }
+
+    /// The same options with another seed.
+    pub fn seeded(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+}

@@ -1,0 +1,111 @@
+//! Which images a crash may leave: the dirty lines and the write-backs under way.
+
+use firn_media::Domain;
+use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use crate::line::{LineHistory, Version};
+use crate::memory::{LINE_WORDS, Line, Memory};
+use crate::trace::Event;
+
+/// Hash of a line at its place; a line of zeros has none, so untouched memory adds nothing.
+pub(crate) fn line_hash(line: u64, content: &Line) -> u128 {
+    if *content == Line::default() {
+        return 0;
+    }
+    let mut bytes = [0; 64];
+    for (into, word) in bytes.chunks_exact_mut(8).zip(content) {
+        into.copy_from_slice(&word.to_le_bytes());
+    }
+    xxh3_128_with_seed(&bytes, line)
+}
+
+/// The dirty lines with their histories, and per thread the write-backs that no fence followed.
+///
+/// A line that is in no history is clean: after a crash it holds what the cache holds.
+#[derive(Clone)]
+pub(crate) struct Persistence {
+    domain: Domain,
+    hashing: bool,
+    lines: FxHashMap<u64, LineHistory>,
+    issued: Vec<Vec<(u64, u64)>>,
+    step: u64,
+}
+
+impl Persistence {
+    pub(crate) fn new(domain: Domain) -> Self {
+        Self { domain, hashing: false, lines: FxHashMap::default(), issued: Vec::new(), step: 0 }
+    }
+
+    /// Keeps a hash with every version.
+    pub(crate) fn hashing(domain: Domain) -> Self {
+        Self { hashing: true, ..Self::new(domain) }
+    }
+
+    /// Dirty lines.
+    pub(crate) fn lines(&self) -> &FxHashMap<u64, LineHistory> {
+        &self.lines
+    }
+
+    /// Takes in an event that has *not* been done to `memory` yet.
+    #[inline]
+    pub(crate) fn apply(&mut self, event: &Event, memory: &Memory) {
+        match *event {
+            Event::Store { word, old, new, .. } => {
+                if old != new && self.domain != Domain::Eadr {
+                    let line = word / LINE_WORDS;
+                    self.change(line, memory, |content| content[(word % LINE_WORDS) as usize] = new);
+                }
+            }
+            Event::Zero { line, .. } => {
+                // A hole is metadata of a file system: even persistent caches do not hold it.
+                self.change(line, memory, |content| *content = Line::default());
+            }
+            Event::WriteBack { thread, line } => self.write_back(usize::from(thread), line),
+            Event::Fence { thread } => self.fence(usize::from(thread)),
+            Event::Sync { .. } => self.lines.clear(),
+            Event::Length { old, new, .. } => {
+                if new < old {
+                    let end = new.div_ceil(firn_units::LINE_BYTES);
+                    self.lines.retain(|&line, _| line < end);
+                }
+            }
+            Event::Commit { .. } | Event::Note { .. } | Event::Backing { .. } => {}
+        }
+    }
+
+    fn change(&mut self, line: u64, memory: &Memory, how: impl FnOnce(&mut Line)) {
+        self.step += 1;
+        let (step, hashing) = (self.step, self.hashing);
+        let version = |step, content: Line| Version {
+            step,
+            content,
+            hash: if hashing { line_hash(line, &content) } else { 0 },
+        };
+        let before = || LineHistory::new(version(0, memory.line(line)));
+        let history = self.lines.entry(line).or_insert_with(before);
+        let mut content = history.latest().content;
+        how(&mut content);
+        history.push(version(step, content));
+    }
+
+    fn write_back(&mut self, thread: usize, line: u64) {
+        if self.domain == Domain::Adr && self.lines.contains_key(&line) {
+            if self.issued.len() <= thread {
+                self.issued.resize_with(thread + 1, Vec::new);
+            }
+            self.issued[thread].push((line, self.step));
+        }
+    }
+
+    fn fence(&mut self, thread: usize) {
+        let Some(issued) = self.issued.get_mut(thread) else { return };
+        for (line, step) in issued.drain(..) {
+            if let Some(history) = self.lines.get_mut(&line)
+                && history.guarantee(step)
+            {
+                self.lines.remove(&line);
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What a run came to.
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum RunEnd {
+    /// Every thread ended.
+    Finished,
+    /// The medium died at the event it was told to die before.
+    Crashed,
+    /// Every thread waits, and nothing changes.
+    Deadlock,
+    /// More steps than the options allow.
+    StepLimit,
+}
+
+/// A thread that panicked.
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
+pub struct ThreadPanic {
+    /// Number of the thread.
+    pub thread: usize,
+    /// What it said.
+    pub message: String,
+}
+
+/// What a run came to. Equal for equal seeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunOutcome {
+    /// How it ended.
+    pub end: RunEnd,
+    /// Threads that panicked.
+    pub panics: Vec<ThreadPanic>,
+    /// Hash of all events in order: equal executions have equal hashes.
+    pub hash: u64,
+    /// Events so far on this medium.
+    pub events: u64,
+    /// Scheduling points of the run.
+    pub steps: u64,
+    /// Choices under [`crate::Schedule::Chosen`]; empty under other schedules.
+    pub choices: Vec<u32>,
+    pub(crate) following: Option<Vec<u32>>,
+}
+
+impl RunOutcome {
+    /// Whether every thread ended without a panic; otherwise what happened, in a sentence.
+    pub fn finished(&self) -> Result<(), String> {
+        if let Some(panic) = self.panics.first() {
+            return Err(format!("thread {} panicked: {}", panic.thread, panic.message));
+        }
+        match self.end {
+            RunEnd::Finished => Ok(()),
+            RunEnd::Crashed => Err("the medium crashed".into()),
+            RunEnd::Deadlock => Err("deadlock: every thread waits and nothing changes".into()),
+            RunEnd::StepLimit => Err("livelock: the run exceeds its step limit".into()),
+        }
+    }
+}
+
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    if let Some(text) = panic.downcast_ref::<&str>() {
+        (*text).to_string()
+    } else if let Some(text) = panic.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic without a message".into()
+    }
+}

@@ -1,0 +1,246 @@
+//! The medium's heart: operations on memory, buffers and durability.
+//!
+//! Two ways through: outside all simulated threads an operation reaches the cache at once, and a
+//! load is one look into memory; inside one it passes a scheduling point first and stores wait in
+//! the thread's buffer. Once dead, nothing changes persistent memory any more.
+
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use firn_units::{FRAME_BYTES, WORD_BYTES};
+
+use crate::buffer::Pending;
+use crate::memory::{LINE_WORDS, Line, Memory};
+use crate::options::CrashOptions;
+use crate::persistence::Persistence;
+use crate::schedule::Schedule;
+use crate::state::State;
+use crate::trace::Event;
+
+const DIRECT: u8 = 0;
+const SIMULATED: u8 = 1;
+const DEAD: u8 = 2;
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// Everything a handle, its words and its places refer to.
+pub(crate) struct Shared {
+    pub(crate) id: u64,
+    pub(crate) options: CrashOptions,
+    pub(crate) memory: Memory,
+    /// Power failures that this medium's content went through.
+    pub(crate) boots: AtomicU64,
+    /// What an inherited schedule means.
+    pub(crate) inherited: Mutex<Schedule>,
+    mode: AtomicU8,
+    loads: AtomicU64,
+    state: Mutex<State>,
+}
+
+impl Shared {
+    pub(crate) fn new(len: u64, options: CrashOptions) -> Self {
+        assert!(options.capacity.is_power_of_two(), "the capacity is a power of two");
+        assert!(len <= options.capacity, "the length is within the capacity");
+        let persistence = Persistence::new(options.domain);
+        Self {
+            id: NEXT_ID.fetch_add(1, Relaxed),
+            memory: Memory::new(len, options.capacity),
+            boots: AtomicU64::new(0),
+            inherited: Mutex::new(Schedule::Sequential),
+            mode: AtomicU8::new(DIRECT),
+            loads: AtomicU64::new(0),
+            state: State::new(options.seed, Some(persistence)).locked(),
+            options,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a simulated thread runs, so that stores are buffered and threads switched.
+    #[inline(always)]
+    pub(crate) fn simulating(&self) -> bool {
+        self.mode.load(Relaxed) == SIMULATED
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_dead(&self) -> bool {
+        self.mode.load(Relaxed) == DEAD
+    }
+
+    /// Says who runs from now on: 0 is the context outside all simulated threads.
+    pub(crate) fn enter(&self, state: &mut State, thread: usize) {
+        state.current = thread;
+        let mode = match (state.dead, thread) {
+            (true, _) => DEAD,
+            (false, 0) => DIRECT,
+            (false, _) => SIMULATED,
+        };
+        self.mode.store(mode, Relaxed);
+    }
+
+    /// Stops the medium as it is: what is in store buffers is lost with the power.
+    pub(crate) fn die(&self, state: &mut State) {
+        state.dead = true;
+        self.mode.store(DEAD, Relaxed);
+        for thread in &mut state.threads {
+            thread.buffer.abandon();
+        }
+    }
+
+    /// Loads outside simulated threads since the last reset.
+    pub(crate) fn direct_loads(&self) -> u64 {
+        self.loads.load(Relaxed)
+    }
+
+    pub(crate) fn reset_loads(&self) {
+        self.loads.store(0, Relaxed);
+    }
+
+    // ---- loads ----
+
+    #[inline]
+    pub(crate) fn load(&self, word: u64) -> u64 {
+        if self.mode.load(Relaxed) == DIRECT {
+            self.loads.store(self.loads.load(Relaxed) + 1, Relaxed);
+            return self.memory.load(word);
+        }
+        self.load_simulated(word)
+    }
+
+    #[cold]
+    fn load_simulated(&self, word: u64) -> u64 {
+        self.point();
+        let mut state = self.lock();
+        state.thread().counts.loads += 1;
+        state.buffer().forward(word).unwrap_or_else(|| self.memory.load(word))
+    }
+
+    // ---- stores and write-backs ----
+
+    /// Executes a store or a write-back: it enters the buffer of a simulated thread, or reaches
+    /// the cache at once.
+    pub(crate) fn issue(&self, state: &mut State, entry: Pending) {
+        if !self.simulating() {
+            self.complete(state, 0, entry);
+            return;
+        }
+        let thread = state.current;
+        if state.buffer().len() >= self.options.buffer_entries {
+            self.drain_one(state, thread);
+        }
+        let was_empty = state.buffer().is_empty();
+        state.buffer().push(entry);
+        if was_empty && !state.scheduler.hold() {
+            self.drain_one(state, thread);
+        }
+    }
+
+    /// Lets the oldest entry of a thread's buffer reach the cache.
+    pub(crate) fn drain_one(&self, state: &mut State, thread: usize) {
+        if let Some(entry) = state.threads[thread].buffer.pop() {
+            self.complete(state, thread, entry);
+        }
+    }
+
+    pub(crate) fn drain(&self, state: &mut State, thread: usize) {
+        while !state.threads[thread].buffer.is_empty() {
+            self.drain_one(state, thread);
+        }
+    }
+
+    pub(crate) fn drain_current(&self, state: &mut State) {
+        self.drain(state, state.current);
+    }
+
+    fn complete(&self, state: &mut State, thread: usize, entry: Pending) {
+        match entry {
+            Pending::Store { word, value } => {
+                let old = self.memory.load(word);
+                self.emit(state, Event::Store { thread: thread as u16, word, old, new: value });
+            }
+            Pending::WriteBack { line } => {
+                self.emit(state, Event::WriteBack { thread: thread as u16, line });
+            }
+            Pending::Volatile { array, index, value } => {
+                if array[index].swap(value, Relaxed) != value {
+                    state.progress();
+                }
+            }
+        }
+    }
+
+    /// Checks that the word can be stored to.
+    #[inline]
+    pub(crate) fn check_store(&self, word: u64) {
+        let at = word * WORD_BYTES;
+        assert!(at < self.memory.len(), "store at {at:#x}, beyond the medium's {:#x} bytes", self.memory.len());
+        assert!(
+            self.memory.is_backed(at / FRAME_BYTES),
+            "store at {at:#x} into discarded space that was not reserved again"
+        );
+    }
+
+    // ---- events ----
+
+    /// Lets an event happen, unless the medium is dead or dies before it.
+    #[inline]
+    pub(crate) fn emit(&self, state: &mut State, event: Event) {
+        if state.dead {
+            return;
+        }
+        if state.events == state.crash_at {
+            self.die(state);
+            return;
+        }
+        state.events += 1;
+        for word in event.digest() {
+            state.hash = (state.hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+        state.threads[usize::from(event.thread())].counts.events += 1;
+        state.progress();
+        if let Some(persistence) = &mut state.persistence {
+            persistence.apply(&event, &self.memory);
+        }
+        event.redo(&self.memory);
+        if let Some(trace) = &mut state.trace {
+            trace.push(event);
+        }
+    }
+
+    /// Discards the content of the lines in `lines`.
+    pub(crate) fn zero_lines(&self, state: &mut State, lines: core::ops::Range<u64>) {
+        for line in lines {
+            let old = self.memory.line(line);
+            if old != Line::default() {
+                let thread = state.current as u16;
+                self.emit(state, Event::Zero { thread, line, old: Box::new(old) });
+            }
+        }
+    }
+
+    /// Gives or takes the blocks of the frames in `frames`.
+    pub(crate) fn set_backing(&self, state: &mut State, frames: core::ops::Range<u64>, backed: bool) {
+        for frame in frames {
+            if self.memory.is_backed(frame) != backed {
+                let thread = state.current as u16;
+                self.emit(state, Event::Backing { thread, frame, backed });
+            }
+        }
+    }
+
+    pub(crate) fn set_length(&self, state: &mut State, new: u64) {
+        let old = self.memory.len();
+        if old != new {
+            self.emit(state, Event::Length { thread: state.current as u16, old, new });
+        }
+    }
+}
+
+/// Lines that a range of bytes touches.
+pub(crate) fn lines_of(start: u64, len: u64) -> core::ops::Range<u64> {
+    let line_bytes = LINE_WORDS * WORD_BYTES;
+    if len == 0 { 0..0 } else { start / line_bytes..(start + len).div_ceil(line_bytes) }
+}

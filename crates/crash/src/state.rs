@@ -1,0 +1,132 @@
+//! What changes as a medium runs, under one lock.
+
+use std::sync::Mutex;
+
+use crate::buffer::StoreBuffer;
+use crate::counts::Counts;
+use crate::persistence::Persistence;
+use crate::schedule::Scheduler;
+use crate::trace::Event;
+
+/// Simulated nanoseconds at which a medium starts.
+const START_NS: u64 = 1_000_000_000;
+
+/// A simulated thread. Number 0 is the context outside all simulated threads.
+#[derive(Default)]
+pub(crate) struct ThreadState {
+    pub(crate) name: String,
+    pub(crate) buffer: StoreBuffer,
+    pub(crate) counts: Counts,
+    pub(crate) note: u64,
+    /// Waits until another thread has done something.
+    pub(crate) paused: bool,
+    /// Paused since the last progress of anyone.
+    pub(crate) idle: bool,
+    pub(crate) finished: bool,
+    pub(crate) panicked: bool,
+}
+
+/// How far a run goes before the context that started it looks again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stuck {
+    No,
+    Deadlock,
+    StepLimit,
+}
+
+pub(crate) struct State {
+    pub(crate) dead: bool,
+    /// Event before which the medium dies.
+    pub(crate) crash_at: u64,
+    pub(crate) events: u64,
+    pub(crate) hash: u64,
+    pub(crate) current: usize,
+    pub(crate) threads: Vec<ThreadState>,
+    pub(crate) persistence: Option<Persistence>,
+    pub(crate) trace: Option<Vec<Event>>,
+    /// Length of the trace when the check said that recovery was finished.
+    pub(crate) recovery_end: Option<usize>,
+    pub(crate) ticket: u64,
+    pub(crate) clock_ns: u64,
+    pub(crate) random: fastrand::Rng,
+    pub(crate) scheduler: Scheduler,
+    /// Thread to resume next, when the one that switched away chose already.
+    pub(crate) next: Option<usize>,
+    /// Points left before a thread gives control back to a context that only lent it.
+    pub(crate) slice: Option<u32>,
+    pub(crate) steps: u64,
+    pub(crate) idle_rounds: u32,
+    pub(crate) stuck: Stuck,
+}
+
+impl State {
+    pub(crate) fn new(seed: u64, persistence: Option<Persistence>) -> Self {
+        Self {
+            dead: false,
+            crash_at: u64::MAX,
+            events: 0,
+            hash: 0,
+            current: 0,
+            threads: vec![ThreadState::default()],
+            persistence,
+            trace: None,
+            recovery_end: None,
+            ticket: 0,
+            clock_ns: START_NS,
+            random: fastrand::Rng::with_seed(seed),
+            scheduler: Scheduler::sequential(),
+            next: None,
+            slice: None,
+            steps: 0,
+            idle_rounds: 0,
+            stuck: Stuck::No,
+        }
+    }
+
+    pub(crate) fn locked(self) -> Mutex<Self> {
+        Mutex::new(self)
+    }
+
+    /// Begins anew for another execution over the same memory; keeps allocations.
+    pub(crate) fn restart(&mut self, seed: u64) {
+        self.dead = false;
+        self.crash_at = u64::MAX;
+        self.events = 0;
+        self.hash = 0;
+        self.current = 0;
+        self.threads.truncate(1);
+        self.threads[0].counts = Counts::default();
+        self.threads[0].note = 0;
+        self.recovery_end = None;
+        self.ticket = 0;
+        self.clock_ns = START_NS;
+        self.random = fastrand::Rng::with_seed(seed);
+        self.next = None;
+        self.slice = None;
+        self.steps = 0;
+        self.idle_rounds = 0;
+        self.stuck = Stuck::No;
+    }
+
+    pub(crate) fn thread(&mut self) -> &mut ThreadState {
+        &mut self.threads[self.current]
+    }
+
+    pub(crate) fn buffer(&mut self) -> &mut StoreBuffer {
+        &mut self.thread().buffer
+    }
+
+    /// Something changed that a waiting thread may be waiting for.
+    pub(crate) fn progress(&mut self) {
+        if self.threads.len() > 1 || self.idle_rounds > 0 {
+            self.idle_rounds = 0;
+            for thread in &mut self.threads {
+                thread.idle = false;
+            }
+        }
+    }
+
+    pub(crate) fn notes(&self) -> Vec<u64> {
+        self.threads.iter().map(|thread| thread.note).collect()
+    }
+}

@@ -1,0 +1,406 @@
+//! Simulated threads: starting, switching, waiting, ending.
+
+use std::sync::Arc;
+use std::thread::panicking;
+
+use crate::crash::Crash;
+use crate::fiber::{self, Fiber, Progress};
+use crate::fleet;
+use crate::run::{RunEnd, RunOutcome, ThreadPanic, panic_message};
+use crate::schedule::{Action, Schedule, Scheduler, View};
+use crate::shared::Shared;
+use crate::state::{State, Stuck, ThreadState};
+
+/// Simulated nanoseconds of a pause.
+const PAUSE_NS: u64 = 1_000;
+/// Times that all threads may find nothing changed before they count as deadlocked. Long enough
+/// for waits that give up after some time.
+const IDLE_ROUNDS: u32 = 10_000;
+/// Scheduling points for which a waiting context outside all threads lends control to one.
+const LENT_POINTS: u32 = 32;
+
+/// Payload of the panic that ends whoever waits on a dead medium.
+struct Dead;
+
+/// A thread of a [`Crash`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrashThread(pub(crate) usize);
+
+/// What a simulated thread runs.
+pub type Job = Box<dyn FnOnce() + Send>;
+
+impl Shared {
+    /// A scheduling point: another thread may go first, and stores may leave their buffers.
+    #[inline]
+    pub(crate) fn point(&self) {
+        if self.simulating() {
+            self.switch();
+        } else if self.is_dead() {
+            self.stop_if_dead();
+        }
+    }
+
+    #[cold]
+    fn stop_if_dead(&self) {
+        if fiber::inside() && !panicking() {
+            fiber::suspend();
+        }
+    }
+
+    fn switch(&self) {
+        if panicking() {
+            return;
+        }
+        let mut state = self.lock();
+        state.steps += 1;
+        if state.steps > self.options.max_steps {
+            state.stuck = Stuck::StepLimit;
+            drop(state);
+            return fiber::suspend();
+        }
+        let me = state.current;
+        for thread in &mut state.threads {
+            thread.paused = false;
+        }
+        if let Some(left) = state.slice {
+            state.slice = left.checked_sub(1);
+            if left == 0 {
+                drop(state);
+                return fiber::suspend();
+            }
+        }
+        self.switch_from(state, Some(me));
+    }
+
+    fn switch_from(&self, mut state: std::sync::MutexGuard<'_, State>, current: Option<usize>) {
+        let me = state.current;
+        let next = self.decide(&mut state, current);
+        if next != Some(me) || state.dead {
+            state.next = next;
+            drop(state);
+            fiber::suspend();
+        }
+    }
+
+    /// Chooses who runs next, letting stores out as the scheduler says. Nobody if all ended or
+    /// none can go on.
+    fn decide(&self, state: &mut State, current: Option<usize>) -> Option<usize> {
+        loop {
+            if state.dead || state.stuck != Stuck::No {
+                return None;
+            }
+            let mut runnable: [usize; 16] = [0; 16];
+            let mut count = 0;
+            let mut buffered = Vec::new();
+            let mut waiting = false;
+            for (id, thread) in state.threads.iter().enumerate().skip(1) {
+                if !thread.buffer.is_empty() {
+                    buffered.push((id, thread.buffer.len()));
+                }
+                if thread.finished {
+                    continue;
+                }
+                if thread.paused {
+                    waiting = true;
+                } else if count < runnable.len() {
+                    runnable[count] = id;
+                    count += 1;
+                }
+            }
+            if count == 0 {
+                if !waiting {
+                    return None;
+                }
+                self.wake_all(state);
+                continue;
+            }
+            let runnable = &runnable[..count];
+            if buffered.is_empty() && current.is_some() && count == 1 {
+                return current;
+            }
+            match state.scheduler.next(&View { current, runnable, buffered: &buffered }) {
+                Action::Run(thread) => return Some(thread),
+                Action::Drain(thread) => self.drain_one(state, thread),
+                Action::DrainAll(thread) => self.drain(state, thread),
+            }
+        }
+    }
+
+    fn wake_all(&self, state: &mut State) {
+        for thread in 1..state.threads.len() {
+            self.drain(state, thread);
+            state.threads[thread].paused = false;
+        }
+    }
+
+    /// Marks the current thread as waiting and counts rounds in which nothing changed.
+    fn mark_paused(&self, state: &mut State) {
+        let me = state.current;
+        self.drain(state, me);
+        state.clock_ns += PAUSE_NS;
+        state.scheduler.paused(me);
+        state.threads[me].paused = true;
+        state.threads[me].idle = true;
+        let live = |(id, thread): (usize, &ThreadState)| id > 0 && !thread.finished && !thread.idle;
+        if !state.threads.iter().enumerate().any(live) {
+            state.idle_rounds += 1;
+            for thread in &mut state.threads {
+                thread.idle = false;
+            }
+            if state.idle_rounds > IDLE_ROUNDS {
+                state.stuck = Stuck::Deadlock;
+            }
+        }
+    }
+
+    /// Resumes one thread until it suspends itself; marks it if it ended.
+    fn resume(&self, thread: usize, panics: &mut Vec<ThreadPanic>) {
+        let Some(mut fiber) = fleet::take(self.id, thread) else {
+            self.lock().threads[thread].finished = true;
+            return;
+        };
+        self.enter(&mut self.lock(), thread);
+        let progress = fiber.resume();
+        let mut state = self.lock();
+        self.enter(&mut state, 0);
+        if let Progress::Suspended = progress {
+            drop(state);
+            return fleet::put(self.id, thread, fiber);
+        }
+        self.drain(&mut state, thread);
+        state.threads[thread].finished = true;
+        state.progress();
+        if let Progress::Panicked(panic) = progress {
+            state.threads[thread].panicked = true;
+            if !panic.is::<Dead>() {
+                panics.push(ThreadPanic { thread, message: panic_message(&*panic) });
+            }
+        }
+    }
+
+    /// Whether a thread is left that has not ended.
+    fn has_live(&self, state: &State) -> bool {
+        state.threads.iter().skip(1).any(|thread| !thread.finished)
+    }
+
+    /// Drops every suspended thread, unwinding its stack.
+    pub(crate) fn drop_threads(&self) {
+        while let Some(fiber) = fleet::take_any(self.id) {
+            drop(fiber);
+        }
+    }
+
+    /// Waiting on a dead medium cannot end: gets the waiter off it.
+    fn pause_dead(&self) {
+        if !panicking() {
+            std::panic::resume_unwind(Box::new(Dead));
+        }
+        // A destructor waits while its thread unwinds: what it waits for is held by a thread that
+        // has not been unwound yet.
+        match fleet::take_any(self.id) {
+            Some(fiber) => drop(fiber),
+            None => {
+                let mut state = self.lock();
+                state.idle_rounds += 1;
+                if state.idle_rounds > IDLE_ROUNDS {
+                    eprintln!("a destructor waits forever on a dead crash medium");
+                    std::process::abort();
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if !fiber::inside() {
+            self.drop_threads();
+        }
+    }
+}
+
+impl Crash {
+    /// Runs `threads` as simulated threads until all of them have ended.
+    ///
+    /// Threads that these spawn run along; those that have not ended by then stay suspended and
+    /// go on when a later run, or a wait outside all threads, lets them. After a deadlock or a
+    /// step limit the medium is dead.
+    pub fn run(&self, threads: Vec<Job>, schedule: Schedule) -> RunOutcome {
+        self.run_until(threads, schedule, u64::MAX)
+    }
+
+    /// Like [`Crash::run`], but the medium dies before event number `event` of its life. Threads
+    /// are unwound; images of that moment can be asked for.
+    pub fn run_until(&self, threads: Vec<Job>, schedule: Schedule, event: u64) -> RunOutcome {
+        assert!(!fiber::inside(), "a simulated thread cannot run others, it spawns them");
+        let shared = &self.shared;
+        let schedule = match schedule {
+            Schedule::Inherited => self.inherited_schedule(),
+            chosen => chosen,
+        };
+        {
+            let mut state = shared.lock();
+            state.scheduler = Scheduler::new(&schedule);
+            state.crash_at = event;
+            state.steps = 0;
+            state.stuck = Stuck::No;
+            state.idle_rounds = 0;
+        }
+        let ids: Vec<usize> = threads.into_iter().map(|job| self.spawn_thread("", job).0).collect();
+        let mut panics = Vec::new();
+        loop {
+            let mut state = shared.lock();
+            let done = ids.iter().all(|&id| state.threads[id].finished);
+            if state.dead || state.stuck != Stuck::No || done {
+                break;
+            }
+            let next = match state.next.take() {
+                Some(next) => Some(next),
+                None => shared.decide(&mut state, None),
+            };
+            drop(state);
+            if let Some(next) = next {
+                shared.resume(next, &mut panics);
+            }
+        }
+        self.outcome(panics)
+    }
+
+    fn outcome(&self, panics: Vec<ThreadPanic>) -> RunOutcome {
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        let end = match (state.stuck, state.dead) {
+            (Stuck::Deadlock, _) => RunEnd::Deadlock,
+            (Stuck::StepLimit, _) => RunEnd::StepLimit,
+            (Stuck::No, true) => RunEnd::Crashed,
+            (Stuck::No, false) => RunEnd::Finished,
+        };
+        state.next = None;
+        state.crash_at = u64::MAX;
+        let choices = state.scheduler.take_choices();
+        state.scheduler = Scheduler::sequential();
+        let outcome = RunOutcome {
+            end,
+            panics,
+            hash: state.hash,
+            events: state.events,
+            steps: state.steps,
+            choices: choices.as_ref().map(|choices| choices.picked()).unwrap_or_default(),
+            following: choices.and_then(|choices| choices.following()),
+        };
+        if end != RunEnd::Finished {
+            shared.die(&mut state);
+            drop(state);
+            shared.drop_threads();
+        }
+        outcome
+    }
+
+    /// Stops every simulated thread of this medium where it is and unwinds it, without touching
+    /// the memory.
+    pub fn kill_threads(&self) {
+        let mut state = self.shared.lock();
+        if !self.shared.has_live(&state) {
+            return;
+        }
+        let was_dead = state.dead;
+        self.shared.die(&mut state);
+        drop(state);
+        self.shared.drop_threads();
+        let mut state = self.shared.lock();
+        for thread in state.threads.iter_mut().skip(1) {
+            thread.finished = true;
+        }
+        state.dead = was_dead;
+        self.shared.enter(&mut state, 0);
+    }
+
+    pub(crate) fn spawn_thread(&self, name: &str, job: Job) -> CrashThread {
+        let mut state = self.shared.lock();
+        self.shared.drain_current(&mut state);
+        let id = state.threads.len();
+        assert!(id < usize::from(u16::MAX), "too many simulated threads");
+        let dead = state.dead;
+        state.threads.push(ThreadState {
+            name: name.to_string(),
+            finished: dead,
+            panicked: dead,
+            ..ThreadState::default()
+        });
+        state.progress();
+        drop(state);
+        if !dead {
+            let shared = Arc::downgrade(&self.shared);
+            let body = move || {
+                job();
+                // The end of a thread is a point too: stores may outlive its last instruction.
+                if let Some(shared) = shared.upgrade() {
+                    shared.point();
+                }
+            };
+            fleet::put(self.shared.id, id, Fiber::new(body));
+        }
+        CrashThread(id)
+    }
+
+    pub(crate) fn join_thread(&self, thread: &CrashThread) -> bool {
+        let mut attempt = 0;
+        loop {
+            let state = self.shared.lock();
+            let joined = &state.threads[thread.0];
+            if joined.finished || state.dead {
+                return joined.finished && !joined.panicked;
+            }
+            drop(state);
+            self.pause_thread(attempt);
+            attempt += 1;
+        }
+    }
+
+    pub(crate) fn pause_thread(&self, attempt: u32) {
+        let shared = &self.shared;
+        if shared.is_dead() {
+            if fiber::inside() && !panicking() {
+                return fiber::suspend();
+            }
+            return shared.pause_dead();
+        }
+        if shared.simulating() {
+            let mut state = shared.lock();
+            shared.mark_paused(&mut state);
+            return shared.switch_from(state, None);
+        }
+        self.lend(attempt);
+    }
+
+    /// A wait outside all simulated threads: lets one of them run for a while.
+    fn lend(&self, attempt: u32) {
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        state.clock_ns += PAUSE_NS;
+        if attempt == 0 {
+            state.idle_rounds = 0;
+        }
+        state.idle_rounds += 1;
+        let stuck = state.idle_rounds > IDLE_ROUNDS * 100 || state.stuck != Stuck::No;
+        assert!(!stuck, "deadlock: a wait that no simulated thread ends");
+        if !shared.has_live(&state) {
+            return;
+        }
+        state.slice = Some(LENT_POINTS);
+        let next = match state.next.take() {
+            Some(next) => Some(next),
+            None => shared.decide(&mut state, None),
+        };
+        drop(state);
+        if let Some(next) = next {
+            shared.resume(next, &mut Vec::new());
+        }
+        let mut state = shared.lock();
+        state.slice = None;
+        if state.stuck == Stuck::Deadlock {
+            // The waiting context may be the one that the threads wait for.
+            state.stuck = Stuck::No;
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Events at the level of the cache: what a crash can fall between.
+
+use firn_units::FRAME_BYTES;
+
+use crate::memory::{LINE_WORDS, Line, Memory};
+
+/// Something that happened to memory or to its durability, in the order in which it reached the
+/// caches. A store that sits in a store buffer has not happened yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A store reached the cache.
+    Store {
+        /// Simulated thread.
+        thread: u16,
+        /// Address in words.
+        word: u64,
+        /// Content before.
+        old: u64,
+        /// Content after.
+        new: u64,
+    },
+    /// A line was discarded: it reads as zeros, and may be old or zero after a crash.
+    Zero {
+        /// Simulated thread.
+        thread: u16,
+        /// Address in lines.
+        line: u64,
+        /// Content before.
+        old: Box<Line>,
+    },
+    /// A write-back (clwb) left the store buffer.
+    WriteBack {
+        /// Simulated thread.
+        thread: u16,
+        /// Address in lines.
+        line: u64,
+    },
+    /// A fence completed: the write-backs of its thread are durable.
+    Fence {
+        /// Simulated thread.
+        thread: u16,
+    },
+    /// A commit was declared, and durable.
+    Commit {
+        /// Simulated thread.
+        thread: u16,
+        /// Its ticket.
+        ticket: u64,
+    },
+    /// A workload noted its progress.
+    Note {
+        /// Simulated thread.
+        thread: u16,
+        /// What it noted.
+        progress: u64,
+    },
+    /// Everything stored so far is durable.
+    Sync {
+        /// Simulated thread.
+        thread: u16,
+    },
+    /// The medium's length changed, durably.
+    Length {
+        /// Simulated thread.
+        thread: u16,
+        /// Bytes before.
+        old: u64,
+        /// Bytes after.
+        new: u64,
+    },
+    /// The device gave blocks to a frame or took them.
+    Backing {
+        /// Simulated thread.
+        thread: u16,
+        /// Address in frames.
+        frame: u64,
+        /// Whether it has blocks now; before, it was the opposite.
+        backed: bool,
+    },
+}
+
+impl Event {
+    /// The simulated thread that caused it.
+    pub fn thread(&self) -> u16 {
+        match *self {
+            Event::Store { thread, .. }
+            | Event::Zero { thread, .. }
+            | Event::WriteBack { thread, .. }
+            | Event::Fence { thread }
+            | Event::Commit { thread, .. }
+            | Event::Note { thread, .. }
+            | Event::Sync { thread }
+            | Event::Length { thread, .. }
+            | Event::Backing { thread, .. } => thread,
+        }
+    }
+
+    /// Line that changes, if one does.
+    pub(crate) fn changes(&self) -> Option<u64> {
+        match self {
+            Event::Store { word, old, new, .. } if old != new => Some(word / LINE_WORDS),
+            Event::Zero { line, .. } => Some(*line),
+            _ => None,
+        }
+    }
+
+    /// Does to `memory` what the event did.
+    #[inline]
+    pub(crate) fn redo(&self, memory: &Memory) {
+        match self {
+            Event::Store { word, new, .. } => memory.store(*word, *new),
+            Event::Zero { line, .. } => memory.set_line(*line, &Line::default()),
+            Event::Length { new, .. } => memory.set_len(*new),
+            Event::Backing { frame, backed, .. } => memory.set_backed(*frame, *backed),
+            _ => {}
+        }
+    }
+
+    /// Takes back what the event did to `memory`.
+    #[inline]
+    pub(crate) fn undo(&self, memory: &Memory) {
+        match self {
+            Event::Store { word, old, .. } => memory.store(*word, *old),
+            Event::Zero { line, old, .. } => memory.set_line(*line, old),
+            Event::Length { old, .. } => memory.set_len(*old),
+            Event::Backing { frame, backed, .. } => memory.set_backed(*frame, !*backed),
+            _ => {}
+        }
+    }
+
+    /// Two words that tell the event from others in an execution's hash.
+    pub(crate) fn digest(&self) -> [u64; 2] {
+        match *self {
+            Event::Store { thread, word, new, .. } => [word << 16 | u64::from(thread), new],
+            Event::Zero { thread, line, .. } => [1 << 60 | line << 16 | u64::from(thread), 0],
+            Event::WriteBack { thread, line } => [2 << 60 | line << 16 | u64::from(thread), 0],
+            Event::Fence { thread } => [3 << 60 | u64::from(thread), 0],
+            Event::Commit { thread, ticket } => [4 << 60 | u64::from(thread), ticket],
+            Event::Note { thread, progress } => [5 << 60 | u64::from(thread), progress],
+            Event::Sync { thread } => [6 << 60 | u64::from(thread), 0],
+            Event::Length { thread, new, .. } => [7 << 60 | u64::from(thread), new],
+            Event::Backing { thread, frame, backed } => {
+                [8 << 60 | u64::from(thread), frame * FRAME_BYTES | u64::from(backed)]
+            }
+        }
+    }
+}
