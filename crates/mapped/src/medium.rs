@@ -10,7 +10,7 @@ use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 use crate::copy::{copy_in, copy_out};
 use crate::flush::{Flush, write_back_lines};
 use crate::system::now_ns;
-use crate::{Mapped, MappedPlace, MappedWords};
+use crate::{FlushInstruction, Mapped, MappedPlace, MappedWords};
 
 impl Mapped {
     /// The word at `at`, which is under the window's length.
@@ -31,6 +31,22 @@ impl Mapped {
         if !fits || !at.0.is_multiple_of(WORD_BYTES) {
             self.refuse_store(at, len);
         }
+    }
+
+    /// The part of a write-back that is not worth a copy at each place of use.
+    #[inline(never)]
+    fn write_back_by(&self, instruction: FlushInstruction, at: VirtAddr, len: u64) {
+        if len == 0 {
+            return;
+        }
+        let held = self.len();
+        assert!(
+            at.0 <= held && len <= held - at.0,
+            "a write-back of {len} bytes at {at}, beyond {held}"
+        );
+        // SAFETY: the range was just checked to lie in the window, and both ends of the window are
+        // the ends of lines: it is aligned to a huge page.
+        unsafe { write_back_lines(instruction, self.base.as_ptr().add(at.0 as usize), len) }
     }
 
     #[cold]
@@ -132,22 +148,11 @@ impl Medium for Mapped {
         unsafe { copy_in(from, self.base.as_ptr().wrapping_add(at.0 as usize)) };
     }
 
-    #[inline]
+    #[inline(always)]
     fn write_back(&self, at: VirtAddr, len: u64) {
-        let Flush::Lines(instruction) = self.flush else {
-            return;
-        };
-        if len == 0 {
-            return;
+        if let Flush::Lines(instruction) = self.flush {
+            self.write_back_by(instruction, at, len);
         }
-        let held = self.len();
-        assert!(
-            at.0 <= held && len <= held - at.0,
-            "a write-back of {len} bytes at {at}, beyond {held}"
-        );
-        // SAFETY: the range was just checked to lie in the window, and both ends of the window are
-        // the ends of lines: it is aligned to a huge page.
-        unsafe { write_back_lines(instruction, self.base.as_ptr().add(at.0 as usize), len) }
     }
 
     #[inline(always)]

@@ -59,11 +59,29 @@ fn the_hot_operations_compile_to_themselves() {
     );
 
     let place = instructions(&text, "probe_place");
-    let kinds: Vec<&str> = place
-        .iter()
-        .map(|code| code.split(' ').next().unwrap())
-        .collect();
+    let kinds: Vec<&str> = place.iter().map(|code| kind(code)).collect();
     assert_eq!(kinds, ["mov", "and", "add", "ret"], "{place:?}");
 
     assert_eq!(instructions(&text, "probe_commit"), ["xor eax,eax", "ret"]);
+
+    let persist = instructions(&text, "probe_persist");
+    let kinds: Vec<&str> = persist.iter().map(|code| kind(code)).collect();
+    let call = kinds.iter().position(|&kind| kind == "call");
+    let fence = kinds.iter().position(|&kind| kind == "sfence");
+    assert!(call.is_some() && call < fence, "{persist:?}");
+    assert!(
+        persist.len() <= MOST_INSTRUCTIONS_OF_A_PERSIST,
+        "{persist:?}"
+    );
+    for write_back in ["\tclwb ", "\tclflushopt ", "\tclflush "] {
+        assert!(text.contains(write_back), "{write_back}");
+    }
+}
+
+/// Two tests of the domain, a call and a fence, and what a function needs around them.
+const MOST_INSTRUCTIONS_OF_A_PERSIST: usize = 24;
+
+/// The mnemonic of an instruction.
+fn kind(code: &str) -> &str {
+    code.split(' ').next().unwrap_or_default()
 }

@@ -1,10 +1,13 @@
 //! Is bad input an error that names the file, and is the file left alone?
 
+mod support;
+
 use std::path::Path;
 
 use firn_mapped::{Mapped, MappedError, MappedOptions};
 use firn_media::Medium;
-use firn_units::FRAME_BYTES;
+use firn_units::{FRAME_BYTES, VirtAddr};
+use support::SmallFileSystem;
 
 /// Opens `path` in all three ways, and returns the errors, which all name it.
 fn errors(path: &Path) -> Vec<MappedError> {
@@ -101,8 +104,23 @@ fn a_length_that_no_window_holds() {
 
 #[test]
 fn a_file_system_mounted_read_only_is_a_matter_of_permission() {
-    // Readable by everybody, written by nobody, root included.
-    let path = Path::new("/proc/version");
-    let refused = Mapped::open(path, &MappedOptions::default()).unwrap_err();
-    assert!(refused.to_string().contains("/proc/version"), "{refused}");
+    let Some(device) = SmallFileSystem::tmpfs(1 << 10) else {
+        return;
+    };
+    let (path, options) = (device.path().join("pool"), MappedOptions::default());
+    drop(Mapped::create(&path, FRAME_BYTES, &options).unwrap());
+    device.forbid_writing();
+    let refused = Mapped::open(&path, &options).unwrap_err();
+    assert!(
+        matches!(refused, MappedError::Permission { .. }),
+        "{refused:?}"
+    );
+    assert!(refused.to_string().contains("read-only"), "{refused}");
+    let second = Mapped::create(device.path().join("second"), 1, &options).unwrap_err();
+    assert!(
+        matches!(second, MappedError::Permission { .. }),
+        "{second:?}"
+    );
+    let reader = Mapped::open_read_only(&path, &options).unwrap();
+    assert_eq!(reader.load_u64(VirtAddr(0)), 0);
 }

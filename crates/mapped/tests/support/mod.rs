@@ -78,6 +78,13 @@ impl SmallFileSystem {
         })
     }
 
+    /// Mounts it anew for reading only.
+    pub fn forbid_writing(&self) {
+        run(Command::new("mount")
+            .args(["-o", "remount,ro"])
+            .arg(self.mount.path()));
+    }
+
     pub fn path(&self) -> &Path {
         self.mount.path()
     }
