@@ -1,0 +1,87 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use crate::libpmemobj::Kind;
+
+/// What to type.
+pub const USAGE: &str = "usage: firn-rivals libpmemobj --dir DIR [--library libpmemobj.so.1]";
+
+/// What the process is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Answer lines.
+    Serve,
+    /// Run this operation under the eyes of the process that started this one.
+    Traced(Kind),
+}
+
+/// The command line, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arguments {
+    /// Where pool files go.
+    pub dir: PathBuf,
+    /// What is given to dlopen.
+    pub library: String,
+    /// What to do.
+    pub task: Task,
+}
+
+impl Arguments {
+    /// Reads the words after the program's name.
+    ///
+    /// Errors: a sentence that names the word that is wrong or missing.
+    pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut words = words.into_iter();
+        match words.next().as_deref() {
+            Some("libpmemobj") => {}
+            Some(other) => return Err(format!("unknown rival '{other}', known: libpmemobj")),
+            None => return Err("no rival named".into()),
+        }
+        let (mut dir, mut library, mut task) = (None, "libpmemobj.so.1".into(), Task::Serve);
+        while let Some(word) = words.next() {
+            let value = words
+                .next()
+                .ok_or_else(|| format!("'{word}' needs a value"))?;
+            match word.as_str() {
+                "--dir" => dir = Some(PathBuf::from(value)),
+                "--library" => library = value,
+                "--traced" => {
+                    let kind = Kind::named(&value);
+                    task =
+                        Task::Traced(kind.ok_or_else(|| format!("unknown operation '{value}'"))?);
+                }
+                _ => return Err(format!("unknown option '{word}'")),
+            }
+        }
+        let dir = dir.ok_or("--dir is missing")?;
+        Ok(Self { dir, library, task })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Arguments, String> {
+        Arguments::parse(line.split_whitespace().map(String::from))
+    }
+
+    #[test]
+    fn the_problem_is_named() {
+        assert_eq!(parse("libpmemobj").unwrap_err(), "--dir is missing");
+        assert_eq!(
+            parse("libpmemobj --dir").unwrap_err(),
+            "'--dir' needs a value"
+        );
+        assert!(parse("ralloc --dir /tmp").unwrap_err().contains("'ralloc'"));
+        assert!(parse("libpmemobj --traced x").unwrap_err().contains("'x'"));
+    }
+
+    #[test]
+    fn a_traced_operation_is_found_by_its_name() {
+        let arguments = parse("libpmemobj --dir /d --traced tx_empty").unwrap();
+        assert_eq!(arguments.task, Task::Traced(Kind::TxEmpty));
+        assert_eq!(arguments.library, "libpmemobj.so.1");
+    }
+}

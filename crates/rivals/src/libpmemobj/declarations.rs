@@ -1,0 +1,55 @@
+//! libpmemobj's C interface, as far as it is used: the facts of its public headers.
+//!
+//! Source: libpmemobj/{base,pool_base,atomic_base,tx_base}.h of 1.12.1 (interface 2.4), x86-64.
+
+use std::ffi::{c_int, c_void};
+
+/// `TX_PARAM_NONE`, which ends the variable arguments of `pmemobj_tx_begin`.
+pub const TX_PARAM_NONE: c_int = 0;
+/// `TX_STAGE_WORK`.
+pub const TX_STAGE_WORK: c_int = 1;
+/// `OID_NULL`.
+pub const OID_NULL: Oid = Oid {
+    pool_uuid_lo: 0,
+    off: 0,
+};
+
+/// `PMEMoid`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Oid {
+    /// The pool's number.
+    pub pool_uuid_lo: u64,
+    /// Bytes from the pool's base to the object's first.
+    pub off: u64,
+}
+
+/// `PMEMobjpool`, opaque.
+pub type RawPool = *mut c_void;
+/// `pmemobj_constr`.
+pub type Constructor = Option<unsafe extern "C" fn(RawPool, *mut c_void, *mut c_void) -> c_int>;
+
+/// Hands `$then` the functions and their types, one look-up each.
+macro_rules! with_calls {
+    ($then:ident) => {
+        $then! {
+            pmemobj_create: unsafe extern "C" fn(*const c_char, *const c_char, usize, u32) -> RawPool,
+            pmemobj_close: unsafe extern "C" fn(RawPool),
+            pmemobj_errormsg: unsafe extern "C" fn() -> *const c_char,
+            pmemobj_alloc: unsafe extern "C" fn(
+                RawPool, *mut Oid, usize, u64, Constructor, *mut c_void,
+            ) -> c_int,
+            pmemobj_zalloc: unsafe extern "C" fn(RawPool, *mut Oid, usize, u64) -> c_int,
+            pmemobj_free: unsafe extern "C" fn(*mut Oid),
+            pmemobj_tx_begin: unsafe extern "C" fn(RawPool, *mut c_void, ...) -> c_int,
+            pmemobj_tx_stage: unsafe extern "C" fn() -> c_int,
+            pmemobj_tx_commit: unsafe extern "C" fn(),
+            pmemobj_tx_abort: unsafe extern "C" fn(c_int),
+            pmemobj_tx_end: unsafe extern "C" fn() -> c_int,
+            pmemobj_tx_add_range_direct: unsafe extern "C" fn(*const c_void, usize) -> c_int,
+            pmemobj_tx_alloc: unsafe extern "C" fn(usize, u64) -> Oid,
+            pmemobj_tx_free: unsafe extern "C" fn(Oid) -> c_int,
+        }
+    };
+}
+pub(super) use with_calls;

@@ -1,0 +1,94 @@
+//! Why this rival could not do what it was asked.
+
+use std::io;
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use thiserror::Error;
+
+use crate::single_step::TraceError;
+
+/// A rival's failure. After any but [`Failure::Refused`] its pool is as it was before.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// The library is not on this machine.
+    #[error("{name} not found: apt-get install libpmemobj1 ({said})")]
+    NotInstalled {
+        /// What was given to dlopen.
+        name: String,
+        /// What dlopen answered.
+        said: String,
+    },
+    /// The library lacks a function that every version in use has.
+    #[error("{name} has no {function}: {said}")]
+    NoFunction {
+        /// What was given to dlopen.
+        name: String,
+        /// The function.
+        function: &'static str,
+        /// What dlsym answered.
+        said: String,
+    },
+    /// The library refused a call.
+    #[error("{call} failed: {said}")]
+    Refused {
+        /// The function.
+        call: &'static str,
+        /// What `pmemobj_errormsg` answered.
+        said: String,
+    },
+    /// An earlier transaction of this pool was aborted.
+    #[error("the pool is poisoned: an earlier transaction was aborted; start the rival again")]
+    Poisoned,
+    /// The path cannot be handed to C.
+    #[error("{}: the path holds a NUL byte", path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("{doing} failed: {source}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The system's own word.
+        source: io::Error,
+    },
+    /// The thread's clock could not be read.
+    #[error("reading the thread's CPU time failed: {0}")]
+    Clock(#[source] Errno),
+    /// A signal or a trace request was refused in the process that is to be single-stepped.
+    #[error("cannot be single-stepped: {0}")]
+    Tracee(#[source] Errno),
+    /// Fences could not be counted.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}
+
+impl Failure {
+    /// dlopen could not open `name`.
+    pub fn not_installed(name: &str, error: &libloading::Error) -> Self {
+        Self::NotInstalled {
+            name: name.into(),
+            said: sentence(error),
+        }
+    }
+
+    /// dlsym did not find `function` in `name`.
+    pub fn no_function(name: &str, function: &'static str, error: &libloading::Error) -> Self {
+        let said = sentence(error);
+        Self::NoFunction {
+            name: name.into(),
+            function,
+            said,
+        }
+    }
+}
+
+/// What an error says, with what its sources say.
+fn sentence(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", sentence(source)),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,88 @@
+//! Times a rig's operations: warm, in blocks, what is not the operation left out.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::time::{ClockId, clock_gettime};
+
+use crate::libpmemobj::{Failure, Kind, Pool, Rig};
+
+/// Fewest and most operations of the warm-up, which is a tenth of the timed ones within them.
+const WARM_UP: (u64, u64) = (64, 4096);
+
+/// What `count` operations took.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// CPU time of all threads.
+    pub cpu: Duration,
+    /// Wall time of the slowest thread.
+    pub wall: Duration,
+}
+
+/// Runs `count` operations, shared evenly by `threads` threads that each have a rig of their own.
+pub fn measure(pool: &Pool<'_>, kind: Kind, count: u64, threads: u64) -> Result<Times, Failure> {
+    let start = Barrier::new(threads as usize);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|thread| {
+                let share = count / threads + u64::from(thread < count % threads);
+                let start = &start;
+                scope.spawn(move || worker(pool, kind, share, start))
+            })
+            .collect();
+        let mut all = Times {
+            cpu: Duration::ZERO,
+            wall: Duration::ZERO,
+        };
+        let mut outcome = Ok(());
+        for worker in workers {
+            match worker.join().expect("a worker does not panic") {
+                Ok(one) => {
+                    all.cpu += one.cpu;
+                    all.wall = all.wall.max(one.wall);
+                }
+                Err(failure) => outcome = Err(failure),
+            }
+        }
+        outcome.map(|()| all)
+    })
+}
+
+fn worker(pool: &Pool<'_>, kind: Kind, count: u64, start: &Barrier) -> Result<Times, Failure> {
+    let warm = || {
+        let mut rig = Rig::new(pool, kind)?;
+        timed(&mut rig, (count / 10).clamp(WARM_UP.0, WARM_UP.1))?;
+        Ok(rig)
+    };
+    let rig: Result<Rig<'_>, Failure> = warm();
+    // A thread that failed still comes to the barrier, or the others would wait for ever.
+    start.wait();
+    timed(&mut rig?, count)
+}
+
+/// Runs `count` operations and adds up the time of the parts that are the operation.
+fn timed(rig: &mut Rig<'_>, count: u64) -> Result<Times, Failure> {
+    let mut sum = Times {
+        cpu: Duration::ZERO,
+        wall: Duration::ZERO,
+    };
+    let mut left = count;
+    while left > 0 {
+        let block = left.min(rig.block());
+        rig.before(block)?;
+        let (wall, cpu) = (Instant::now(), thread_cpu()?);
+        rig.run(block)?;
+        sum.cpu += thread_cpu()? - cpu;
+        sum.wall += wall.elapsed();
+        rig.after(block)?;
+        left -= block;
+    }
+    Ok(sum)
+}
+
+fn thread_cpu() -> Result<Duration, Failure> {
+    Ok(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
+        .map_err(Failure::Clock)?
+        .into())
+}

@@ -1,0 +1,266 @@
+//! Does the child answer as the protocol says? Where libpmemobj is not installed, the tests that
+//! need it say so and pass.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+const OPERATIONS: [&str; 10] = [
+    "tx_empty",
+    "tx_snapshot_8",
+    "tx_snapshot_64",
+    "tx_snapshot_64x8",
+    "tx_alloc_link_128",
+    "tx_alloc_snapshot_128",
+    "tx_alloc_64k",
+    "tx_alloc_snapshot_64k",
+    "alloc_128",
+    "free_128",
+];
+
+/// A directory of this test's own, in memory where there is such a place.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(test: &str) -> Self {
+        let shared = Path::new("/dev/shm");
+        let parent = if shared.is_dir() {
+            shared.to_path_buf()
+        } else {
+            std::env::temp_dir()
+        };
+        let dir = parent.join(format!("firn-rivals-{test}-{}", std::process::id()));
+        std::fs::create_dir(&dir).expect("a fresh directory");
+        Self(dir)
+    }
+
+    fn files(&self) -> usize {
+        std::fs::read_dir(&self.0).expect("the directory").count()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn command(dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_firn-rivals"));
+    command.args(["libpmemobj", "--dir"]).arg(dir);
+    command
+}
+
+struct Rival {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    hello: Value,
+}
+
+impl Rival {
+    /// Starts the child, `None` with the reason printed where its library is not installed.
+    fn start(dir: &Path) -> Option<Self> {
+        let mut command = command(dir);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the child starts");
+        let to = child.stdin.take().expect("piped");
+        let mut from = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        if from.read_line(&mut line).expect("readable") == 0 {
+            let status = child.wait().expect("it ended");
+            assert_eq!(
+                status.code(),
+                Some(2),
+                "no hello, and not for want of the library"
+            );
+            println!("skipped: libpmemobj.so.1 is not installed");
+            return None;
+        }
+        let hello = serde_json::from_str(&line).expect("JSON");
+        Some(Self {
+            child,
+            to,
+            from,
+            hello,
+        })
+    }
+
+    fn tell(&mut self, line: &str) -> Value {
+        writeln!(self.to, "{line}").expect("the child reads");
+        let mut answer = String::new();
+        self.from.read_line(&mut answer).expect("the child answers");
+        serde_json::from_str(&answer).expect("JSON")
+    }
+
+    fn ask(&mut self, request: Value) -> Value {
+        self.tell(&request.to_string())
+    }
+
+    fn quit(mut self) {
+        writeln!(self.to, r#"{{"op":"quit"}}"#).expect("the child reads");
+        assert!(self.child.wait().expect("it ended").success());
+    }
+}
+
+#[test]
+fn every_operation_is_timed() {
+    let scratch = Scratch::new("timed");
+    let Some(mut rival) = Rival::start(&scratch.0) else {
+        return;
+    };
+    assert_eq!(rival.hello["rival"], "libpmemobj");
+    assert_eq!(rival.hello["operations"], json!(OPERATIONS));
+    for op in OPERATIONS {
+        for threads in [1, 2] {
+            let answer = rival.ask(json!({"op": op, "count": 501, "threads": threads}));
+            assert_eq!(answer["op"], op, "{answer}");
+            assert_eq!(
+                (&answer["count"], &answer["threads"]),
+                (&json!(501), &json!(threads))
+            );
+            for time in ["ns_cpu_per_op", "ns_wall_per_op"] {
+                let ns = answer[time].as_f64().expect("a number");
+                assert!(
+                    ns > 10.0 && ns < 1e7,
+                    "{op} with {threads} threads: {time} is {ns}"
+                );
+            }
+            assert!(answer["fences_per_op"].is_null(), "not asked for yet");
+        }
+    }
+    rival.quit();
+}
+
+#[test]
+fn fences_are_counted_and_remembered() {
+    let scratch = Scratch::new("fences");
+    let Some(mut rival) = Rival::start(&scratch.0) else {
+        return;
+    };
+    let mut fences = Vec::new();
+    for op in ["tx_empty", "tx_snapshot_64", "tx_snapshot_64x8"] {
+        let counted = rival.ask(json!({"op": "count_fences", "of": op}));
+        if let Some(error) = counted["error"].as_str() {
+            assert!(error.contains("single-step"), "{error}");
+            println!("skipped: {error}");
+            return;
+        }
+        assert_eq!(counted["of"], op);
+        assert_eq!(
+            counted["system_calls_per_op"], 0.0,
+            "it flushes from user space: {counted}"
+        );
+        assert_eq!(
+            counted["fences_least"], counted["fences_most"],
+            "a steady state: {counted}"
+        );
+        let timed = rival.ask(json!({"op": op, "count": 100}));
+        assert_eq!(timed["fences_per_op"], counted["fences_per_op"]);
+        fences.push(counted["fences_per_op"].as_f64().expect("a number"));
+    }
+    let [empty, one, eight] = fences[..] else {
+        panic!("three answers")
+    };
+    assert!(empty >= 1.0 && one >= empty + 2.0, "{fences:?}");
+    assert!(
+        eight - empty >= 8.0,
+        "each snapshot is durable before the next: {fences:?}"
+    );
+    rival.quit();
+}
+
+#[test]
+fn a_bad_line_is_named_and_the_next_is_answered() {
+    let scratch = Scratch::new("bad");
+    let Some(mut rival) = Rival::start(&scratch.0) else {
+        return;
+    };
+    for (number, (line, word)) in [
+        ("what?", "not a request"),
+        ("", "not a request"),
+        (r#"{"op":"dance","count":1}"#, "dance"),
+        (r#"{"op":"tx_empty","count":8,"threads":9}"#, "threads"),
+        (r#"{"op":"count_fences","of":"dance"}"#, "dance"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let answer = rival.tell(line);
+        assert_eq!(answer["line"], number + 1, "{answer}");
+        assert!(
+            answer["error"]
+                .as_str()
+                .is_some_and(|error| error.contains(word)),
+            "{answer}"
+        );
+    }
+    assert_eq!(rival.ask(json!({"op": "tx_empty", "count": 8}))["count"], 8);
+    rival.quit();
+}
+
+#[test]
+fn no_pool_file_can_be_left_behind() {
+    let scratch = Scratch::new("files");
+    let Some(mut rival) = Rival::start(&scratch.0) else {
+        return;
+    };
+    assert_eq!(scratch.files(), 0, "the file has no name while it is used");
+    rival.child.kill().expect("it runs");
+    rival.child.wait().expect("it ended");
+    assert_eq!(scratch.files(), 0);
+}
+
+#[test]
+fn the_end_of_input_ends_it() {
+    let scratch = Scratch::new("end");
+    let Some(Rival { mut child, to, .. }) = Rival::start(&scratch.0) else {
+        return;
+    };
+    drop(to);
+    assert!(child.wait().expect("it ended").success());
+}
+
+#[test]
+fn a_library_that_is_not_there_is_status_two_and_says_what_to_install() {
+    let scratch = Scratch::new("absent");
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command(&scratch.0)
+        .args(["--library", "libpmemobj-of-nowhere.so.1"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the child starts");
+    assert_eq!(status.code(), Some(2));
+    assert!(stdout.is_empty());
+    let said = String::from_utf8_lossy(&stderr);
+    assert!(said.starts_with("libpmemobj-of-nowhere.so.1 not found: apt-get install libpmemobj1"));
+}
+
+#[test]
+fn a_foreign_setting_of_the_pmdk_does_not_reach_the_library() {
+    let scratch = Scratch::new("environment");
+    let mut command = command(&scratch.0);
+    // Each would end the child if it came through: the pool would not be taken for memory, or a
+    // setting that does not exist would be refused when the pool is made.
+    command
+        .env("PMEM_IS_PMEM_FORCE", "0")
+        .env("PMEMOBJ_CONF", "no.such.setting=1");
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .expect("the child starts");
+    if output.status.code() == Some(2) {
+        println!("skipped: libpmemobj.so.1 is not installed");
+        return;
+    }
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
