@@ -29,12 +29,13 @@ impl Access {
     }
 }
 
-/// An open file. Its lock goes with the last descriptor and mapping of this open, at the latest with
-/// the process. A child that was forked without an exec shares them.
+/// An open file. Its lock goes when this is dropped, at the latest with the process.
 #[derive(Debug)]
 pub(crate) struct PoolFile {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
+    /// The process that took the lock; a forked child has a copy of this value, and no lock.
+    owner: u32,
 }
 
 impl PoolFile {
@@ -53,6 +54,7 @@ impl PoolFile {
         let pool = Self {
             file: File::from(file),
             path: path.to_path_buf(),
+            owner: std::process::id(),
         };
         pool.check_kind()?;
         pool.lock(access)?;
@@ -125,6 +127,16 @@ impl PoolFile {
                 path: self.path.clone(),
             }),
             Err(other) => Err(self.error("locking", other)),
+        }
+    }
+}
+
+impl Drop for PoolFile {
+    /// Unlocks by name: closing would leave the lock to any child that shares the descriptor, as
+    /// every child does between its fork and its exec.
+    fn drop(&mut self) {
+        if self.owner == std::process::id() {
+            let _ = flock(&self.file, FlockOperation::NonBlockingUnlock);
         }
     }
 }

@@ -20,6 +20,7 @@
 //!
 //! Nobody shortens the file behind its back while it is open: the kernel answers an access to a page
 //! past the end of a file with SIGBUS. The lock keeps out every other [`Mapped`].
+//! A forked child does not use the medium that it inherited: its locks are copies that exclude nobody.
 //! A limit on file sizes (`ulimit -f`) ends a process that grows its pool beyond, unless it ignores
 //! SIGXFSZ; then it is an error. Linux on x86-64 only.
 //!

@@ -2,7 +2,10 @@
 
 mod support;
 
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use firn_mapped::{Mapped, MappedError, MappedOptions};
 use firn_media::Medium;
@@ -93,4 +96,28 @@ fn a_process_holds_the_lock_until_it_is_killed() {
         7,
         "a killed process loses no store"
     );
+}
+
+/// Between its fork and its exec a child shares the parent's descriptors, and so its locks.
+#[test]
+fn a_pool_that_is_closed_while_a_child_starts_can_be_opened_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = new_pool(folder.path());
+    let medium = Mapped::open(&path, &options()).unwrap();
+    let (mut forked, tell_forked) = std::io::pipe().unwrap();
+    let (hear_opened, mut opened) = std::io::pipe().unwrap();
+    let mut command = Command::new("true");
+    let wait_before_exec = move || {
+        (&tell_forked).write_all(&[0])?;
+        (&hear_opened).read_exact(&mut [0])
+    };
+    // SAFETY: what runs between fork and exec only reads and writes pipes.
+    unsafe { command.pre_exec(wait_before_exec) };
+    let starter = std::thread::spawn(move || command.status().unwrap());
+    forked.read_exact(&mut [0]).unwrap();
+    drop(medium);
+    let again = Mapped::open(&path, &options());
+    opened.write_all(&[0]).unwrap();
+    assert!(starter.join().unwrap().success());
+    again.unwrap();
 }
