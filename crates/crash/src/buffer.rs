@@ -9,9 +9,18 @@ pub(crate) type Array = Arc<[AtomicU64]>;
 
 /// A store or write-back that its thread has executed and no other thread can see.
 pub(crate) enum Pending {
-    Store { word: u64, value: u64 },
-    WriteBack { line: u64 },
-    Volatile { array: Array, index: usize, value: u64 },
+    Store {
+        word: u64,
+        value: u64,
+    },
+    WriteBack {
+        line: u64,
+    },
+    Volatile {
+        array: Array,
+        index: usize,
+        value: u64,
+    },
 }
 
 /// Entries in program order; the oldest leaves first. A write-back passes through like a store,
@@ -49,9 +58,11 @@ impl StoreBuffer {
     /// The youngest store to a volatile word.
     pub(crate) fn forward_volatile(&self, wanted: &Array, at: usize) -> Option<u64> {
         self.entries.iter().rev().find_map(|entry| match entry {
-            Pending::Volatile { array, index, value } if *index == at && Arc::ptr_eq(array, wanted) => {
-                Some(*value)
-            }
+            Pending::Volatile {
+                array,
+                index,
+                value,
+            } if *index == at && Arc::ptr_eq(array, wanted) => Some(*value),
             _ => None,
         })
     }
@@ -67,7 +78,12 @@ impl StoreBuffer {
     /// Lets the volatile stores become visible and forgets the persistent ones.
     pub(crate) fn abandon(&mut self) {
         for entry in self.entries.drain(..) {
-            if let Pending::Volatile { array, index, value } = entry {
+            if let Pending::Volatile {
+                array,
+                index,
+                value,
+            } = entry
+            {
                 array[index].store(value, Relaxed);
             }
         }

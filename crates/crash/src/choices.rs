@@ -17,13 +17,20 @@ pub(crate) struct Choices {
 
 impl Choices {
     pub(crate) fn replay(prefix: Vec<u32>, bound: u32) -> Self {
-        Self { prefix, bound, made: Vec::new() }
+        Self {
+            prefix,
+            bound,
+            made: Vec::new(),
+        }
     }
 
     pub(crate) fn pick(&mut self, costs: &[u32]) -> u32 {
         let pick = self.prefix.get(self.made.len()).copied().unwrap_or(0);
         let pick = pick.min(costs.len() as u32 - 1);
-        self.made.push(Decision { costs: costs.to_vec(), pick });
+        self.made.push(Decision {
+            costs: costs.to_vec(),
+            pick,
+        });
         pick
     }
 
@@ -43,7 +50,10 @@ impl Choices {
         for (index, decision) in self.made.iter().enumerate().rev() {
             spent -= cost(decision, decision.pick);
             let later = decision.pick + 1..decision.costs.len() as u32;
-            if let Some(pick) = later.into_iter().find(|&pick| spent + cost(decision, pick) <= self.bound) {
+            if let Some(pick) = later
+                .into_iter()
+                .find(|&pick| spent + cost(decision, pick) <= self.bound)
+            {
                 let before = self.made[..index].iter().map(|made| made.pick);
                 return Some(before.chain([pick]).collect());
             }

@@ -1,6 +1,5 @@
 //! The handle.
 
-use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use crate::counts::Counts;
@@ -23,15 +22,19 @@ pub struct Crash {
 impl Crash {
     /// Makes `len` bytes of zeros, all of them backed and durable.
     pub fn new(len: u64, options: CrashOptions) -> Self {
-        Self { shared: Arc::new(Shared::new(len, options)) }
+        Self {
+            shared: Arc::new(Shared::new(len, options)),
+        }
     }
 
     /// Makes memory from what a crash left. Everything in it is durable.
     pub fn from_image(image: &Image, options: CrashOptions) -> Self {
         let shared = Shared::new(image.len, options);
         image.fill(&shared.memory);
-        shared.boots.store(image.boots, Relaxed);
-        Self { shared: Arc::new(shared) }
+        shared.set_base_boots(image.boots);
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
     /// The options it was made with.
@@ -41,7 +44,10 @@ impl Crash {
 
     /// Operations of all threads since the last reset.
     pub fn counts(&self) -> Counts {
-        let mut all = Counts { loads: self.shared.direct_loads(), ..Counts::default() };
+        let mut all = Counts {
+            loads: self.shared.direct_loads(),
+            ..Counts::default()
+        };
         for thread in &self.shared.lock().threads {
             all += thread.counts;
         }
@@ -85,7 +91,13 @@ impl Crash {
     pub fn note(&self, progress: u64) {
         let mut state = self.shared.lock();
         let thread = state.current;
-        self.shared.emit(&mut state, Event::Note { thread: thread as u16, progress });
+        self.shared.emit(
+            &mut state,
+            Event::Note {
+                thread: thread as u16,
+                progress,
+            },
+        );
         if !state.dead {
             state.threads[thread].note = progress;
         }
@@ -121,7 +133,11 @@ impl Crash {
 
     /// What [`Schedule::Inherited`] means from now on.
     pub fn set_schedule(&self, schedule: Schedule) {
-        *self.shared.inherited.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = schedule;
+        *self
+            .shared
+            .inherited
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = schedule;
     }
 
     pub(crate) fn inherited_schedule(&self) -> Schedule {

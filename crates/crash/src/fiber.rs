@@ -35,15 +35,20 @@ pub(crate) struct Fiber(Option<Coroutine<(), (), (), DefaultStack>>);
 impl Fiber {
     pub(crate) fn new(job: impl FnOnce() + 'static) -> Self {
         let stack = STACKS.with_borrow_mut(Vec::pop).unwrap_or_default();
-        Self(Some(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
-            RUNNING.set(yielder);
-            job();
-        })))
+        Self(Some(Coroutine::with_stack(
+            stack,
+            move |yielder: &Yielder<(), ()>, ()| {
+                RUNNING.set(yielder);
+                job();
+            },
+        )))
     }
 
     /// Runs the fiber until it suspends itself or ends.
     pub(crate) fn resume(&mut self) -> Progress {
-        let Some(coroutine) = self.0.as_mut() else { return Progress::Ended };
+        let Some(coroutine) = self.0.as_mut() else {
+            return Progress::Ended;
+        };
         let before = RUNNING.replace(ptr::null());
         let result = catch_unwind(AssertUnwindSafe(|| coroutine.resume(())));
         RUNNING.set(before);

@@ -21,9 +21,15 @@ pub struct Image {
 impl Image {
     /// What `memory` holds now.
     pub(crate) fn of(memory: &Memory, boots: u64) -> Self {
-        let occupied = memory.touched().filter(|(_, page)| page.iter().any(|&word| word != 0));
+        let occupied = memory
+            .touched()
+            .filter(|(_, page)| page.iter().any(|&word| word != 0));
         Self {
-            pages: Arc::new(occupied.map(|(number, page)| (number, Box::new(page))).collect()),
+            pages: Arc::new(
+                occupied
+                    .map(|(number, page)| (number, Box::new(page)))
+                    .collect(),
+            ),
             patches: BTreeMap::new(),
             len: memory.len(),
             holes: Arc::new(memory.holes()),
@@ -68,10 +74,15 @@ impl Image {
 
     /// A hash of content and length.
     pub fn hash(&self) -> u128 {
-        let whole = self.pages.iter().flat_map(|(page, _)| page * PAGE_LINES..(page + 1) * PAGE_LINES);
+        let whole = self
+            .pages
+            .iter()
+            .flat_map(|(page, _)| page * PAGE_LINES..(page + 1) * PAGE_LINES);
         let unpatched = whole.filter(|line| !self.patches.contains_key(line));
         let lines = unpatched.chain(self.patches.keys().copied());
-        let content = lines.map(|line| line_hash(line, &self.line(line))).fold(0, |all, one| all ^ one);
+        let content = lines
+            .map(|line| line_hash(line, &self.line(line)))
+            .fold(0, |all, one| all ^ one);
         content ^ u128::from(self.len)
     }
 
@@ -86,7 +97,9 @@ impl Image {
         if let Some(content) = self.patches.get(&line) {
             return *content;
         }
-        let Some(page) = self.pages.get(&(line / PAGE_LINES)) else { return Line::default() };
+        let Some(page) = self.pages.get(&(line / PAGE_LINES)) else {
+            return Line::default();
+        };
         let first = (line % PAGE_LINES * LINE_WORDS) as usize;
         core::array::from_fn(|word| page[first + word])
     }

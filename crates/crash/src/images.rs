@@ -38,14 +38,21 @@ impl Iterator for Images {
 impl Crash {
     /// Number of distinct images that a power failure now could leave.
     pub fn image_count(&self) -> u128 {
-        self.dirty_lines().iter().map(|(_, contents)| contents.len() as u128).product()
+        self.dirty_lines()
+            .iter()
+            .map(|(_, contents)| contents.len() as u128)
+            .product()
     }
 
     /// Every image that a power failure now could leave, each once. What sits in store buffers is
     /// in none of them.
     pub fn images(&self) -> Images {
         let dirty = self.dirty_lines();
-        Images { base: self.power_base(), digits: Some(vec![0; dirty.len()]), dirty }
+        Images {
+            base: self.power_base(),
+            digits: Some(vec![0; dirty.len()]),
+            dirty,
+        }
     }
 
     /// One image that a power failure now could leave, drawn by `seed`.
@@ -97,7 +104,10 @@ impl Crash {
     pub fn is_dirty(&self, at: VirtAddr) -> bool {
         let state = self.shared.lock();
         let line = at.bytes() / firn_units::LINE_BYTES;
-        state.persistence.as_ref().is_some_and(|persistence| persistence.lines().contains_key(&line))
+        state
+            .persistence
+            .as_ref()
+            .is_some_and(|persistence| persistence.lines().contains_key(&line))
     }
 
     fn power_base(&self) -> Image {
@@ -105,18 +115,29 @@ impl Crash {
     }
 
     fn boots(&self) -> u64 {
-        self.shared.boots.load(core::sync::atomic::Ordering::Relaxed)
+        self.shared
+            .boots
+            .load(core::sync::atomic::Ordering::Relaxed)
     }
 
     /// Dirty lines, ascending, with their distinct contents.
     fn dirty_lines(&self) -> Vec<(u64, Vec<Line>)> {
         let state = self.shared.lock();
-        let Some(persistence) = &state.persistence else { return Vec::new() };
-        let distinct = |history: &crate::line::LineHistory| {
-            history.distinct().iter().map(|(_, version)| version.content).collect()
+        let Some(persistence) = &state.persistence else {
+            return Vec::new();
         };
-        let mut dirty: Vec<(u64, Vec<Line>)> =
-            persistence.lines().iter().map(|(line, history)| (*line, distinct(history))).collect();
+        let distinct = |history: &crate::line::LineHistory| {
+            history
+                .distinct()
+                .iter()
+                .map(|(_, version)| version.content)
+                .collect()
+        };
+        let mut dirty: Vec<(u64, Vec<Line>)> = persistence
+            .lines()
+            .iter()
+            .map(|(line, history)| (*line, distinct(history)))
+            .collect();
         dirty.sort_unstable_by_key(|(line, _)| *line);
         dirty
     }

@@ -24,7 +24,10 @@ pub(crate) struct LineHistory {
 
 impl LineHistory {
     pub(crate) fn new(guaranteed: Version) -> Self {
-        Self { versions: vec![guaranteed], absorbed: 0 }
+        Self {
+            versions: vec![guaranteed],
+            absorbed: 0,
+        }
     }
 
     pub(crate) fn push(&mut self, version: Version) {
@@ -35,14 +38,14 @@ impl LineHistory {
         self.versions.last().expect("a history is never empty")
     }
 
-    pub(crate) fn guaranteed(&self) -> &Version {
-        &self.versions[0]
-    }
-
     /// Makes every version before the last one at or below `step` impossible. Returns whether one
     /// version is left, so that the line is clean.
     pub(crate) fn guarantee(&mut self, step: u64) -> bool {
-        let keep = self.versions.partition_point(|version| version.step <= step).max(1) - 1;
+        let keep = self
+            .versions
+            .partition_point(|version| version.step <= step)
+            .max(1)
+            - 1;
         self.versions.drain(..keep);
         self.absorbed += keep as u32;
         self.versions.len() == 1
@@ -53,7 +56,10 @@ impl LineHistory {
     pub(crate) fn distinct(&self) -> Vec<(u32, &Version)> {
         let mut found: Vec<(u32, &Version)> = Vec::with_capacity(self.versions.len());
         for (index, version) in self.versions.iter().enumerate() {
-            if let Some(same) = found.iter().position(|(_, seen)| seen.content == version.content) {
+            if let Some(same) = found
+                .iter()
+                .position(|(_, seen)| seen.content == version.content)
+            {
                 found.remove(same);
             }
             found.push((self.absorbed + index as u32, version));
@@ -61,13 +67,8 @@ impl LineHistory {
         found
     }
 
-    /// The version with this number since the line became dirty.
-    pub(crate) fn numbered(&self, number: u32) -> Option<&Version> {
-        self.versions.get(number.checked_sub(self.absorbed)? as usize)
-    }
-
-    /// All versions, oldest first.
-    pub(crate) fn versions(&self) -> &[Version] {
-        &self.versions
+    /// Number of the guaranteed version since the line became dirty.
+    pub(crate) fn first_number(&self) -> u32 {
+        self.absorbed
     }
 }

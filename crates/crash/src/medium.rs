@@ -56,7 +56,10 @@ impl Medium for Crash {
     #[inline]
     fn place(&self, at: VirtAddr) -> CrashPlace<'_> {
         let window = self.shared.options.capacity - 1;
-        CrashPlace { shared: &self.shared, at: VirtAddr(at.bytes() & window & !15) }
+        CrashPlace {
+            shared: &self.shared,
+            at: VirtAddr(at.bytes() & window & !15),
+        }
     }
 
     fn address(&self, place: CrashPlace<'_>) -> VirtAddr {
@@ -77,7 +80,8 @@ impl Medium for Crash {
         self.shared.check_store(word);
         let mut state = self.shared.lock();
         state.thread().counts.stores += 1;
-        self.shared.issue(&mut state, Pending::Store { word, value });
+        self.shared
+            .issue(&mut state, Pending::Store { word, value });
     }
 
     fn compare_exchange_u64(&self, at: VirtAddr, current: u64, new: u64) -> Result<u64, u64> {
@@ -95,7 +99,15 @@ impl Medium for Crash {
         }
         state.thread().counts.stores += 1;
         let thread = state.current as u16;
-        self.shared.emit(&mut state, Event::Store { thread, word, old, new });
+        self.shared.emit(
+            &mut state,
+            Event::Store {
+                thread,
+                word,
+                old,
+                new,
+            },
+        );
         Ok(old)
     }
 
@@ -130,7 +142,9 @@ impl Medium for Crash {
             self.shared.point();
             let mut state = self.shared.lock();
             state.thread().counts.write_backs += 1;
-            if self.shared.options.domain.needs_flush() && line * LINE_BYTES < self.shared.memory.len() {
+            if self.shared.options.domain.needs_flush()
+                && line * LINE_BYTES < self.shared.memory.len()
+            {
                 self.shared.issue(&mut state, Pending::WriteBack { line });
             }
         }
@@ -150,7 +164,8 @@ impl Medium for Crash {
         let mut state = self.shared.lock();
         state.thread().counts.commits += 1;
         let (thread, ticket) = (state.current as u16, state.ticket + 1);
-        self.shared.emit(&mut state, Event::Commit { thread, ticket });
+        self.shared
+            .emit(&mut state, Event::Commit { thread, ticket });
         if !state.dead {
             state.ticket = ticket;
         }
@@ -168,17 +183,32 @@ impl Medium for Crash {
             return Ok(());
         }
         let capacity = self.capacity();
-        let beyond = |asked| MediumError::BeyondCapacity { medium: self.name(), asked, capacity };
-        let end = at.bytes().checked_add(len).ok_or_else(|| beyond(u64::MAX))?;
+        let beyond = |asked| MediumError::BeyondCapacity {
+            medium: self.name(),
+            asked,
+            capacity,
+        };
+        let end = at
+            .bytes()
+            .checked_add(len)
+            .ok_or_else(|| beyond(u64::MAX))?;
         if end > capacity {
             return Err(beyond(end));
         }
         let memory = &self.shared.memory;
         let frames = at.bytes() / FRAME_BYTES..end.div_ceil(FRAME_BYTES);
-        let missing = frames.clone().filter(|&frame| !memory.is_backed(frame)).count() as u64;
+        let missing = frames
+            .clone()
+            .filter(|&frame| !memory.is_backed(frame))
+            .count() as u64;
         let mut state = self.shared.lock();
-        if missing > 0 && (memory.backed_frames() + missing) * FRAME_BYTES > self.shared.options.space_limit {
-            return Err(MediumError::NoSpace { medium: self.name(), bytes: missing * FRAME_BYTES });
+        if missing > 0
+            && (memory.backed_frames() + missing) * FRAME_BYTES > self.shared.options.space_limit
+        {
+            return Err(MediumError::NoSpace {
+                medium: self.name(),
+                bytes: missing * FRAME_BYTES,
+            });
         }
         self.shared.drain_current(&mut state);
         self.shared.set_backing(&mut state, frames, true);
@@ -192,8 +222,13 @@ impl Medium for Crash {
         let len = end.saturating_sub(at.bytes());
         let mut state = self.shared.lock();
         self.shared.drain_current(&mut state);
-        self.shared.zero_lines(&mut state, lines_of(at.bytes(), len));
-        self.shared.set_backing(&mut state, at.bytes() / FRAME_BYTES..end / FRAME_BYTES, false);
+        self.shared
+            .zero_lines(&mut state, lines_of(at.bytes(), len));
+        self.shared.set_backing(
+            &mut state,
+            at.bytes() / FRAME_BYTES..end / FRAME_BYTES,
+            false,
+        );
         Ok(())
     }
 
@@ -205,7 +240,11 @@ impl Medium for Crash {
             self.shared.drain_current(&mut state);
             self.shared.zero_lines(&mut state, lines_of(len, old - len));
             self.shared.set_length(&mut state, len);
-            self.shared.set_backing(&mut state, len / FRAME_BYTES..old.div_ceil(FRAME_BYTES), false);
+            self.shared.set_backing(
+                &mut state,
+                len / FRAME_BYTES..old.div_ceil(FRAME_BYTES),
+                false,
+            );
         }
         Ok(())
     }
@@ -255,8 +294,12 @@ impl Medium for Crash {
         self.shared.lock().random.u64(..)
     }
 
-    fn spawn(&self, name: &str, job: Box<dyn FnOnce() + Send>) -> Result<CrashThread, MediumError> {
-        Ok(self.spawn_thread(name, job))
+    fn spawn(
+        &self,
+        _name: &str,
+        job: Box<dyn FnOnce() + Send>,
+    ) -> Result<CrashThread, MediumError> {
+        Ok(self.spawn_thread(job))
     }
 
     fn join(&self, thread: CrashThread) -> bool {

@@ -43,7 +43,11 @@ impl Memory {
 
     #[inline(always)]
     pub(crate) fn load(&self, word: u64) -> u64 {
-        match self.pages.get((word / PAGE_WORDS) as usize).and_then(OnceLock::get) {
+        match self
+            .pages
+            .get((word / PAGE_WORDS) as usize)
+            .and_then(OnceLock::get)
+        {
             Some(page) => page[(word % PAGE_WORDS) as usize].load(Relaxed),
             None => 0,
         }
@@ -57,7 +61,11 @@ impl Memory {
 
     pub(crate) fn line(&self, line: u64) -> Line {
         let mut content = [0; LINE_WORDS as usize];
-        if let Some(page) = self.pages.get((line / PAGE_LINES) as usize).and_then(OnceLock::get) {
+        if let Some(page) = self
+            .pages
+            .get((line / PAGE_LINES) as usize)
+            .and_then(OnceLock::get)
+        {
             let first = (line % PAGE_LINES * LINE_WORDS) as usize;
             for (word, from) in content.iter_mut().zip(&page[first..]) {
                 *word = from.load(Relaxed);
@@ -78,7 +86,10 @@ impl Memory {
     pub(crate) fn touched(&self) -> impl Iterator<Item = (u64, PageWords)> + '_ {
         self.pages.iter().enumerate().filter_map(|(number, page)| {
             let page = page.get()?;
-            Some((number as u64, core::array::from_fn(|word| page[word].load(Relaxed))))
+            Some((
+                number as u64,
+                core::array::from_fn(|word| page[word].load(Relaxed)),
+            ))
         })
     }
 
@@ -100,16 +111,22 @@ impl Memory {
     }
 
     pub(crate) fn backed_frames(&self) -> u64 {
-        self.backed.iter().filter(|frame| frame.load(Relaxed)).count() as u64
+        self.backed
+            .iter()
+            .filter(|frame| frame.load(Relaxed))
+            .count() as u64
     }
 
     /// Frames under the length that have no blocks.
     pub(crate) fn holes(&self) -> Vec<u64> {
         let frames = self.len().div_ceil(FRAME_BYTES);
-        (0..frames).filter(|&frame| !self.is_backed(frame)).collect()
+        (0..frames)
+            .filter(|&frame| !self.is_backed(frame))
+            .collect()
     }
 
     fn page(&self, number: usize) -> &Page {
-        self.pages[number].get_or_init(|| Box::new([const { AtomicU64::new(0) }; PAGE_WORDS as usize]))
+        self.pages[number]
+            .get_or_init(|| Box::new([const { AtomicU64::new(0) }; PAGE_WORDS as usize]))
     }
 }

@@ -40,7 +40,10 @@ impl Default for CrashOptions {
 impl CrashOptions {
     /// The default options under `domain`.
     pub fn with_domain(domain: Domain) -> Self {
-        Self { domain, ..Self::default() }
+        Self {
+            domain,
+            ..Self::default()
+        }
     }
 
     /// The same options with another seed.

@@ -34,12 +34,21 @@ pub(crate) struct Persistence {
 
 impl Persistence {
     pub(crate) fn new(domain: Domain) -> Self {
-        Self { domain, hashing: false, lines: FxHashMap::default(), issued: Vec::new(), step: 0 }
+        Self {
+            domain,
+            hashing: false,
+            lines: FxHashMap::default(),
+            issued: Vec::new(),
+            step: 0,
+        }
     }
 
     /// Keeps a hash with every version.
     pub(crate) fn hashing(domain: Domain) -> Self {
-        Self { hashing: true, ..Self::new(domain) }
+        Self {
+            hashing: true,
+            ..Self::new(domain)
+        }
     }
 
     /// Dirty lines.
@@ -54,7 +63,9 @@ impl Persistence {
             Event::Store { word, old, new, .. } => {
                 if old != new && self.domain != Domain::Eadr {
                     let line = word / LINE_WORDS;
-                    self.change(line, memory, |content| content[(word % LINE_WORDS) as usize] = new);
+                    self.change(line, memory, |content| {
+                        content[(word % LINE_WORDS) as usize] = new
+                    });
                 }
             }
             Event::Zero { line, .. } => {
@@ -80,7 +91,11 @@ impl Persistence {
         let version = |step, content: Line| Version {
             step,
             content,
-            hash: if hashing { line_hash(line, &content) } else { 0 },
+            hash: if hashing {
+                line_hash(line, &content)
+            } else {
+                0
+            },
         };
         let before = || LineHistory::new(version(0, memory.line(line)));
         let history = self.lines.entry(line).or_insert_with(before);
@@ -99,7 +114,9 @@ impl Persistence {
     }
 
     fn fence(&mut self, thread: usize) {
-        let Some(issued) = self.issued.get_mut(thread) else { return };
+        let Some(issued) = self.issued.get_mut(thread) else {
+            return;
+        };
         for (line, step) in issued.drain(..) {
             if let Some(history) = self.lines.get_mut(&line)
                 && history.guarantee(step)

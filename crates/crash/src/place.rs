@@ -15,6 +15,7 @@ pub struct CrashPlace<'m> {
 impl Place for CrashPlace<'_> {
     #[inline]
     fn load_u64(self, byte: u32) -> u64 {
-        self.shared.load((self.at.bytes() + u64::from(byte)) / WORD_BYTES)
+        self.shared
+            .load((self.at.bytes() + u64::from(byte)) / WORD_BYTES)
     }
 }

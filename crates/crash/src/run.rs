@@ -44,7 +44,10 @@ impl RunOutcome {
     /// Whether every thread ended without a panic; otherwise what happened, in a sentence.
     pub fn finished(&self) -> Result<(), String> {
         if let Some(panic) = self.panics.first() {
-            return Err(format!("thread {} panicked: {}", panic.thread, panic.message));
+            return Err(format!(
+                "thread {} panicked: {}",
+                panic.thread, panic.message
+            ));
         }
         match self.end {
             RunEnd::Finished => Ok(()),

@@ -56,13 +56,19 @@ pub(crate) enum Action {
 
 /// One point in this many switches, under [`Schedule::Random`].
 const SWITCH_ONE_IN: u8 = 4;
-/// Range of steps within which priorities change.
-const CHANGE_WITHIN_STEPS: u64 = 2_000;
+/// Priorities change within a range of steps that is drawn too, by its binary logarithm, so that
+/// short runs and long ones see changes.
+const CHANGE_WITHIN_LOG: core::ops::Range<u32> = 3..16;
 
 enum Policy {
     Sequential,
     Random,
-    Priorities { of: Vec<i64>, lowest: i64, changes: Vec<u64>, steps: u64 },
+    Priorities {
+        of: Vec<i64>,
+        lowest: i64,
+        changes: Vec<u64>,
+        steps: u64,
+    },
     Chosen(Choices),
 }
 
@@ -76,7 +82,11 @@ pub(crate) struct Scheduler {
 
 impl Scheduler {
     pub(crate) fn sequential() -> Self {
-        Self { policy: Policy::Sequential, random: fastrand::Rng::with_seed(0), drain_one_in: 1 }
+        Self {
+            policy: Policy::Sequential,
+            random: fastrand::Rng::with_seed(0),
+            drain_one_in: 1,
+        }
     }
 
     pub(crate) fn new(schedule: &Schedule) -> Self {
@@ -85,8 +95,16 @@ impl Scheduler {
             Schedule::Random { seed } => (Policy::Random, *seed),
             Schedule::Priorities { seed, changes } => {
                 let mut random = fastrand::Rng::with_seed(!seed);
-                let changes = (0..*changes).map(|_| random.u64(..CHANGE_WITHIN_STEPS)).collect();
-                (Policy::Priorities { of: Vec::new(), lowest: 0, changes, steps: 0 }, *seed)
+                let changes = (0..*changes).map(|_| change_step(&mut random)).collect();
+                (
+                    Policy::Priorities {
+                        of: Vec::new(),
+                        lowest: 0,
+                        changes,
+                        steps: 0,
+                    },
+                    *seed,
+                )
             }
             Schedule::Chosen { choices, bound } => {
                 (Policy::Chosen(Choices::replay(choices.clone(), *bound)), 0)
@@ -94,7 +112,11 @@ impl Scheduler {
         };
         let mut random = fastrand::Rng::with_seed(seed);
         let drain_one_in = [1, 2, 4, 16, 64][random.usize(..5)];
-        Self { policy, random, drain_one_in }
+        Self {
+            policy,
+            random,
+            drain_one_in,
+        }
     }
 
     /// Whether a store stays in its empty buffer for now.
@@ -128,7 +150,12 @@ impl Scheduler {
                     _ => Action::Run(view.runnable[self.random.usize(..view.runnable.len())]),
                 }
             }
-            Policy::Priorities { of, lowest, changes, steps } => {
+            Policy::Priorities {
+                of,
+                lowest,
+                changes,
+                steps,
+            } => {
                 if let Some(drain) = random_drain(&mut self.random, self.drain_one_in, view) {
                     return drain;
                 }
@@ -159,12 +186,21 @@ impl Scheduler {
     }
 }
 
+fn change_step(random: &mut fastrand::Rng) -> u64 {
+    let log = random.u32(CHANGE_WITHIN_LOG);
+    random.u64(..1 << log)
+}
+
 fn random_drain(random: &mut fastrand::Rng, one_in: u8, view: &View<'_>) -> Option<Action> {
     if view.buffered.is_empty() || random.u8(..one_in) != 0 {
         return None;
     }
     let (thread, _) = view.buffered[random.usize(..view.buffered.len())];
-    Some(if random.bool() { Action::Drain(thread) } else { Action::DrainAll(thread) })
+    Some(if random.bool() {
+        Action::Drain(thread)
+    } else {
+        Action::DrainAll(thread)
+    })
 }
 
 /// Going on is free, so is emptying a held buffer; a preemption or a partial drain costs one.
@@ -179,7 +215,11 @@ fn choose(choices: &mut Choices, view: &View<'_>) -> Action {
         offer(Action::Run(current), 0);
     }
     let switch_cost = u32::from(view.current.is_some());
-    for &thread in view.runnable.iter().filter(|&&thread| Some(thread) != view.current) {
+    for &thread in view
+        .runnable
+        .iter()
+        .filter(|&&thread| Some(thread) != view.current)
+    {
         offer(Action::Run(thread), switch_cost);
     }
     for &(thread, entries) in view.buffered {

@@ -13,6 +13,7 @@ use crate::buffer::Pending;
 use crate::memory::{LINE_WORDS, Line, Memory};
 use crate::options::CrashOptions;
 use crate::persistence::Persistence;
+use crate::run::RunOutcome;
 use crate::schedule::Schedule;
 use crate::state::State;
 use crate::trace::Event;
@@ -30,6 +31,10 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     /// Power failures that this medium's content went through.
     pub(crate) boots: AtomicU64,
+    /// Power failures of `boots` that came before what an exploration starts from.
+    base_boots: AtomicU64,
+    /// How the last run under an inherited schedule went.
+    pub(crate) last_run: Mutex<Option<RunOutcome>>,
     /// What an inherited schedule means.
     pub(crate) inherited: Mutex<Schedule>,
     mode: AtomicU8,
@@ -39,19 +44,43 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(len: u64, options: CrashOptions) -> Self {
-        assert!(options.capacity.is_power_of_two(), "the capacity is a power of two");
+        assert!(
+            options.capacity.is_power_of_two(),
+            "the capacity is a power of two"
+        );
         assert!(len <= options.capacity, "the length is within the capacity");
         let persistence = Persistence::new(options.domain);
         Self {
             id: NEXT_ID.fetch_add(1, Relaxed),
             memory: Memory::new(len, options.capacity),
             boots: AtomicU64::new(0),
+            base_boots: AtomicU64::new(0),
+            last_run: Mutex::new(None),
             inherited: Mutex::new(Schedule::Sequential),
             mode: AtomicU8::new(DIRECT),
             loads: AtomicU64::new(0),
             state: State::new(options.seed, Some(persistence)).locked(),
             options,
         }
+    }
+
+    /// Sets what the content went through before anyone uses it.
+    pub(crate) fn set_base_boots(&self, boots: u64) {
+        self.base_boots.store(boots, Relaxed);
+        self.boots.store(boots, Relaxed);
+    }
+
+    pub(crate) fn set_boots_since_base(&self, boots: u64) {
+        self.boots
+            .store(self.base_boots.load(Relaxed) + boots, Relaxed);
+    }
+
+    /// How the last run under an inherited schedule went; forgotten afterwards.
+    pub(crate) fn forget_run(&self) -> Option<RunOutcome> {
+        self.last_run
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     #[inline]
@@ -115,7 +144,10 @@ impl Shared {
         self.point();
         let mut state = self.lock();
         state.thread().counts.loads += 1;
-        state.buffer().forward(word).unwrap_or_else(|| self.memory.load(word))
+        state
+            .buffer()
+            .forward(word)
+            .unwrap_or_else(|| self.memory.load(word))
     }
 
     // ---- stores and write-backs ----
@@ -159,12 +191,30 @@ impl Shared {
         match entry {
             Pending::Store { word, value } => {
                 let old = self.memory.load(word);
-                self.emit(state, Event::Store { thread: thread as u16, word, old, new: value });
+                self.emit(
+                    state,
+                    Event::Store {
+                        thread: thread as u16,
+                        word,
+                        old,
+                        new: value,
+                    },
+                );
             }
             Pending::WriteBack { line } => {
-                self.emit(state, Event::WriteBack { thread: thread as u16, line });
+                self.emit(
+                    state,
+                    Event::WriteBack {
+                        thread: thread as u16,
+                        line,
+                    },
+                );
             }
-            Pending::Volatile { array, index, value } => {
+            Pending::Volatile {
+                array,
+                index,
+                value,
+            } => {
                 if array[index].swap(value, Relaxed) != value {
                     state.progress();
                 }
@@ -176,7 +226,11 @@ impl Shared {
     #[inline]
     pub(crate) fn check_store(&self, word: u64) {
         let at = word * WORD_BYTES;
-        assert!(at < self.memory.len(), "store at {at:#x}, beyond the medium's {:#x} bytes", self.memory.len());
+        assert!(
+            at < self.memory.len(),
+            "store at {at:#x}, beyond the medium's {:#x} bytes",
+            self.memory.len()
+        );
         assert!(
             self.memory.is_backed(at / FRAME_BYTES),
             "store at {at:#x} into discarded space that was not reserved again"
@@ -216,17 +270,36 @@ impl Shared {
             let old = self.memory.line(line);
             if old != Line::default() {
                 let thread = state.current as u16;
-                self.emit(state, Event::Zero { thread, line, old: Box::new(old) });
+                self.emit(
+                    state,
+                    Event::Zero {
+                        thread,
+                        line,
+                        old: Box::new(old),
+                    },
+                );
             }
         }
     }
 
     /// Gives or takes the blocks of the frames in `frames`.
-    pub(crate) fn set_backing(&self, state: &mut State, frames: core::ops::Range<u64>, backed: bool) {
+    pub(crate) fn set_backing(
+        &self,
+        state: &mut State,
+        frames: core::ops::Range<u64>,
+        backed: bool,
+    ) {
         for frame in frames {
             if self.memory.is_backed(frame) != backed {
                 let thread = state.current as u16;
-                self.emit(state, Event::Backing { thread, frame, backed });
+                self.emit(
+                    state,
+                    Event::Backing {
+                        thread,
+                        frame,
+                        backed,
+                    },
+                );
             }
         }
     }
@@ -234,7 +307,14 @@ impl Shared {
     pub(crate) fn set_length(&self, state: &mut State, new: u64) {
         let old = self.memory.len();
         if old != new {
-            self.emit(state, Event::Length { thread: state.current as u16, old, new });
+            self.emit(
+                state,
+                Event::Length {
+                    thread: state.current as u16,
+                    old,
+                    new,
+                },
+            );
         }
     }
 }
@@ -242,5 +322,9 @@ impl Shared {
 /// Lines that a range of bytes touches.
 pub(crate) fn lines_of(start: u64, len: u64) -> core::ops::Range<u64> {
     let line_bytes = LINE_WORDS * WORD_BYTES;
-    if len == 0 { 0..0 } else { start / line_bytes..(start + len).div_ceil(line_bytes) }
+    if len == 0 {
+        0..0
+    } else {
+        start / line_bytes..(start + len).div_ceil(line_bytes)
+    }
 }

@@ -14,7 +14,6 @@ const START_NS: u64 = 1_000_000_000;
 /// A simulated thread. Number 0 is the context outside all simulated threads.
 #[derive(Default)]
 pub(crate) struct ThreadState {
-    pub(crate) name: String,
     pub(crate) buffer: StoreBuffer,
     pub(crate) counts: Counts,
     pub(crate) note: u64,

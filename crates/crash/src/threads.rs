@@ -1,6 +1,6 @@
 //! Simulated threads: starting, switching, waiting, ending.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread::panicking;
 
 use crate::crash::Crash;
@@ -72,7 +72,7 @@ impl Shared {
         self.switch_from(state, Some(me));
     }
 
-    fn switch_from(&self, mut state: std::sync::MutexGuard<'_, State>, current: Option<usize>) {
+    fn switch_from(&self, mut state: MutexGuard<'_, State>, current: Option<usize>) {
         let me = state.current;
         let next = self.decide(&mut state, current);
         if next != Some(me) || state.dead {
@@ -118,7 +118,11 @@ impl Shared {
             if buffered.is_empty() && current.is_some() && count == 1 {
                 return current;
             }
-            match state.scheduler.next(&View { current, runnable, buffered: &buffered }) {
+            match state.scheduler.next(&View {
+                current,
+                runnable,
+                buffered: &buffered,
+            }) {
                 Action::Run(thread) => return Some(thread),
                 Action::Drain(thread) => self.drain_one(state, thread),
                 Action::DrainAll(thread) => self.drain(state, thread),
@@ -173,7 +177,10 @@ impl Shared {
         if let Progress::Panicked(panic) = progress {
             state.threads[thread].panicked = true;
             if !panic.is::<Dead>() {
-                panics.push(ThreadPanic { thread, message: panic_message(&*panic) });
+                panics.push(ThreadPanic {
+                    thread,
+                    message: panic_message(&*panic),
+                });
             }
         }
     }
@@ -232,8 +239,12 @@ impl Crash {
     /// Like [`Crash::run`], but the medium dies before event number `event` of its life. Threads
     /// are unwound; images of that moment can be asked for.
     pub fn run_until(&self, threads: Vec<Job>, schedule: Schedule, event: u64) -> RunOutcome {
-        assert!(!fiber::inside(), "a simulated thread cannot run others, it spawns them");
+        assert!(
+            !fiber::inside(),
+            "a simulated thread cannot run others, it spawns them"
+        );
         let shared = &self.shared;
+        let inherited = schedule == Schedule::Inherited;
         let schedule = match schedule {
             Schedule::Inherited => self.inherited_schedule(),
             chosen => chosen,
@@ -246,7 +257,10 @@ impl Crash {
             state.stuck = Stuck::No;
             state.idle_rounds = 0;
         }
-        let ids: Vec<usize> = threads.into_iter().map(|job| self.spawn_thread("", job).0).collect();
+        let ids: Vec<usize> = threads
+            .into_iter()
+            .map(|job| self.spawn_thread(job).0)
+            .collect();
         let mut panics = Vec::new();
         loop {
             let mut state = shared.lock();
@@ -263,7 +277,15 @@ impl Crash {
                 shared.resume(next, &mut panics);
             }
         }
-        self.outcome(panics)
+        let outcome = self.outcome(panics);
+        if inherited {
+            let last = &mut *shared
+                .last_run
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *last = Some(outcome.clone());
+        }
+        outcome
     }
 
     fn outcome(&self, panics: Vec<ThreadPanic>) -> RunOutcome {
@@ -285,7 +307,10 @@ impl Crash {
             hash: state.hash,
             events: state.events,
             steps: state.steps,
-            choices: choices.as_ref().map(|choices| choices.picked()).unwrap_or_default(),
+            choices: choices
+                .as_ref()
+                .map(|choices| choices.picked())
+                .unwrap_or_default(),
             following: choices.and_then(|choices| choices.following()),
         };
         if end != RunEnd::Finished {
@@ -315,14 +340,13 @@ impl Crash {
         self.shared.enter(&mut state, 0);
     }
 
-    pub(crate) fn spawn_thread(&self, name: &str, job: Job) -> CrashThread {
+    pub(crate) fn spawn_thread(&self, job: Job) -> CrashThread {
         let mut state = self.shared.lock();
         self.shared.drain_current(&mut state);
         let id = state.threads.len();
         assert!(id < usize::from(u16::MAX), "too many simulated threads");
         let dead = state.dead;
         state.threads.push(ThreadState {
-            name: name.to_string(),
             finished: dead,
             panicked: dead,
             ..ThreadState::default()

@@ -131,7 +131,9 @@ impl Event {
     /// Two words that tell the event from others in an execution's hash.
     pub(crate) fn digest(&self) -> [u64; 2] {
         match *self {
-            Event::Store { thread, word, new, .. } => [word << 16 | u64::from(thread), new],
+            Event::Store {
+                thread, word, new, ..
+            } => [word << 16 | u64::from(thread), new],
             Event::Zero { thread, line, .. } => [1 << 60 | line << 16 | u64::from(thread), 0],
             Event::WriteBack { thread, line } => [2 << 60 | line << 16 | u64::from(thread), 0],
             Event::Fence { thread } => [3 << 60 | u64::from(thread), 0],
@@ -139,9 +141,14 @@ impl Event {
             Event::Note { thread, progress } => [5 << 60 | u64::from(thread), progress],
             Event::Sync { thread } => [6 << 60 | u64::from(thread), 0],
             Event::Length { thread, new, .. } => [7 << 60 | u64::from(thread), new],
-            Event::Backing { thread, frame, backed } => {
-                [8 << 60 | u64::from(thread), frame * FRAME_BYTES | u64::from(backed)]
-            }
+            Event::Backing {
+                thread,
+                frame,
+                backed,
+            } => [
+                8 << 60 | u64::from(thread),
+                frame * FRAME_BYTES | u64::from(backed),
+            ],
         }
     }
 }

@@ -17,7 +17,10 @@ pub struct CrashWords {
 
 impl CrashWords {
     pub(crate) fn new(shared: Arc<Shared>, count: usize) -> Self {
-        Self { shared, array: (0..count).map(|_| Default::default()).collect() }
+        Self {
+            shared,
+            array: (0..count).map(|_| Default::default()).collect(),
+        }
     }
 
     /// A locked instruction: empties the store buffer, then changes the word in one step.
@@ -45,7 +48,12 @@ impl Words for CrashWords {
     fn load(&self, index: usize) -> u64 {
         if self.shared.simulating() {
             self.shared.point();
-            if let Some(own) = self.shared.lock().buffer().forward_volatile(&self.array, index) {
+            if let Some(own) = self
+                .shared
+                .lock()
+                .buffer()
+                .forward_volatile(&self.array, index)
+            {
                 return own;
             }
         }
@@ -53,11 +61,22 @@ impl Words for CrashWords {
     }
 
     fn store(&self, index: usize, value: u64) {
-        assert!(index < self.array.len(), "word {index} of {} does not exist", self.array.len());
+        assert!(
+            index < self.array.len(),
+            "word {index} of {} does not exist",
+            self.array.len()
+        );
         self.shared.point();
         let mut state = self.shared.lock();
         let array = Arc::clone(&self.array);
-        self.shared.issue(&mut state, Pending::Volatile { array, index, value });
+        self.shared.issue(
+            &mut state,
+            Pending::Volatile {
+                array,
+                index,
+                value,
+            },
+        );
     }
 
     fn swap(&self, index: usize, value: u64) -> u64 {

@@ -11,7 +11,13 @@ const A2: VirtAddr = VirtAddr(8);
 const B: VirtAddr = VirtAddr(64);
 
 fn medium(domain: Domain) -> Crash {
-    Crash::new(1 << 16, CrashOptions { capacity: 1 << 20, ..CrashOptions::with_domain(domain) })
+    Crash::new(
+        1 << 16,
+        CrashOptions {
+            capacity: 1 << 20,
+            ..CrashOptions::with_domain(domain)
+        },
+    )
 }
 
 /// What the addresses may hold after a crash now; the count and the enumeration must agree.
@@ -20,7 +26,10 @@ fn outcomes<const N: usize>(crash: &Crash, at: [VirtAddr; N]) -> BTreeSet<[u64; 
     assert_eq!(images.len() as u128, crash.image_count());
     let hashes: BTreeSet<u128> = images.iter().map(|image| image.hash()).collect();
     assert_eq!(hashes.len(), images.len(), "an image comes twice");
-    images.iter().map(|image| at.map(|at| image.load_u64(at))).collect()
+    images
+        .iter()
+        .map(|image| at.map(|at| image.load_u64(at)))
+        .collect()
 }
 
 #[test]
@@ -28,7 +37,10 @@ fn unfenced_stores_to_two_lines_persist_in_any_combination() {
     let crash = medium(Domain::Adr);
     crash.store_u64(A, 1);
     crash.store_u64(B, 1);
-    assert_eq!(outcomes(&crash, [A, B]), [[0, 0], [0, 1], [1, 0], [1, 1]].into());
+    assert_eq!(
+        outcomes(&crash, [A, B]),
+        [[0, 0], [0, 1], [1, 0], [1, 1]].into()
+    );
 }
 
 #[test]
@@ -89,8 +101,15 @@ fn a_write_back_by_another_thread_counts_for_its_own_fence_only() {
             }
             other.fence();
         };
-        crash.run(vec![Box::new(job)], Schedule::Sequential).finished().unwrap();
-        let expected: BTreeSet<[u64; 1]> = if fencing_thread_issues { [[1]].into() } else { [[0], [1]].into() };
+        crash
+            .run(vec![Box::new(job)], Schedule::Sequential)
+            .finished()
+            .unwrap();
+        let expected: BTreeSet<[u64; 1]> = if fencing_thread_issues {
+            [[1]].into()
+        } else {
+            [[0], [1]].into()
+        };
         assert_eq!(outcomes(&crash, [A]), expected);
     }
 }
@@ -132,7 +151,9 @@ fn a_random_image_is_one_of_the_legal_ones() {
             crash.store_u64(at, at.bytes() + 3);
         }
         let legal: BTreeSet<u128> = crash.images().map(|image| image.hash()).collect();
-        let drawn: BTreeSet<u128> = (0..500).map(|seed| crash.random_image(seed).hash()).collect();
+        let drawn: BTreeSet<u128> = (0..500)
+            .map(|seed| crash.random_image(seed).hash())
+            .collect();
         assert_eq!(drawn, legal);
     }
 }
@@ -159,7 +180,11 @@ fn discarded_lines_are_old_or_zero_until_a_sync() {
 
 #[test]
 fn space_runs_out_at_the_limit_and_leaves_everything_as_it_was() {
-    let options = CrashOptions { capacity: 1 << 20, space_limit: 12288, ..CrashOptions::default() };
+    let options = CrashOptions {
+        capacity: 1 << 20,
+        space_limit: 12288,
+        ..CrashOptions::default()
+    };
     let crash = Crash::new(8192, options);
     assert!(crash.reserve(VirtAddr(8192), 8192).is_err());
     assert_eq!((crash.len(), crash.backed_bytes().unwrap()), (8192, 8192));
@@ -184,7 +209,15 @@ fn operations_are_counted() {
     crash.fence();
     crash.commit();
     let counts = crash.counts();
-    assert_eq!((counts.stores, counts.write_backs, counts.fences, counts.commits), (3, 2, 1, 1));
+    assert_eq!(
+        (
+            counts.stores,
+            counts.write_backs,
+            counts.fences,
+            counts.commits
+        ),
+        (3, 2, 1, 1)
+    );
     assert_eq!(counts.events, 7);
     crash.reset_counts();
     assert_eq!(crash.counts(), Default::default());

@@ -7,13 +7,22 @@ use firn_media::{Lock, Medium, RwLockTable, Words};
 use firn_units::VirtAddr;
 
 fn medium() -> Crash {
-    Crash::new(1 << 16, CrashOptions { capacity: 1 << 20, ..CrashOptions::default() })
+    Crash::new(
+        1 << 16,
+        CrashOptions {
+            capacity: 1 << 20,
+            ..CrashOptions::default()
+        },
+    )
 }
 
 fn schedules() -> impl Iterator<Item = Schedule> {
     let random = (0..20).map(|seed| Schedule::Random { seed });
     let priorities = (0..20).map(|seed| Schedule::Priorities { seed, changes: 3 });
-    [Schedule::Sequential].into_iter().chain(random).chain(priorities)
+    [Schedule::Sequential]
+        .into_iter()
+        .chain(random)
+        .chain(priorities)
 }
 
 /// Threads that add to one persistent word under a lock, and under a lock of the table.
@@ -41,7 +50,10 @@ fn adders(crash: &Crash, threads: u64) -> Vec<Job> {
 fn locks_exclude_under_every_schedule() {
     for schedule in schedules() {
         let crash = medium();
-        crash.run(adders(&crash, 3), schedule.clone()).finished().unwrap();
+        crash
+            .run(adders(&crash, 3), schedule.clone())
+            .finished()
+            .unwrap();
         assert_eq!(crash.load_u64(VirtAddr(0)), 30, "{schedule:?}");
         assert_eq!(crash.load_u64(VirtAddr(64)), 30, "{schedule:?}");
     }
@@ -104,7 +116,10 @@ fn a_crash_unwinds_threads_that_hold_and_wait_for_locks() {
             let job = |_| -> Job {
                 let (crash, lock) = (crash.clone(), lock.clone());
                 Box::new(move || {
-                    let late = Late { crash: crash.clone(), lock: lock.clone() };
+                    let late = Late {
+                        crash: crash.clone(),
+                        lock: lock.clone(),
+                    };
                     for round in 0..10 {
                         let _held = lock.lock(&crash);
                         crash.store_u64(VirtAddr(0), round);
@@ -113,7 +128,8 @@ fn a_crash_unwinds_threads_that_hold_and_wait_for_locks() {
                     drop(late);
                 })
             };
-            let outcome = crash.run_until((0..3).map(job).collect(), Schedule::Random { seed }, event);
+            let outcome =
+                crash.run_until((0..3).map(job).collect(), Schedule::Random { seed }, event);
             assert_eq!((outcome.end, outcome.events), (RunEnd::Crashed, event));
             assert_ne!(crash.load_u64(VirtAddr(0)), 99, "a dead medium changed");
             assert_eq!(Arc::strong_count(&lock), 1, "a thread was not unwound");
@@ -126,7 +142,10 @@ fn a_panic_ends_its_thread_only() {
     let crash = medium();
     let other = crash.clone();
     let outcome = crash.run(
-        vec![Box::new(|| panic!("planted")), Box::new(move || other.store_u64(VirtAddr(0), 1))],
+        vec![
+            Box::new(|| panic!("planted")),
+            Box::new(move || other.store_u64(VirtAddr(0), 1)),
+        ],
         Schedule::Sequential,
     );
     assert_eq!(outcome.panics[0].message, "planted");
@@ -137,18 +156,25 @@ fn a_panic_ends_its_thread_only() {
 fn spawned_threads_run_in_and_outside_runs() {
     let crash = medium();
     let child = crash.clone();
-    let thread = crash.spawn("outside", Box::new(move || child.store_u64(VirtAddr(0), 1))).unwrap();
+    let thread = crash
+        .spawn("outside", Box::new(move || child.store_u64(VirtAddr(0), 1)))
+        .unwrap();
     assert!(crash.join(thread));
     assert_eq!(crash.load_u64(VirtAddr(0)), 1);
 
     let parent = crash.clone();
     let job = move || {
         let child = parent.clone();
-        let thread = parent.spawn("inside", Box::new(move || child.store_u64(VirtAddr(8), 1))).unwrap();
+        let thread = parent
+            .spawn("inside", Box::new(move || child.store_u64(VirtAddr(8), 1)))
+            .unwrap();
         assert!(parent.join(thread));
         assert_eq!(parent.load_u64(VirtAddr(8)), 1);
     };
-    crash.run(vec![Box::new(job)], Schedule::Random { seed: 1 }).finished().unwrap();
+    crash
+        .run(vec![Box::new(job)], Schedule::Random { seed: 1 })
+        .finished()
+        .unwrap();
 }
 
 #[test]
@@ -170,7 +196,10 @@ fn a_background_thread_goes_on_between_runs() {
         Box::new(move || crash.store_u64(VirtAddr(8), 1))
     };
     for seed in 0..3 {
-        crash.run(vec![job(), job()], Schedule::Random { seed }).finished().unwrap();
+        crash
+            .run(vec![job(), job()], Schedule::Random { seed })
+            .finished()
+            .unwrap();
     }
     words.store(0, 1);
     assert!(crash.join(thread));

@@ -1,0 +1,246 @@
+//! The explorer: crash a workload wherever it can crash, and see whether it recovers.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use crate::crash::Crash;
+use crate::image::Image;
+use crate::options::CrashOptions;
+use crate::path::Path;
+use crate::report::Report;
+use crate::run::{RunOutcome, panic_message};
+use crate::schedule::Schedule;
+use crate::trace::Event;
+use crate::walk::{CrashState, Plan, Walker};
+
+/// How far an exploration goes.
+#[derive(Clone, Debug)]
+pub struct ExploreOptions {
+    /// The medium; its seed is the execution's.
+    pub medium: CrashOptions,
+    /// Crashes inside recovery, one after the other.
+    pub recovery_depth: u32,
+    /// Images tried in an execution, beyond which they are drawn: the report says so.
+    pub max_states: u64,
+    /// The same inside one recovery.
+    pub states_per_recovery: u64,
+    /// Crash each recovery at this many drawn events with a drawn image, instead of everywhere.
+    pub drawn_in_recovery: Option<u32>,
+    /// Findings after which the exploration stops.
+    pub max_findings: usize,
+    /// What [`Schedule::Inherited`] means in the workload.
+    pub schedule: Schedule,
+}
+
+impl Default for ExploreOptions {
+    fn default() -> Self {
+        Self {
+            medium: CrashOptions::default(),
+            recovery_depth: 1,
+            max_states: 1_000_000,
+            states_per_recovery: 10_000,
+            drawn_in_recovery: None,
+            max_findings: 1,
+            schedule: Schedule::Sequential,
+        }
+    }
+}
+
+/// A workload recorded once.
+pub(crate) struct Execution {
+    pub(crate) trace: Vec<Event>,
+    pub(crate) hash: u64,
+    pub(crate) run: Option<RunOutcome>,
+    pub(crate) failure: Option<String>,
+}
+
+/// Explores the crashes of a workload that starts from a prepared medium.
+pub struct Explorer<'a> {
+    pub(crate) options: ExploreOptions,
+    pub(crate) scratch: Crash,
+    pub(crate) base_hash: u128,
+    workload: Box<dyn Fn(&Crash) + 'a>,
+    check: Box<dyn Fn(Crash, &CrashState) -> Result<(), String> + 'a>,
+}
+
+impl<'a> Explorer<'a> {
+    /// Prepares `len` bytes with `setup` and explores from there.
+    ///
+    /// `setup` must end quiescent: everything it stored counts as durable. `workload` runs from
+    /// that state, as often as there are executions; it may call [`Crash::run`] once with
+    /// [`Schedule::Inherited`]. `check` opens what a crash left, recovers and verifies; a panic
+    /// counts as a rejection.
+    pub fn new(
+        options: ExploreOptions,
+        len: u64,
+        setup: impl FnOnce(&Crash),
+        workload: impl Fn(&Crash) + 'a,
+        check: impl Fn(Crash, &CrashState) -> Result<(), String> + 'a,
+    ) -> Self {
+        let crash = Crash::new(len, options.medium.clone());
+        setup(&crash);
+        crash.kill_threads();
+        let base = crash.cache_image();
+        drop(crash);
+        Self::from_image(options, &base, workload, check)
+    }
+
+    /// Explores from an image, which counts as durable.
+    pub fn from_image(
+        options: ExploreOptions,
+        base: &Image,
+        workload: impl Fn(&Crash) + 'a,
+        check: impl Fn(Crash, &CrashState) -> Result<(), String> + 'a,
+    ) -> Self {
+        let scratch = Crash::from_image(base, options.medium.clone());
+        let base_hash = base.hash();
+        Self {
+            options,
+            scratch,
+            base_hash,
+            workload: Box::new(workload),
+            check: Box::new(check),
+        }
+    }
+
+    /// Crashes one execution everywhere.
+    pub fn explore(&self) -> Report {
+        let started = Instant::now();
+        let mut walker = self.walker(&self.options);
+        let (seed, schedule) = (self.options.medium.seed, self.options.schedule.clone());
+        self.walk_execution(&mut walker, seed, &schedule);
+        finish(walker, started)
+    }
+
+    /// Crashes everywhere in every execution that the scheduler can make of the workload's threads
+    /// with at most `bound` preemptions, delayed stores and partial drains; `u32::MAX` for all.
+    /// States that executions share are checked once.
+    pub fn explore_interleavings(&self, bound: u32, max_executions: u64) -> Report {
+        let started = Instant::now();
+        let mut walker = self.walker(&self.options);
+        let mut prefix = Some(Vec::new());
+        while let Some(choices) = prefix {
+            if walker.report.executions >= max_executions {
+                walker.report.cut = true;
+                break;
+            }
+            let schedule = Schedule::Chosen { choices, bound };
+            let run = self.walk_execution(&mut walker, self.options.medium.seed, &schedule);
+            if walker.enough() {
+                walker.report.cut = true;
+                break;
+            }
+            prefix = run.and_then(|run| run.following);
+        }
+        finish(walker, started)
+    }
+
+    /// Runs what a finding's line says. `Err` with what the check says now, `Ok` if it passes.
+    pub fn replay(&self, line: &str) -> Result<(), String> {
+        let path: Path = line.parse()?;
+        let execution = self.record(path.seed, &path.schedule);
+        if let Some(failure) = execution.failure {
+            return Err(failure);
+        }
+        self.walker(&self.options)
+            .replay(&execution.trace, &path.crashes, path.seed)
+    }
+
+    pub(crate) fn walker<'w>(&'w self, options: &'w ExploreOptions) -> Walker<'w> {
+        Walker::new(&self.scratch, &*self.check, options, self.base_hash)
+    }
+
+    /// Records and walks one execution; how its run went, if it made one.
+    fn walk_execution(
+        &self,
+        walker: &mut Walker<'_>,
+        seed: u64,
+        schedule: &Schedule,
+    ) -> Option<RunOutcome> {
+        let execution = self.record(seed, schedule);
+        walker.report.executions += 1;
+        walker.report.hash = walker.report.hash.rotate_left(7) ^ execution.hash;
+        if let Some(message) = execution.failure {
+            walker.failed(message, seed, chosen(schedule, execution.run.as_ref()));
+        } else {
+            let plan = walker.plan_within(&execution.trace, self.options.max_states);
+            let schedule = chosen(schedule, execution.run.as_ref());
+            let _ = walker.execution(&execution.trace, seed, schedule, &plan);
+        }
+        execution.run
+    }
+
+    /// Runs the workload once and takes memory back to where it was.
+    pub(crate) fn record(&self, seed: u64, schedule: &Schedule) -> Execution {
+        let crash = &self.scratch;
+        crash.begin(seed, 0, Vec::new());
+        crash.set_schedule(schedule.clone());
+        crash.shared.forget_run();
+        let result = catch_unwind(AssertUnwindSafe(|| (self.workload)(crash)));
+        let hash = crash.execution_hash();
+        let run = crash.shared.forget_run();
+        let (trace, _) = crash.end();
+        for event in trace.iter().rev() {
+            event.undo(&crash.shared.memory);
+        }
+        let panicked = result
+            .err()
+            .map(|panic| format!("the workload panicked: {}", panic_message(&*panic)));
+        let failure = match &run {
+            Some(run) => run.finished().err().or(panicked),
+            None => panicked,
+        };
+        Execution {
+            trace,
+            hash,
+            run,
+            failure,
+        }
+    }
+
+    pub(crate) fn plan_at(&self, events: Vec<usize>, images: u32) -> Plan {
+        Plan::At { events, images }
+    }
+}
+
+/// The schedule with the choices that were made, for a replay.
+fn chosen(schedule: &Schedule, run: Option<&RunOutcome>) -> Schedule {
+    match (schedule, run) {
+        (Schedule::Chosen { bound, .. }, Some(run)) => Schedule::Chosen {
+            choices: run.choices.clone(),
+            bound: *bound,
+        },
+        _ => schedule.clone(),
+    }
+}
+
+pub(crate) fn finish(walker: Walker<'_>, started: Instant) -> Report {
+    let mut report = walker.report;
+    report.cut |= !report.findings.is_empty();
+    report.elapsed = started.elapsed();
+    report
+}
+
+impl Crash {
+    /// Begins an execution on this scratch memory: alive, recording, no threads, counts at zero.
+    pub(crate) fn begin(&self, seed: u64, boots: u64, trace: Vec<Event>) {
+        self.kill_threads();
+        let mut state = self.shared.lock();
+        state.restart(seed);
+        state.persistence = None;
+        state.trace = Some(trace);
+        self.shared.enter(&mut state, 0);
+        self.shared.set_boots_since_base(boots);
+        drop(state);
+        self.shared.reset_loads();
+    }
+
+    /// Ends it: its trace, and the length of it that counts as recovery.
+    pub(crate) fn end(&self) -> (Vec<Event>, usize) {
+        self.kill_threads();
+        let mut state = self.shared.lock();
+        let trace = state.trace.take().unwrap_or_default();
+        let end = state.recovery_end.unwrap_or(trace.len());
+        (trace, end)
+    }
+}

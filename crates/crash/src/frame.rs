@@ -1,0 +1,184 @@
+//! The dirty lines of one moment, each at a version of choice, laid out in memory.
+
+use crate::memory::{Line, Memory};
+use crate::path::CrashPoint;
+use crate::persistence::Persistence;
+
+struct DirtyLine {
+    line: u64,
+    guaranteed: u32,
+    /// Distinct versions, oldest first: number, content, hash.
+    versions: Vec<(u32, Line, u128)>,
+    digit: usize,
+}
+
+/// Walks memory through the images of one moment. Memory holds the cache's content when a frame is
+/// made, and must hold it again when the frame is dropped: see [`Frame::restore`].
+pub(crate) struct Frame {
+    event: usize,
+    kill: bool,
+    lines: Vec<DirtyLine>,
+}
+
+impl Frame {
+    /// The moment before event `event`. The line `fixed` stays as the cache has it: with older
+    /// versions of it, the images were legal at an earlier event already.
+    pub(crate) fn new(persistence: &Persistence, event: usize, fixed: Option<u64>) -> Self {
+        let mut lines: Vec<DirtyLine> = persistence
+            .lines()
+            .iter()
+            .map(|(&line, history)| {
+                let guaranteed = history.first_number();
+                let distinct = history.distinct();
+                let keep = if fixed == Some(line) {
+                    distinct.len() - 1
+                } else {
+                    0
+                };
+                let version = |&(number, version): &(u32, &crate::line::Version)| {
+                    (number, version.content, version.hash)
+                };
+                let versions: Vec<_> = distinct[keep..].iter().map(version).collect();
+                DirtyLine {
+                    line,
+                    guaranteed,
+                    digit: versions.len() - 1,
+                    versions,
+                }
+            })
+            .collect();
+        lines.sort_unstable_by_key(|dirty| dirty.line);
+        Self {
+            event,
+            kill: false,
+            lines,
+        }
+    }
+
+    /// The death of the process before event `event`: one image.
+    pub(crate) fn kill(event: usize) -> Self {
+        Self {
+            event,
+            kill: true,
+            lines: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_kill(&self) -> bool {
+        self.kill
+    }
+
+    pub(crate) fn event(&self) -> usize {
+        self.event
+    }
+
+    /// Number of images.
+    pub(crate) fn total(&self) -> u128 {
+        let sizes = self.lines.iter().map(|dirty| dirty.versions.len() as u128);
+        sizes.fold(1, u128::saturating_mul)
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.lines.len()
+    }
+
+    fn set(&mut self, index: usize, digit: usize, memory: &Memory, hash: &mut u128) {
+        let dirty = &mut self.lines[index];
+        if dirty.digit != digit {
+            *hash ^= dirty.versions[dirty.digit].2 ^ dirty.versions[digit].2;
+            memory.set_line(dirty.line, &dirty.versions[digit].1);
+            dirty.digit = digit;
+        }
+    }
+
+    /// Goes to the next image in order, from all lines at their latest; false after the last one,
+    /// with all lines at their latest again.
+    pub(crate) fn advance(&mut self, memory: &Memory, hash: &mut u128) -> bool {
+        for index in 0..self.lines.len() {
+            let dirty = &self.lines[index];
+            if dirty.digit > 0 {
+                self.set(index, dirty.digit - 1, memory, hash);
+                return true;
+            }
+            self.set(index, dirty.versions.len() - 1, memory, hash);
+        }
+        false
+    }
+
+    /// Puts one line at its oldest version and all others at their latest, or the reverse.
+    pub(crate) fn single(&mut self, index: usize, oldest: bool, memory: &Memory, hash: &mut u128) {
+        for other in 0..self.lines.len() {
+            let last = self.lines[other].versions.len() - 1;
+            let digit = if (other == index) == oldest { 0 } else { last };
+            self.set(other, digit, memory, hash);
+        }
+    }
+
+    /// Draws an image: mostly mixtures of old, new and between, sometimes all old or all new.
+    pub(crate) fn draw(&mut self, random: &mut fastrand::Rng, memory: &Memory, hash: &mut u128) {
+        let mood = random.u8(..8);
+        for index in 0..self.lines.len() {
+            let last = self.lines[index].versions.len() - 1;
+            let digit = match mood {
+                0 => 0,
+                1 => last,
+                2..4 if random.bool() => last,
+                2..4 => 0,
+                4 if random.u8(..8) != 0 => last,
+                5 if random.u8(..8) != 0 => 0,
+                _ => random.usize(..=last),
+            };
+            self.set(index, digit, memory, hash);
+        }
+    }
+
+    /// Puts the lines at the versions that `point` names; an error if one is not legal now.
+    pub(crate) fn go_to(
+        &mut self,
+        point: &CrashPoint,
+        memory: &Memory,
+        hash: &mut u128,
+    ) -> Result<(), String> {
+        for index in 0..self.lines.len() {
+            let dirty = &self.lines[index];
+            let wanted = point.lines.iter().find(|(line, _)| *line == dirty.line);
+            let number = wanted.map_or(dirty.guaranteed, |(_, number)| *number);
+            let digit = dirty
+                .versions
+                .iter()
+                .position(|(version, ..)| *version == number);
+            let digit = match (digit, wanted) {
+                (Some(digit), _) => digit,
+                // The guaranteed content came again later: it goes by its later number.
+                (None, None) => {
+                    return Err(format!("line {} has no guaranteed version", dirty.line));
+                }
+                (None, Some(_)) => {
+                    return Err(format!("line {} has no version {number}", dirty.line));
+                }
+            };
+            self.set(index, digit, memory, hash);
+        }
+        Ok(())
+    }
+
+    /// Puts every line back to what the cache holds.
+    pub(crate) fn restore(&mut self, memory: &Memory, hash: &mut u128) {
+        for index in 0..self.lines.len() {
+            let last = self.lines[index].versions.len() - 1;
+            self.set(index, last, memory, hash);
+        }
+    }
+
+    /// Where this image stands, for a replay.
+    pub(crate) fn point(&self) -> CrashPoint {
+        let version = |dirty: &DirtyLine| (dirty.line, dirty.versions[dirty.digit].0);
+        let moved = |dirty: &&DirtyLine| dirty.versions[dirty.digit].0 != dirty.guaranteed;
+        let lines = self.lines.iter().filter(moved).map(version).collect();
+        CrashPoint {
+            event: self.event,
+            kill: self.kill,
+            lines,
+        }
+    }
+}

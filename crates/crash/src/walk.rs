@@ -1,0 +1,492 @@
+//! The walk through one recorded execution: at every event the images that are new, each state
+//! once, the check on it, and the same again inside its recovery.
+//!
+//! Everything happens in place: events are redone one by one on the scratch memory, an image is
+//! laid out by changing the lines that differ, and what the check stores is undone from its trace.
+
+use core::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use firn_media::{Domain, Ticket};
+use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::crash::Crash;
+use crate::explorer::ExploreOptions;
+use crate::frame::Frame;
+use crate::path::Path;
+use crate::persistence::{Persistence, line_hash};
+use crate::report::{Finding, Report};
+use crate::run::panic_message;
+use crate::schedule::Schedule;
+use crate::trace::Event;
+
+/// What an oracle knows about the moment of a crash.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CrashState {
+    /// The last note of every simulated thread; 0 is the context outside all.
+    pub notes: Vec<u64>,
+    /// Commits up to this ticket were durable.
+    pub durable: Ticket,
+    /// Number of the event before which the execution crashed.
+    pub event: usize,
+    /// Crashes inside recovery that came after.
+    pub depth: u32,
+    /// Whether the process died, so that nothing executed was lost; else the power failed.
+    pub kill: bool,
+    /// Seed of the execution.
+    pub seed: u64,
+}
+
+impl CrashState {
+    /// The last note of a thread; zero if it made none.
+    pub fn note(&self, thread: usize) -> u64 {
+        self.notes.get(thread).copied().unwrap_or(0)
+    }
+}
+
+/// What opens and verifies a crashed medium.
+pub(crate) type Check<'a> = dyn Fn(Crash, &CrashState) -> Result<(), String> + 'a;
+
+/// Which images of which moments are tried.
+pub(crate) enum Plan {
+    /// All new images of all moments, drawn where there are more than this many.
+    All { images_per_event: u128 },
+    /// This many drawn images before each of these events, ascending.
+    At { events: Vec<usize>, images: u32 },
+}
+
+pub(crate) struct Walker<'a> {
+    pub(crate) crash: &'a Crash,
+    pub(crate) check: &'a Check<'a>,
+    pub(crate) options: &'a ExploreOptions,
+    pub(crate) report: Report,
+    pub(crate) random: fastrand::Rng,
+    /// How deep each state was explored: crashes left inside its recovery.
+    visited: FxHashMap<u128, u8>,
+    /// Hash of the scratch memory's content now.
+    pub(crate) hash: u128,
+    state: CrashState,
+    frames: Vec<Frame>,
+    schedule: Schedule,
+    spare: Vec<Vec<Event>>,
+}
+
+/// Breaks when enough was found.
+type Walk = ControlFlow<()>;
+
+impl<'a> Walker<'a> {
+    pub(crate) fn new(
+        crash: &'a Crash,
+        check: &'a Check<'a>,
+        options: &'a ExploreOptions,
+        hash: u128,
+    ) -> Self {
+        Self {
+            crash,
+            check,
+            options,
+            report: Report::default(),
+            random: fastrand::Rng::with_seed(options.medium.seed),
+            visited: FxHashMap::default(),
+            hash,
+            state: CrashState::default(),
+            frames: Vec::new(),
+            schedule: Schedule::Sequential,
+            spare: Vec::new(),
+        }
+    }
+
+    fn domain(&self) -> Domain {
+        self.options.medium.domain
+    }
+
+    /// Walks an execution that started on the memory as it is now.
+    pub(crate) fn execution(
+        &mut self,
+        trace: &[Event],
+        seed: u64,
+        schedule: Schedule,
+        plan: &Plan,
+    ) -> Walk {
+        self.schedule = schedule;
+        self.state = CrashState {
+            seed,
+            ..CrashState::default()
+        };
+        self.random = fastrand::Rng::with_seed(seed);
+        if let Plan::All { .. } = plan {
+            self.moment(&Persistence::hashing(self.domain()), 0, None, plan)?;
+        }
+        self.walk(trace, 0, plan)
+    }
+
+    /// An execution that failed by itself.
+    pub(crate) fn failed(&mut self, message: String, seed: u64, schedule: Schedule) {
+        let replay = Path {
+            seed,
+            schedule,
+            crashes: Vec::new(),
+        }
+        .to_string();
+        self.report.findings.push(Finding { message, replay });
+    }
+
+    pub(crate) fn enough(&self) -> bool {
+        self.report.findings.len() >= self.options.max_findings
+    }
+
+    fn walk(&mut self, trace: &[Event], depth: u32, plan: &Plan) -> Walk {
+        let start = self.hash;
+        let mut persistence = Persistence::hashing(self.domain());
+        let mut result = Walk::Continue(());
+        let mut done = 0;
+        for (index, event) in trace.iter().enumerate() {
+            self.step(event, &mut persistence);
+            done = index + 1;
+            let mut all_new = matches!(event, Event::Length { .. });
+            if depth == 0 {
+                all_new |= self.acknowledge(event);
+            }
+            let fixed = event.changes();
+            let wanted = match plan {
+                Plan::All { .. } => all_new || fixed.is_some(),
+                Plan::At { events, .. } => events.binary_search(&done).is_ok(),
+            };
+            if wanted {
+                self.report.events += 1;
+                result = self.moment(&persistence, done, fixed.filter(|_| !all_new), plan);
+            }
+            if result.is_break()
+                || matches!(plan, Plan::At { events, .. } if events.last() <= Some(&done))
+            {
+                break;
+            }
+        }
+        for event in trace[..done].iter().rev() {
+            event.undo(&self.crash.shared.memory);
+        }
+        self.hash = start;
+        result
+    }
+
+    /// Does one event again.
+    pub(crate) fn step(&mut self, event: &Event, persistence: &mut Persistence) {
+        let memory = &self.crash.shared.memory;
+        persistence.apply(event, memory);
+        match event.changes() {
+            Some(line) => {
+                self.hash ^= line_hash(line, &memory.line(line));
+                event.redo(memory);
+                self.hash ^= line_hash(line, &memory.line(line));
+            }
+            None => event.redo(memory),
+        }
+    }
+
+    /// Takes in what the workload declared. Returns whether the oracle expects more from now on.
+    pub(crate) fn acknowledge(&mut self, event: &Event) -> bool {
+        match *event {
+            Event::Note { thread, progress } => {
+                let thread = usize::from(thread);
+                if self.state.notes.len() <= thread {
+                    self.state.notes.resize(thread + 1, 0);
+                }
+                self.state.notes[thread] = progress;
+                true
+            }
+            Event::Commit { ticket, .. } => {
+                self.state.durable = Ticket(ticket);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn moment(
+        &mut self,
+        persistence: &Persistence,
+        event: usize,
+        fixed: Option<u64>,
+        plan: &Plan,
+    ) -> Walk {
+        let frame = match self.domain() {
+            Domain::Process => Frame::kill(event),
+            _ => Frame::new(
+                persistence,
+                event,
+                fixed.filter(|_| matches!(plan, Plan::All { .. })),
+            ),
+        };
+        self.frames.push(frame);
+        let result = match plan {
+            Plan::All { images_per_event } => self.all_images(*images_per_event),
+            Plan::At { events, images } => {
+                let here = events.iter().filter(|&&at| at == event).count() as u32;
+                self.drawn_images(here * images)
+            }
+        };
+        let mut frame = self.frames.pop().expect("pushed above");
+        frame.restore(&self.crash.shared.memory, &mut self.hash);
+        result
+    }
+
+    /// Lays out an image with the frame on top.
+    fn lay<R>(
+        &mut self,
+        how: impl FnOnce(&mut Frame, &crate::memory::Memory, &mut u128) -> R,
+    ) -> R {
+        let frame = self.frames.last_mut().expect("a moment has a frame");
+        how(frame, &self.crash.shared.memory, &mut self.hash)
+    }
+
+    fn all_images(&mut self, limit: u128) -> Walk {
+        let frame = self.frames.last().expect("a moment has a frame");
+        let (total, width) = (frame.total(), frame.width());
+        if total > limit {
+            self.report.sampled_events += 1;
+            for index in 0..width {
+                for oldest in [true, false] {
+                    self.lay(|frame, memory, hash| frame.single(index, oldest, memory, hash));
+                    self.visit()?;
+                }
+            }
+            self.lay(Frame::restore);
+            self.visit()?;
+            return self.drawn_images(limit as u32);
+        }
+        loop {
+            self.visit()?;
+            if !self.lay(Frame::advance) {
+                return Walk::Continue(());
+            }
+        }
+    }
+
+    fn drawn_images(&mut self, count: u32) -> Walk {
+        for _ in 0..count {
+            let mut random = self.random.clone();
+            self.lay(|frame, memory, hash| frame.draw(&mut random, memory, hash));
+            self.random = random;
+            self.visit()?;
+        }
+        Walk::Continue(())
+    }
+
+    /// Checks the state that memory holds, unless it was checked before.
+    fn visit(&mut self) -> Walk {
+        self.report.images += 1;
+        let depth = self.frames.len() as u32 - 1;
+        let left = self.options.recovery_depth.saturating_sub(depth) as u8;
+        match self.visited.insert(self.key(), left) {
+            Some(before) if before >= left => {
+                self.visited.insert(self.key(), before);
+                return Walk::Continue(());
+            }
+            Some(_) => {}
+            None => {
+                self.report.states += 1;
+                self.report.recovery_states += u64::from(depth > 0);
+            }
+        }
+        if let Err(message) = self.check_here(depth) {
+            let crashes = self.frames.iter().map(Frame::point).collect();
+            let path = Path {
+                seed: self.state.seed,
+                schedule: self.schedule.clone(),
+                crashes,
+            };
+            self.report.findings.push(Finding {
+                message,
+                replay: path.to_string(),
+            });
+        }
+        if self.enough() {
+            Walk::Break(())
+        } else {
+            Walk::Continue(())
+        }
+    }
+
+    fn key(&self) -> u128 {
+        let mut bytes = [0; 8 * 16];
+        let state = [self.state.durable.0, self.crash.shared.memory.len()];
+        let words = state.iter().chain(&self.state.notes);
+        if self.state.notes.len() + state.len() <= bytes.len() / 8 {
+            let mut used = 0;
+            for (into, word) in bytes.chunks_exact_mut(8).zip(words) {
+                into.copy_from_slice(&word.to_le_bytes());
+                used += 8;
+            }
+            return self.hash ^ xxh3_128(&bytes[..used]);
+        }
+        let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
+        self.hash ^ xxh3_128(&bytes)
+    }
+
+    /// Runs the check on what memory holds and, if it passes, crashes its recovery. Memory is as
+    /// before afterwards.
+    pub(crate) fn check_here(&mut self, depth: u32) -> Result<(), String> {
+        let (trace, end, result) = self.run_check(depth);
+        if result.is_ok() && depth < self.options.recovery_depth {
+            let plan = self.recovery_plan(&trace[..end]);
+            let _ = self.walk(&trace[..end], depth + 1, &plan);
+        }
+        let mut trace = trace;
+        trace.clear();
+        self.spare.push(trace);
+        result
+    }
+
+    /// Runs the check and undoes what it stored. Returns its trace and where recovery ended in it.
+    pub(crate) fn run_check(&mut self, depth: u32) -> (Vec<Event>, usize, Result<(), String>) {
+        let frame = self.frames.last();
+        let kill = frame.is_some_and(Frame::is_kill);
+        self.state.event = self.frames.first().map_or(0, Frame::event);
+        self.state.depth = depth;
+        self.state.kill = kill;
+        let boots = if kill { 0 } else { u64::from(depth) + 1 };
+        let trace = self.spare.pop().unwrap_or_default();
+        self.crash.begin(self.options.medium.seed, boots, trace);
+        let check = self.check;
+        let (crash, state) = (self.crash.clone(), &self.state);
+        let result = catch_unwind(AssertUnwindSafe(|| check(crash, state)))
+            .unwrap_or_else(|panic| Err(format!("panic: {}", panic_message(&*panic))));
+        let (trace, end) = self.crash.end();
+        for event in trace.iter().rev() {
+            event.undo(&self.crash.shared.memory);
+        }
+        (trace, end, result)
+    }
+
+    fn recovery_plan(&mut self, trace: &[Event]) -> Plan {
+        if let Some(images) = self.options.drawn_in_recovery {
+            let changes = trace.len();
+            let events = (0..images.min(changes as u32)).map(|_| 1 + self.random.usize(..changes));
+            let mut events: Vec<usize> = events.collect();
+            events.sort_unstable();
+            return Plan::At { events, images: 1 };
+        }
+        self.plan_within(trace, self.options.states_per_recovery)
+    }
+
+    /// Everything, if at most `states` images are new on the way; else the largest number of
+    /// images an event that keeps within it.
+    pub(crate) fn plan_within(&mut self, trace: &[Event], states: u64) -> Plan {
+        /// With so few changes there are fewer images than any sensible limit.
+        const FEW_CHANGES: usize = 9;
+        let changes = trace
+            .iter()
+            .filter(|event| event.changes().is_some())
+            .count();
+        if changes <= FEW_CHANGES && trace.len() < states as usize >> FEW_CHANGES {
+            return Plan::All {
+                images_per_event: u128::MAX,
+            };
+        }
+        let totals = self.totals(trace);
+        let sum = |cap: u128| {
+            totals
+                .iter()
+                .map(|&total| total.min(cap))
+                .fold(0, u128::saturating_add)
+        };
+        if sum(u128::MAX) <= u128::from(states) {
+            return Plan::All {
+                images_per_event: u128::MAX,
+            };
+        }
+        let (mut fits, mut too_many) = (1u128, u128::from(states));
+        while fits + 1 < too_many {
+            let cap = fits.midpoint(too_many);
+            if sum(cap) <= u128::from(states) {
+                fits = cap
+            } else {
+                too_many = cap
+            }
+        }
+        Plan::All {
+            images_per_event: fits,
+        }
+    }
+
+    /// New images at each event, without laying them out.
+    fn totals(&mut self, trace: &[Event]) -> Vec<u128> {
+        let start = self.hash;
+        let mut persistence = Persistence::new(self.domain());
+        let mut totals = Vec::with_capacity(trace.len());
+        for event in trace {
+            self.step(event, &mut persistence);
+            let fixed = event.changes();
+            let declared = matches!(
+                event,
+                Event::Note { .. } | Event::Commit { .. } | Event::Length { .. }
+            );
+            if fixed.is_some() || declared {
+                totals.push(match self.domain() {
+                    Domain::Process => 1,
+                    _ => Frame::new(&persistence, 0, fixed).total(),
+                });
+            }
+        }
+        for event in trace.iter().rev() {
+            event.undo(&self.crash.shared.memory);
+        }
+        self.hash = start;
+        totals
+    }
+
+    /// Lays out the crash that `point` names after `trace`, checks it, and goes on in its recovery
+    /// with the points that follow. The last check's verdict.
+    pub(crate) fn replay(
+        &mut self,
+        trace: &[Event],
+        points: &[crate::path::CrashPoint],
+        seed: u64,
+    ) -> Result<(), String> {
+        let Some((point, later)) = points.split_first() else {
+            return Ok(());
+        };
+        let depth = self.frames.len() as u32;
+        if depth == 0 {
+            self.state = CrashState {
+                seed,
+                ..CrashState::default()
+            };
+        }
+        let crashed = trace
+            .get(..point.event)
+            .ok_or("the execution has fewer events")?;
+        let start = self.hash;
+        let mut persistence = Persistence::hashing(self.domain());
+        for event in crashed {
+            self.step(event, &mut persistence);
+            if depth == 0 {
+                self.acknowledge(event);
+            }
+        }
+        let frame = if point.kill {
+            Frame::kill(point.event)
+        } else {
+            Frame::new(&persistence, point.event, None)
+        };
+        self.frames.push(frame);
+        let result = self
+            .lay(|frame, memory, hash| frame.go_to(point, memory, hash))
+            .and_then(|()| {
+                let (trace, end, result) = self.run_check(depth);
+                if later.is_empty() {
+                    result
+                } else {
+                    self.replay(&trace[..end], later, seed)
+                }
+            });
+        self.lay(Frame::restore);
+        self.frames.pop();
+        for event in crashed.iter().rev() {
+            event.undo(&self.crash.shared.memory);
+        }
+        self.hash = start;
+        result
+    }
+}
