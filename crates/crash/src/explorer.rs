@@ -7,17 +7,30 @@ use crate::crash::Crash;
 use crate::image::Image;
 use crate::options::CrashOptions;
 use crate::path::Path;
+use crate::plan::Plan;
 use crate::report::Report;
 use crate::run::{RunOutcome, panic_message};
 use crate::schedule::Schedule;
 use crate::trace::Event;
-use crate::walk::{CrashState, Plan, Walker};
+use crate::walk::{Check, CrashState, Walker};
+
+/// What fails under [`firn_media::Domain::Process`]. The other domains know power failures only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Failure {
+    /// The process dies: one image an event, nothing is lost.
+    #[default]
+    Kill,
+    /// The power fails: any prefix of every line since the last sync.
+    Power,
+}
 
 /// How far an exploration goes.
 #[derive(Clone, Debug)]
 pub struct ExploreOptions {
     /// The medium; its seed is the execution's.
     pub medium: CrashOptions,
+    /// What fails under `Process`.
+    pub failure: Failure,
     /// Crashes inside recovery, one after the other.
     pub recovery_depth: u32,
     /// Images tried in an execution, beyond which they are drawn: the report says so.
@@ -36,6 +49,7 @@ impl Default for ExploreOptions {
     fn default() -> Self {
         Self {
             medium: CrashOptions::default(),
+            failure: Failure::Kill,
             recovery_depth: 1,
             max_states: 1_000_000,
             states_per_recovery: 10_000,
@@ -60,7 +74,7 @@ pub struct Explorer<'a> {
     pub(crate) scratch: Crash,
     pub(crate) base_hash: u128,
     workload: Box<dyn Fn(&Crash) + 'a>,
-    check: Box<dyn Fn(Crash, &CrashState) -> Result<(), String> + 'a>,
+    check: Box<Check<'a>>,
 }
 
 impl<'a> Explorer<'a> {

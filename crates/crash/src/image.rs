@@ -76,8 +76,8 @@ impl Image {
     pub fn hash(&self) -> u128 {
         let whole = self
             .pages
-            .iter()
-            .flat_map(|(page, _)| page * PAGE_LINES..(page + 1) * PAGE_LINES);
+            .keys()
+            .flat_map(|page| page * PAGE_LINES..(page + 1) * PAGE_LINES);
         let unpatched = whole.filter(|line| !self.patches.contains_key(line));
         let lines = unpatched.chain(self.patches.keys().copied());
         let content = lines

@@ -18,6 +18,49 @@
 //!   line since the last sync, [`Crash::random_image`] draws page by page.
 //! - A discarded line is old or zero until the next sync. Length and blocks of the device change
 //!   durably at once. Storing into discarded space panics, as it would fail on a full device.
+//!
+//! # Crashing a protocol
+//!
+//! ```
+//! use firn_crash::{ExploreOptions, Explorer};
+//! use firn_media::{Medium, MediumExt};
+//! use firn_units::VirtAddr;
+//!
+//! const VALUE: VirtAddr = VirtAddr(0);
+//! const READY: VirtAddr = VirtAddr(64);
+//!
+//! let publish = |fenced: bool| {
+//!     Explorer::new(
+//!         ExploreOptions { recovery_depth: 2, ..ExploreOptions::default() },
+//!         1 << 16,
+//!         |_crash| { /* make the pool; all of it counts as durable afterwards */ },
+//!         move |crash| {
+//!             crash.store_u64(VALUE, 7);
+//!             if fenced {
+//!                 crash.persist(VALUE, 8);
+//!             }
+//!             crash.store_u64(READY, 1);
+//!             crash.persist(READY, 8);
+//!             crash.note(1); // acknowledged
+//!         },
+//!         |crash, state| {
+//!             // open and recover here, then:
+//!             crash.end_of_recovery();
+//!             let ready = crash.load_u64(READY) == 1;
+//!             match (ready, crash.load_u64(VALUE)) {
+//!                 (true, 0) => Err("ready without a value".into()),
+//!                 (false, _) if state.note(0) == 1 => Err("an acknowledged value is lost".into()),
+//!                 _ => Ok(()),
+//!             }
+//!         },
+//!     )
+//! };
+//! assert!(publish(true).explore().expect_clean().exhaustive());
+//!
+//! let broken = publish(false);
+//! let finding = broken.explore().findings.remove(0);
+//! assert!(broken.replay(&finding.replay).is_err()); // `seed=0 event=2:1@1`
+//! ```
 #![deny(unsafe_code)]
 
 mod buffer;
@@ -38,8 +81,11 @@ mod options;
 mod path;
 mod persistence;
 mod place;
+mod plan;
+mod replay;
 mod report;
 mod run;
+mod running;
 mod schedule;
 mod shared;
 mod state;
@@ -51,7 +97,7 @@ mod words;
 
 pub use counts::Counts;
 pub use crash::Crash;
-pub use explorer::{ExploreOptions, Explorer};
+pub use explorer::{ExploreOptions, Explorer, Failure};
 pub use image::Image;
 pub use images::Images;
 pub use interleave::{Interleavings, interleavings};

@@ -1,13 +1,13 @@
 //! Simulated threads: starting, switching, waiting, ending.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread::panicking;
 
 use crate::crash::Crash;
 use crate::fiber::{self, Fiber, Progress};
 use crate::fleet;
-use crate::run::{RunEnd, RunOutcome, ThreadPanic, panic_message};
-use crate::schedule::{Action, Schedule, Scheduler, View};
+use crate::run::{ThreadPanic, panic_message};
+use crate::schedule::{Action, View};
 use crate::shared::Shared;
 use crate::state::{State, Stuck, ThreadState};
 
@@ -84,45 +84,38 @@ impl Shared {
 
     /// Chooses who runs next, letting stores out as the scheduler says. Nobody if all ended or
     /// none can go on.
-    fn decide(&self, state: &mut State, current: Option<usize>) -> Option<usize> {
+    pub(crate) fn decide(&self, state: &mut State, current: Option<usize>) -> Option<usize> {
         loop {
             if state.dead || state.stuck != Stuck::No {
                 return None;
             }
-            let mut runnable: [usize; 16] = [0; 16];
-            let mut count = 0;
-            let mut buffered = Vec::new();
-            let mut waiting = false;
-            for (id, thread) in state.threads.iter().enumerate().skip(1) {
-                if !thread.buffer.is_empty() {
-                    buffered.push((id, thread.buffer.len()));
-                }
-                if thread.finished {
-                    continue;
-                }
-                if thread.paused {
-                    waiting = true;
-                } else if count < runnable.len() {
-                    runnable[count] = id;
-                    count += 1;
-                }
+            let alone = |(id, thread): (usize, &ThreadState)| {
+                let other = Some(id) != current && !thread.finished && !thread.paused;
+                !other && thread.buffer.is_empty()
+            };
+            if current.is_some() && state.threads.iter().enumerate().skip(1).all(alone) {
+                return current;
             }
-            if count == 0 {
-                if !waiting {
+            let threads = || state.threads.iter().enumerate().skip(1);
+            let goes = |(_, thread): &(usize, &ThreadState)| !thread.finished && !thread.paused;
+            let runnable: Vec<usize> = threads().filter(goes).map(|(id, _)| id).collect();
+            if runnable.is_empty() {
+                if threads().all(|(_, thread)| thread.finished) {
                     return None;
                 }
                 self.wake_all(state);
                 continue;
             }
-            let runnable = &runnable[..count];
-            if buffered.is_empty() && current.is_some() && count == 1 {
-                return current;
-            }
-            match state.scheduler.next(&View {
+            let holds = |(id, thread): (usize, &ThreadState)| {
+                (!thread.buffer.is_empty()).then_some((id, thread.buffer.len()))
+            };
+            let buffered: Vec<(usize, usize)> = threads().filter_map(holds).collect();
+            let view = View {
                 current,
-                runnable,
+                runnable: &runnable,
                 buffered: &buffered,
-            }) {
+            };
+            match state.scheduler.next(&view) {
                 Action::Run(thread) => return Some(thread),
                 Action::Drain(thread) => self.drain_one(state, thread),
                 Action::DrainAll(thread) => self.drain(state, thread),
@@ -158,7 +151,7 @@ impl Shared {
     }
 
     /// Resumes one thread until it suspends itself; marks it if it ended.
-    fn resume(&self, thread: usize, panics: &mut Vec<ThreadPanic>) {
+    pub(crate) fn resume(&self, thread: usize, panics: &mut Vec<ThreadPanic>) {
         let Some(mut fiber) = fleet::take(self.id, thread) else {
             self.lock().threads[thread].finished = true;
             return;
@@ -186,7 +179,7 @@ impl Shared {
     }
 
     /// Whether a thread is left that has not ended.
-    fn has_live(&self, state: &State) -> bool {
+    pub(crate) fn has_live(&self, state: &State) -> bool {
         state.threads.iter().skip(1).any(|thread| !thread.finished)
     }
 
@@ -227,119 +220,6 @@ impl Drop for Shared {
 }
 
 impl Crash {
-    /// Runs `threads` as simulated threads until all of them have ended.
-    ///
-    /// Threads that these spawn run along; those that have not ended by then stay suspended and
-    /// go on when a later run, or a wait outside all threads, lets them. After a deadlock or a
-    /// step limit the medium is dead.
-    pub fn run(&self, threads: Vec<Job>, schedule: Schedule) -> RunOutcome {
-        self.run_until(threads, schedule, u64::MAX)
-    }
-
-    /// Like [`Crash::run`], but the medium dies before event number `event` of its life. Threads
-    /// are unwound; images of that moment can be asked for.
-    pub fn run_until(&self, threads: Vec<Job>, schedule: Schedule, event: u64) -> RunOutcome {
-        assert!(
-            !fiber::inside(),
-            "a simulated thread cannot run others, it spawns them"
-        );
-        let shared = &self.shared;
-        let inherited = schedule == Schedule::Inherited;
-        let schedule = match schedule {
-            Schedule::Inherited => self.inherited_schedule(),
-            chosen => chosen,
-        };
-        {
-            let mut state = shared.lock();
-            state.scheduler = Scheduler::new(&schedule);
-            state.crash_at = event;
-            state.steps = 0;
-            state.stuck = Stuck::No;
-            state.idle_rounds = 0;
-        }
-        let ids: Vec<usize> = threads
-            .into_iter()
-            .map(|job| self.spawn_thread(job).0)
-            .collect();
-        let mut panics = Vec::new();
-        loop {
-            let mut state = shared.lock();
-            let done = ids.iter().all(|&id| state.threads[id].finished);
-            if state.dead || state.stuck != Stuck::No || done {
-                break;
-            }
-            let next = match state.next.take() {
-                Some(next) => Some(next),
-                None => shared.decide(&mut state, None),
-            };
-            drop(state);
-            if let Some(next) = next {
-                shared.resume(next, &mut panics);
-            }
-        }
-        let outcome = self.outcome(panics);
-        if inherited {
-            let last = &mut *shared
-                .last_run
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            *last = Some(outcome.clone());
-        }
-        outcome
-    }
-
-    fn outcome(&self, panics: Vec<ThreadPanic>) -> RunOutcome {
-        let shared = &self.shared;
-        let mut state = shared.lock();
-        let end = match (state.stuck, state.dead) {
-            (Stuck::Deadlock, _) => RunEnd::Deadlock,
-            (Stuck::StepLimit, _) => RunEnd::StepLimit,
-            (Stuck::No, true) => RunEnd::Crashed,
-            (Stuck::No, false) => RunEnd::Finished,
-        };
-        state.next = None;
-        state.crash_at = u64::MAX;
-        let choices = state.scheduler.take_choices();
-        state.scheduler = Scheduler::sequential();
-        let outcome = RunOutcome {
-            end,
-            panics,
-            hash: state.hash,
-            events: state.events,
-            steps: state.steps,
-            choices: choices
-                .as_ref()
-                .map(|choices| choices.picked())
-                .unwrap_or_default(),
-            following: choices.and_then(|choices| choices.following()),
-        };
-        if end != RunEnd::Finished {
-            shared.die(&mut state);
-            drop(state);
-            shared.drop_threads();
-        }
-        outcome
-    }
-
-    /// Stops every simulated thread of this medium where it is and unwinds it, without touching
-    /// the memory.
-    pub fn kill_threads(&self) {
-        let mut state = self.shared.lock();
-        if !self.shared.has_live(&state) {
-            return;
-        }
-        let was_dead = state.dead;
-        self.shared.die(&mut state);
-        drop(state);
-        self.shared.drop_threads();
-        let mut state = self.shared.lock();
-        for thread in state.threads.iter_mut().skip(1) {
-            thread.finished = true;
-        }
-        state.dead = was_dead;
-        self.shared.enter(&mut state, 0);
-    }
-
     pub(crate) fn spawn_thread(&self, job: Job) -> CrashThread {
         let mut state = self.shared.lock();
         self.shared.drain_current(&mut state);

@@ -147,7 +147,7 @@ impl Event {
                 backed,
             } => [
                 8 << 60 | u64::from(thread),
-                frame * FRAME_BYTES | u64::from(backed),
+                (frame * FRAME_BYTES) | u64::from(backed),
             ],
         }
     }

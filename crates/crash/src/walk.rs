@@ -9,13 +9,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use firn_media::{Domain, Ticket};
 use rustc_hash::FxHashMap;
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::crash::Crash;
-use crate::explorer::ExploreOptions;
+use crate::explorer::{ExploreOptions, Failure};
 use crate::frame::Frame;
 use crate::path::Path;
 use crate::persistence::{Persistence, line_hash};
+use crate::plan::Plan;
 use crate::report::{Finding, Report};
 use crate::run::panic_message;
 use crate::schedule::Schedule;
@@ -48,14 +49,6 @@ impl CrashState {
 /// What opens and verifies a crashed medium.
 pub(crate) type Check<'a> = dyn Fn(Crash, &CrashState) -> Result<(), String> + 'a;
 
-/// Which images of which moments are tried.
-pub(crate) enum Plan {
-    /// All new images of all moments, drawn where there are more than this many.
-    All { images_per_event: u128 },
-    /// This many drawn images before each of these events, ascending.
-    At { events: Vec<usize>, images: u32 },
-}
-
 pub(crate) struct Walker<'a> {
     pub(crate) crash: &'a Crash,
     pub(crate) check: &'a Check<'a>,
@@ -66,8 +59,8 @@ pub(crate) struct Walker<'a> {
     visited: FxHashMap<u128, u8>,
     /// Hash of the scratch memory's content now.
     pub(crate) hash: u128,
-    state: CrashState,
-    frames: Vec<Frame>,
+    pub(crate) state: CrashState,
+    pub(crate) frames: Vec<Frame>,
     schedule: Schedule,
     spare: Vec<Vec<Event>>,
 }
@@ -97,7 +90,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn domain(&self) -> Domain {
+    pub(crate) fn domain(&self) -> Domain {
         self.options.medium.domain
     }
 
@@ -211,7 +204,7 @@ impl<'a> Walker<'a> {
         plan: &Plan,
     ) -> Walk {
         let frame = match self.domain() {
-            Domain::Process => Frame::kill(event),
+            Domain::Process if self.options.failure == Failure::Kill => Frame::kill(event),
             _ => Frame::new(
                 persistence,
                 event,
@@ -232,7 +225,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Lays out an image with the frame on top.
-    fn lay<R>(
+    pub(crate) fn lay<R>(
         &mut self,
         how: impl FnOnce(&mut Frame, &crate::memory::Memory, &mut u128) -> R,
     ) -> R {
@@ -308,20 +301,17 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Identifies the state: content, length, and what the oracle knows.
     fn key(&self) -> u128 {
-        let mut bytes = [0; 8 * 16];
-        let state = [self.state.durable.0, self.crash.shared.memory.len()];
-        let words = state.iter().chain(&self.state.notes);
-        if self.state.notes.len() + state.len() <= bytes.len() / 8 {
-            let mut used = 0;
-            for (into, word) in bytes.chunks_exact_mut(8).zip(words) {
-                into.copy_from_slice(&word.to_le_bytes());
-                used += 8;
-            }
-            return self.hash ^ xxh3_128(&bytes[..used]);
+        let length = self.crash.shared.memory.len();
+        let known = [self.state.durable.0, length]
+            .into_iter()
+            .chain(self.state.notes.iter().copied());
+        let mut key = self.hash;
+        for (position, word) in known.enumerate().filter(|(_, word)| *word != 0) {
+            key ^= xxh3_128_with_seed(&word.to_le_bytes(), !(position as u64));
         }
-        let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
-        self.hash ^ xxh3_128(&bytes)
+        key
     }
 
     /// Runs the check on what memory holds and, if it passes, crashes its recovery. Memory is as
@@ -357,136 +347,5 @@ impl<'a> Walker<'a> {
             event.undo(&self.crash.shared.memory);
         }
         (trace, end, result)
-    }
-
-    fn recovery_plan(&mut self, trace: &[Event]) -> Plan {
-        if let Some(images) = self.options.drawn_in_recovery {
-            let changes = trace.len();
-            let events = (0..images.min(changes as u32)).map(|_| 1 + self.random.usize(..changes));
-            let mut events: Vec<usize> = events.collect();
-            events.sort_unstable();
-            return Plan::At { events, images: 1 };
-        }
-        self.plan_within(trace, self.options.states_per_recovery)
-    }
-
-    /// Everything, if at most `states` images are new on the way; else the largest number of
-    /// images an event that keeps within it.
-    pub(crate) fn plan_within(&mut self, trace: &[Event], states: u64) -> Plan {
-        /// With so few changes there are fewer images than any sensible limit.
-        const FEW_CHANGES: usize = 9;
-        let changes = trace
-            .iter()
-            .filter(|event| event.changes().is_some())
-            .count();
-        if changes <= FEW_CHANGES && trace.len() < states as usize >> FEW_CHANGES {
-            return Plan::All {
-                images_per_event: u128::MAX,
-            };
-        }
-        let totals = self.totals(trace);
-        let sum = |cap: u128| {
-            totals
-                .iter()
-                .map(|&total| total.min(cap))
-                .fold(0, u128::saturating_add)
-        };
-        if sum(u128::MAX) <= u128::from(states) {
-            return Plan::All {
-                images_per_event: u128::MAX,
-            };
-        }
-        let (mut fits, mut too_many) = (1u128, u128::from(states));
-        while fits + 1 < too_many {
-            let cap = fits.midpoint(too_many);
-            if sum(cap) <= u128::from(states) {
-                fits = cap
-            } else {
-                too_many = cap
-            }
-        }
-        Plan::All {
-            images_per_event: fits,
-        }
-    }
-
-    /// New images at each event, without laying them out.
-    fn totals(&mut self, trace: &[Event]) -> Vec<u128> {
-        let start = self.hash;
-        let mut persistence = Persistence::new(self.domain());
-        let mut totals = Vec::with_capacity(trace.len());
-        for event in trace {
-            self.step(event, &mut persistence);
-            let fixed = event.changes();
-            let declared = matches!(
-                event,
-                Event::Note { .. } | Event::Commit { .. } | Event::Length { .. }
-            );
-            if fixed.is_some() || declared {
-                totals.push(match self.domain() {
-                    Domain::Process => 1,
-                    _ => Frame::new(&persistence, 0, fixed).total(),
-                });
-            }
-        }
-        for event in trace.iter().rev() {
-            event.undo(&self.crash.shared.memory);
-        }
-        self.hash = start;
-        totals
-    }
-
-    /// Lays out the crash that `point` names after `trace`, checks it, and goes on in its recovery
-    /// with the points that follow. The last check's verdict.
-    pub(crate) fn replay(
-        &mut self,
-        trace: &[Event],
-        points: &[crate::path::CrashPoint],
-        seed: u64,
-    ) -> Result<(), String> {
-        let Some((point, later)) = points.split_first() else {
-            return Ok(());
-        };
-        let depth = self.frames.len() as u32;
-        if depth == 0 {
-            self.state = CrashState {
-                seed,
-                ..CrashState::default()
-            };
-        }
-        let crashed = trace
-            .get(..point.event)
-            .ok_or("the execution has fewer events")?;
-        let start = self.hash;
-        let mut persistence = Persistence::hashing(self.domain());
-        for event in crashed {
-            self.step(event, &mut persistence);
-            if depth == 0 {
-                self.acknowledge(event);
-            }
-        }
-        let frame = if point.kill {
-            Frame::kill(point.event)
-        } else {
-            Frame::new(&persistence, point.event, None)
-        };
-        self.frames.push(frame);
-        let result = self
-            .lay(|frame, memory, hash| frame.go_to(point, memory, hash))
-            .and_then(|()| {
-                let (trace, end, result) = self.run_check(depth);
-                if later.is_empty() {
-                    result
-                } else {
-                    self.replay(&trace[..end], later, seed)
-                }
-            });
-        self.lay(Frame::restore);
-        self.frames.pop();
-        for event in crashed.iter().rev() {
-            event.undo(&self.crash.shared.memory);
-        }
-        self.hash = start;
-        result
     }
 }

@@ -1,0 +1,96 @@
+//! How much of an execution is tried.
+
+use firn_media::Domain;
+
+use crate::explorer::Failure;
+use crate::frame::Frame;
+use crate::persistence::Persistence;
+use crate::trace::Event;
+use crate::walk::Walker;
+
+/// Which images of which moments are tried.
+pub(crate) enum Plan {
+    /// All new images of all moments, drawn where there are more than this many.
+    All { images_per_event: u128 },
+    /// This many drawn images before each of these events, ascending.
+    At { events: Vec<usize>, images: u32 },
+}
+
+impl Walker<'_> {
+    pub(crate) fn recovery_plan(&mut self, trace: &[Event]) -> Plan {
+        if let Some(images) = self.options.drawn_in_recovery {
+            let changes = trace.len();
+            let events = (0..images.min(changes as u32)).map(|_| 1 + self.random.usize(..changes));
+            let mut events: Vec<usize> = events.collect();
+            events.sort_unstable();
+            return Plan::At { events, images: 1 };
+        }
+        self.plan_within(trace, self.options.states_per_recovery)
+    }
+
+    /// Everything, if at most `states` images are new on the way; else the largest number of
+    /// images an event that keeps within it.
+    pub(crate) fn plan_within(&mut self, trace: &[Event], states: u64) -> Plan {
+        /// With so few changes there are fewer images than any sensible limit.
+        const FEW_CHANGES: usize = 9;
+        let changes = trace
+            .iter()
+            .filter(|event| event.changes().is_some())
+            .count();
+        if changes <= FEW_CHANGES && trace.len() < states as usize >> FEW_CHANGES {
+            return Plan::All {
+                images_per_event: u128::MAX,
+            };
+        }
+        let totals = self.totals(trace);
+        let sum = |cap: u128| {
+            totals
+                .iter()
+                .map(|&total| total.min(cap))
+                .fold(0, u128::saturating_add)
+        };
+        if sum(u128::MAX) <= u128::from(states) {
+            return Plan::All {
+                images_per_event: u128::MAX,
+            };
+        }
+        let (mut fits, mut too_many) = (1u128, u128::from(states));
+        while fits + 1 < too_many {
+            let cap = fits.midpoint(too_many);
+            if sum(cap) <= u128::from(states) {
+                fits = cap
+            } else {
+                too_many = cap
+            }
+        }
+        Plan::All {
+            images_per_event: fits,
+        }
+    }
+
+    /// New images at each event, without laying them out.
+    fn totals(&mut self, trace: &[Event]) -> Vec<u128> {
+        let start = self.hash;
+        let mut persistence = Persistence::new(self.domain());
+        let mut totals = Vec::with_capacity(trace.len());
+        for event in trace {
+            self.step(event, &mut persistence);
+            let fixed = event.changes();
+            let declared = matches!(
+                event,
+                Event::Note { .. } | Event::Commit { .. } | Event::Length { .. }
+            );
+            if fixed.is_some() || declared {
+                totals.push(match self.domain() {
+                    Domain::Process if self.options.failure == Failure::Kill => 1,
+                    _ => Frame::new(&persistence, 0, fixed).total(),
+                });
+            }
+        }
+        for event in trace.iter().rev() {
+            event.undo(&self.crash.shared.memory);
+        }
+        self.hash = start;
+        totals
+    }
+}
