@@ -66,7 +66,14 @@ const fn shape_of(index: usize) -> Shape {
 }
 
 static SHAPES: [Shape; CLASSES] = {
-    let mut shapes = [const { Shape { slot_bytes: 0, frames: 0, slots: 0, reciprocal: 0 } }; CLASSES];
+    let mut shapes = [const {
+        Shape {
+            slot_bytes: 0,
+            frames: 0,
+            slots: 0,
+            reciprocal: 0,
+        }
+    }; CLASSES];
     let mut i = 0;
     while i < CLASSES {
         shapes[i] = shape_of(i);
@@ -82,7 +89,11 @@ impl Class {
     #[inline]
     pub const fn for_bytes(bytes: u64) -> Option<Self> {
         if bytes <= FINE_MAX_BYTES {
-            let grains = if bytes == 0 { 1 } else { bytes.div_ceil(GRAIN_BYTES) };
+            let grains = if bytes == 0 {
+                1
+            } else {
+                bytes.div_ceil(GRAIN_BYTES)
+            };
             return Some(Self((grains - 1) as u8));
         }
         if bytes > MAX_SLOT_BYTES {
@@ -91,13 +102,19 @@ impl Class {
         let doublings = (bytes - 1).ilog2() - FINE_MAX_BYTES.ilog2();
         let base = FINE_MAX_BYTES << doublings;
         let step = (bytes - 1 - base) / (base / STEPS);
-        Some(Self((FINE_CLASSES as u64 + doublings as u64 * STEPS + step) as u8))
+        Some(Self(
+            (FINE_CLASSES as u64 + doublings as u64 * STEPS + step) as u8,
+        ))
     }
 
     /// The class of this index, below [`CLASSES`].
     #[inline]
     pub const fn from_index(index: usize) -> Option<Self> {
-        if index < CLASSES { Some(Self(index as u8)) } else { None }
+        if index < CLASSES {
+            Some(Self(index as u8))
+        } else {
+            None
+        }
     }
 
     /// The index, below [`CLASSES`].

@@ -59,13 +59,31 @@ impl FrameUse {
         }
         let value = Seal::Frame.open_at(word, at)?;
         let operand = value >> KIND_BITS;
-        let range = || FormatError::Range { what: "a frame word", at: at.bytes(), found: word };
-        let long = |frames| if frames >= 1 && frames <= MAX_FRAMES { Ok(frames) } else { Err(range()) };
+        let range = || FormatError::Range {
+            what: "a frame word",
+            at: at.bytes(),
+            found: word,
+        };
+        let long = |frames| {
+            if frames >= 1 && frames <= MAX_FRAMES {
+                Ok(frames)
+            } else {
+                Err(range())
+            }
+        };
         match value & ((1 << KIND_BITS) - 1) {
-            SLOTS => Class::from_index(operand as usize).map(FrameUse::Slots).ok_or_else(range),
-            LARGE => Ok(FrameUse::Large { frames: long(operand)? }),
-            LOG => Ok(FrameUse::Log { frames: long(operand)? }),
-            TAIL => Ok(FrameUse::Tail { back: long(operand)? }),
+            SLOTS => Class::from_index(operand as usize)
+                .map(FrameUse::Slots)
+                .ok_or_else(range),
+            LARGE => Ok(FrameUse::Large {
+                frames: long(operand)?,
+            }),
+            LOG => Ok(FrameUse::Log {
+                frames: long(operand)?,
+            }),
+            TAIL => Ok(FrameUse::Tail {
+                back: long(operand)?,
+            }),
             _ => Err(range()),
         }
     }
@@ -102,7 +120,10 @@ mod tests {
     fn a_flipped_bit_is_an_error() {
         let word = FrameUse::Large { frames: 5 }.to_word();
         for bit in 0..64 {
-            assert!(FrameUse::from_word(word ^ (1 << bit), VirtAddr(8)).is_err(), "bit {bit}");
+            assert!(
+                FrameUse::from_word(word ^ (1 << bit), VirtAddr(8)).is_err(),
+                "bit {bit}"
+            );
         }
     }
 }

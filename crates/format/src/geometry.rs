@@ -14,6 +14,8 @@ pub const WATERMARK: VirtAddr = VirtAddr(STATE.0);
 pub const PHASE: VirtAddr = VirtAddr(STATE.0 + 8);
 /// End of the type registry, in bytes from [`REGISTRY`]. A line of its own.
 pub const REGISTRY_END: VirtAddr = VirtAddr(STATE.0 + 64);
+/// Length of the pool in chunks, so that a truncated one is noticed. A line of its own.
+pub const LENGTH: VirtAddr = VirtAddr(STATE.0 + 128);
 /// The root table.
 pub const ROOTS: VirtAddr = VirtAddr(16 << 10);
 /// The type registry.
@@ -91,7 +93,11 @@ impl Chunk {
     #[inline(always)]
     pub const fn table(self) -> VirtAddr {
         let region = self.0 / REGION_CHUNKS;
-        let first = if region == 0 { FIRST_TABLE_CHUNK } else { region * REGION_CHUNKS };
+        let first = if region == 0 {
+            FIRST_TABLE_CHUNK
+        } else {
+            region * REGION_CHUNKS
+        };
         VirtAddr(first * CHUNK_BYTES + self.0 % REGION_CHUNKS * CHUNK_TABLE_BYTES)
     }
 }
@@ -130,7 +136,9 @@ impl Frame {
     /// Where its allocation bitmap lies.
     #[inline(always)]
     pub const fn bitmap_at(self) -> VirtAddr {
-        VirtAddr(self.chunk().table().0 + FRAMES_PER_CHUNK * 8 + self.index_in_chunk() * BITMAP_BYTES)
+        VirtAddr(
+            self.chunk().table().0 + FRAMES_PER_CHUNK * 8 + self.index_in_chunk() * BITMAP_BYTES,
+        )
     }
 
     /// The frame `count` further on.

@@ -92,7 +92,9 @@ mod tests {
 
     #[test]
     fn fields_keep_apart() {
-        let h = ObjectHeader::new(TypeId(77), 12345).with_scratch(0xbeef).with_flags(FLAG_FORWARDED);
+        let h = ObjectHeader::new(TypeId(77), 12345)
+            .with_scratch(0xbeef)
+            .with_flags(FLAG_FORWARDED);
         assert_eq!(h.type_id(), TypeId(77));
         assert_eq!(h.slack_bytes(), 12345);
         assert_eq!(h.scratch(), 0xbeef);

@@ -181,11 +181,25 @@ impl<'a> Record<'a> {
             LINE => {
                 let mask = (first >> MASK_SHIFT) as u8;
                 let (words, rest) = rest.split_at_checked(mask.count_ones() as usize)?;
-                (Record::Line { at: at.line_start(), mask, words }, rest)
+                (
+                    Record::Line {
+                        at: at.line_start(),
+                        mask,
+                        words,
+                    },
+                    rest,
+                )
             }
             BITS => {
                 let ([set, clear], rest) = rest.split_first_chunk()?;
-                (Record::Bits { at, set: *set, clear: *clear }, rest)
+                (
+                    Record::Bits {
+                        at,
+                        set: *set,
+                        clear: *clear,
+                    },
+                    rest,
+                )
             }
             RANGE => {
                 let (words, rest) = rest.split_at_checked((first >> MASK_SHIFT) as usize)?;
@@ -215,26 +229,70 @@ mod tests {
     #[test]
     fn records_read_back() {
         let mut payload = Vec::new();
-        Record::push_line(&mut payload, VirtAddr(0x1240), 0b1000_0010, &[0, 11, 2, 3, 4, 5, 6, 77]);
+        Record::push_line(
+            &mut payload,
+            VirtAddr(0x1240),
+            0b1000_0010,
+            &[0, 11, 2, 3, 4, 5, 6, 77],
+        );
         Record::push_bits(&mut payload, VirtAddr(0x48), 6, 1);
         Record::push_range(&mut payload, VirtAddr(0x100), &[1, 2, 3]);
         let mut rest = payload.as_slice();
-        let line = Record::Line { at: VirtAddr(0x1240), mask: 0b1000_0010, words: &[11, 77] };
+        let line = Record::Line {
+            at: VirtAddr(0x1240),
+            mask: 0b1000_0010,
+            words: &[11, 77],
+        };
         assert_eq!(Record::take(&mut rest), Some(line));
-        assert_eq!(Record::take(&mut rest), Some(Record::Bits { at: VirtAddr(0x48), set: 6, clear: 1 }));
-        assert_eq!(Record::take(&mut rest), Some(Record::Range { at: VirtAddr(0x100), words: &[1, 2, 3] }));
+        assert_eq!(
+            Record::take(&mut rest),
+            Some(Record::Bits {
+                at: VirtAddr(0x48),
+                set: 6,
+                clear: 1
+            })
+        );
+        assert_eq!(
+            Record::take(&mut rest),
+            Some(Record::Range {
+                at: VirtAddr(0x100),
+                words: &[1, 2, 3]
+            })
+        );
         assert_eq!(Record::take(&mut rest), None);
         assert!(rest.is_empty());
     }
 
     #[test]
     fn the_checksum_covers_header_and_payload() {
-        let header =
-            EntryHeader { seq: 5, watermark: 3, payload_words: 2, extents: 0, checksum: 0 };
+        let header = EntryHeader {
+            seq: 5,
+            watermark: 3,
+            payload_words: 2,
+            extents: 0,
+            checksum: 0,
+        };
         let good = header.checksum(b"0123456789abcdef");
-        assert_ne!(good, EntryHeader { seq: 6, ..header }.checksum(b"0123456789abcdef"));
-        assert_ne!(good, EntryHeader { watermark: 4, ..header }.checksum(b"0123456789abcdef"));
-        assert_ne!(good, EntryHeader { payload_words: 1, ..header }.checksum(b"0123456789abcdef"));
+        assert_ne!(
+            good,
+            EntryHeader { seq: 6, ..header }.checksum(b"0123456789abcdef")
+        );
+        assert_ne!(
+            good,
+            EntryHeader {
+                watermark: 4,
+                ..header
+            }
+            .checksum(b"0123456789abcdef")
+        );
+        assert_ne!(
+            good,
+            EntryHeader {
+                payload_words: 1,
+                ..header
+            }
+            .checksum(b"0123456789abcdef")
+        );
         assert_ne!(good, header.checksum(b"0123456789abcdeF"));
     }
 }

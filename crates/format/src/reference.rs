@@ -71,7 +71,10 @@ mod tests {
     #[test]
     fn parts_read_back() {
         let r = RefWord::new(PoolId(0xabcd), VirtAddr(0x1234_5678_9ab0)).with_tag(7);
-        assert_eq!((r.pool(), r.address(), r.tag()), (PoolId(0xabcd), VirtAddr(0x1234_5678_9ab0), 7));
+        assert_eq!(
+            (r.pool(), r.address(), r.tag()),
+            (PoolId(0xabcd), VirtAddr(0x1234_5678_9ab0), 7)
+        );
         assert!(RefWord::NULL.with_tag(3).is_null());
     }
 }

@@ -107,11 +107,16 @@ impl TypeRecord {
     /// Takes the first record off `bytes`, which start `at` bytes into the registry.
     pub fn take(bytes: &mut &[u8], at: usize) -> Result<Self, FormatError> {
         let address = REGISTRY.bytes() + at as u64;
-        let damaged = || FormatError::Checksum { what: "a type record", at: address };
+        let damaged = || FormatError::Checksum {
+            what: "a type record",
+            at: address,
+        };
         let mut r = Reader(bytes);
         let len = r.u64().ok_or_else(damaged)?;
         let check = r.u64().ok_or_else(damaged)?;
-        let body_len = usize::try_from(len).ok().and_then(|l| l.checked_sub(RECORD_HEADER_BYTES));
+        let body_len = usize::try_from(len)
+            .ok()
+            .and_then(|l| l.checked_sub(RECORD_HEADER_BYTES));
         let body = body_len.and_then(|l| r.bytes(l)).ok_or_else(damaged)?;
         if checksum(body, len) != check {
             return Err(damaged());
@@ -152,7 +157,14 @@ impl TypeRecord {
                 target: r.text()?,
             });
         }
-        Some(Self { id, state, name, version, size, fields })
+        Some(Self {
+            id,
+            state,
+            name,
+            version,
+            size,
+            fields,
+        })
     }
 }
 
@@ -181,7 +193,13 @@ mod tests {
     #[test]
     fn records_follow_each_other() {
         let mut bytes = sample().encode();
-        bytes.extend(TypeRecord { version: 3, ..sample() }.encode());
+        bytes.extend(
+            TypeRecord {
+                version: 3,
+                ..sample()
+            }
+            .encode(),
+        );
         let mut rest = bytes.as_slice();
         assert_eq!(TypeRecord::take(&mut rest, 0), Ok(sample()));
         let at = bytes.len() - rest.len();
@@ -195,7 +213,10 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(TypeRecord::take(&mut damaged.as_slice(), 0).is_err(), "bit {bit}");
+            assert!(
+                TypeRecord::take(&mut damaged.as_slice(), 0).is_err(),
+                "bit {bit}"
+            );
         }
     }
 }

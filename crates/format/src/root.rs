@@ -2,7 +2,7 @@
 
 use firn_units::VirtAddr;
 
-use crate::geometry::{ROOTS, REGISTRY};
+use crate::geometry::{REGISTRY, ROOTS};
 use crate::{FormatError, checksum};
 
 /// Bytes of a root.
@@ -41,11 +41,17 @@ pub fn decode(words: &[u64; 8], at: VirtAddr) -> Result<Option<(String, u64)>, F
         return Ok(None);
     }
     let bytes: Vec<u8> = words[..5].iter().flat_map(|w| w.to_le_bytes()).collect();
-    let damaged = FormatError::Checksum { what: "the name of a root", at: at.bytes() };
+    let damaged = FormatError::Checksum {
+        what: "the name of a root",
+        at: at.bytes(),
+    };
     if words[5] != checksum(&bytes, ROOTS.0) {
         return Err(damaged);
     }
-    let len = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
+    let len = bytes
+        .iter()
+        .rposition(|&b| b != 0)
+        .map_or(0, |last| last + 1);
     let name = core::str::from_utf8(&bytes[..len]).map_err(|_| damaged)?;
     Ok(Some((name.to_owned(), words[6])))
 }
@@ -57,7 +63,10 @@ mod tests {
     #[test]
     fn reads_back_and_notices_damage() {
         let words = encode("index of files", 42);
-        assert_eq!(decode(&words, root_at(0)), Ok(Some(("index of files".into(), 42))));
+        assert_eq!(
+            decode(&words, root_at(0)),
+            Ok(Some(("index of files".into(), 42)))
+        );
         assert_eq!(decode(&[0; 8], root_at(0)), Ok(None));
         let mut damaged = words;
         damaged[1] ^= 1 << 9;

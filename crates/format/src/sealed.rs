@@ -26,6 +26,8 @@ pub enum Seal {
     UndoDone = 4,
     /// A frame's state.
     Frame = 5,
+    /// Length of the pool, in chunks.
+    Length = 6,
 }
 
 impl Seal {
@@ -36,6 +38,7 @@ impl Seal {
             Seal::RegistryEnd => "the end of the type registry",
             Seal::UndoDone => "the undo mark of a lane",
             Seal::Frame => "a frame word",
+            Seal::Length => "the length of the pool",
         }
     }
 
@@ -58,12 +61,19 @@ impl Seal {
     #[inline(always)]
     pub const fn open(self, word: u64) -> Option<u64> {
         let value = word & MAX_VALUE;
-        if word >> VALUE_BITS == self.check(value) { Some(value) } else { None }
+        if word >> VALUE_BITS == self.check(value) {
+            Some(value)
+        } else {
+            None
+        }
     }
 
     /// The value of the `word` that was read at `at`, or the error that says so.
     pub fn open_at(self, word: u64, at: VirtAddr) -> Result<u64, FormatError> {
-        self.open(word).ok_or(FormatError::Checksum { what: self.what(), at: at.bytes() })
+        self.open(word).ok_or(FormatError::Checksum {
+            what: self.what(),
+            at: at.bytes(),
+        })
     }
 }
 
@@ -76,7 +86,9 @@ mod tests {
         for value in [0, 1, 77, 0x1234_5678_9abc, MAX_VALUE] {
             let word = Seal::Watermark.seal(value);
             assert_eq!(Seal::Watermark.open(word), Some(value));
-            let missed = (0..64).filter(|b| Seal::Watermark.open(word ^ (1 << b)).is_some()).count();
+            let missed = (0..64)
+                .filter(|b| Seal::Watermark.open(word ^ (1 << b)).is_some())
+                .count();
             assert_eq!(missed, 0, "value {value}");
         }
     }

@@ -47,9 +47,8 @@ const FIRST_TYPE: usize = FIRST_CLASS + CLASSES + 1;
 pub const WORDS: usize = FIRST_TYPE + 2 * COUNTED_TYPES;
 
 const _: () = assert!(WORDS * 8 <= STATISTICS_BLOCK_BYTES as usize);
-const _: () = assert!(
-    STATISTICS.0 + (LANES as u64 + 1) * STATISTICS_BLOCK_BYTES <= firn_units::CHUNK_BYTES
-);
+const _: () =
+    assert!(STATISTICS.0 + (LANES as u64 + 1) * STATISTICS_BLOCK_BYTES <= firn_units::CHUNK_BYTES);
 
 impl Counter {
     /// Index of the counter's word in a block.
@@ -65,7 +64,14 @@ impl Counter {
             Counter::Stops => 6,
             Counter::Starved => 7,
             Counter::ClassObjects(class) => FIRST_CLASS + class,
-            Counter::TypeObjects(t) => FIRST_TYPE + 2 * if t < COUNTED_TYPES { t } else { COUNTED_TYPES - 1 },
+            Counter::TypeObjects(t) => {
+                FIRST_TYPE
+                    + 2 * if t < COUNTED_TYPES {
+                        t
+                    } else {
+                        COUNTED_TYPES - 1
+                    }
+            }
             Counter::TypeBytes(t) => Counter::TypeObjects(t).word() + 1,
         }
     }

@@ -103,11 +103,15 @@ impl Superblock {
         w.pad_to(SUPERBLOCK_BYTES as usize - 8);
         let check = checksum(&w.0, MAGIC);
         w.u64(check);
-        w.0.try_into().expect("padded to the length of a superblock")
+        w.0.try_into()
+            .expect("padded to the length of a superblock")
     }
 
     /// Reads one copy that was found at `at`.
-    pub fn decode(bytes: &[u8; SUPERBLOCK_BYTES as usize], at: VirtAddr) -> Result<Self, FormatError> {
+    pub fn decode(
+        bytes: &[u8; SUPERBLOCK_BYTES as usize],
+        at: VirtAddr,
+    ) -> Result<Self, FormatError> {
         let mut r = Reader(bytes);
         let magic = r.u64();
         let version = r.u32();
@@ -116,13 +120,19 @@ impl Superblock {
         }
         let (body, check) = bytes.split_at(SUPERBLOCK_BYTES as usize - 8);
         if check != checksum(body, MAGIC).to_le_bytes() {
-            return Err(FormatError::Checksum { what: "the superblock", at: at.bytes() });
+            return Err(FormatError::Checksum {
+                what: "the superblock",
+                at: at.bytes(),
+            });
         }
         match version {
             Some(FORMAT_VERSION) => {}
             found => {
                 let found = found.unwrap_or(0);
-                return Err(FormatError::Version { found, supported: FORMAT_VERSION });
+                return Err(FormatError::Version {
+                    found,
+                    supported: FORMAT_VERSION,
+                });
             }
         }
         Self::decode_fields(r).ok_or(FormatError::Range {
@@ -187,7 +197,10 @@ mod tests {
 
     #[test]
     fn reads_back() {
-        assert_eq!(Superblock::decode(&sample().encode(), VirtAddr(0)), Ok(sample()));
+        assert_eq!(
+            Superblock::decode(&sample().encode(), VirtAddr(0)),
+            Ok(sample())
+        );
     }
 
     #[test]
@@ -196,7 +209,10 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes;
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(Superblock::decode(&damaged, VirtAddr(0)).is_err(), "bit {bit}");
+            assert!(
+                Superblock::decode(&damaged, VirtAddr(0)).is_err(),
+                "bit {bit}"
+            );
         }
     }
 
@@ -207,7 +223,10 @@ mod tests {
         let body = SUPERBLOCK_BYTES as usize - 8;
         let check = checksum(&bytes[..body], MAGIC).to_le_bytes();
         bytes[body..].copy_from_slice(&check);
-        let expected = FormatError::Version { found: 99, supported: FORMAT_VERSION };
+        let expected = FormatError::Version {
+            found: 99,
+            supported: FORMAT_VERSION,
+        };
         assert_eq!(Superblock::decode(&bytes, VirtAddr(0)), Err(expected));
     }
 }

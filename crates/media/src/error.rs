@@ -7,7 +7,9 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum MediumError {
     /// The device below has no blocks left.
-    #[error("{medium}: no space left on the device for {bytes} more bytes; free space there, or move the pool")]
+    #[error(
+        "{medium}: no space left on the device for {bytes} more bytes; free space there, or move the pool"
+    )]
     NoSpace {
         /// What the medium is called, a file's path where there is one.
         medium: String,
@@ -15,7 +17,9 @@ pub enum MediumError {
         bytes: u64,
     },
     /// The medium cannot grow beyond the address window it reserved at open.
-    #[error("{medium}: cannot grow to {asked} bytes, the window reserved at open ends at {capacity}; open it with a larger capacity")]
+    #[error(
+        "{medium}: cannot grow to {asked} bytes, the window reserved at open ends at {capacity}; open it with a larger capacity"
+    )]
     BeyondCapacity {
         /// What the medium is called.
         medium: String,

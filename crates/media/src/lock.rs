@@ -93,7 +93,9 @@ pub struct RwLockTable<M: Medium> {
 impl<M: Medium> RwLockTable<M> {
     /// Makes `count` free locks.
     pub fn new(medium: &M, count: usize) -> Self {
-        Self { words: medium.words(count * STRIDE) }
+        Self {
+            words: medium.words(count * STRIDE),
+        }
     }
 
     /// Number of locks.
@@ -134,7 +136,9 @@ impl<M: Medium> RwLockTable<M> {
 
     /// Turns the caller's own read lock into a write lock if nobody else holds or awaits it.
     pub fn try_upgrade(&self, index: usize) -> bool {
-        self.words.compare_exchange(index * STRIDE, 1, WRITER).is_ok()
+        self.words
+            .compare_exchange(index * STRIDE, 1, WRITER)
+            .is_ok()
     }
 
     /// Waits for lock `index` for reading.

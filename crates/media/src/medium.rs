@@ -2,7 +2,9 @@
 
 use firn_units::VirtAddr;
 
-use crate::{Capabilities, Domain, Lookup, MediumError, Place, Scope, ScopeGuard, Unsupported, Words};
+use crate::{
+    Capabilities, Domain, Lookup, MediumError, Place, Scope, ScopeGuard, Unsupported, Words,
+};
 
 /// A commit's position in the order in which commits become durable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
@@ -166,7 +168,8 @@ pub trait Medium: Send + Sync + Sized + 'static {
     fn random_u64(&self) -> u64;
 
     /// Starts a thread of this medium.
-    fn spawn(&self, name: &str, job: Box<dyn FnOnce() + Send>) -> Result<Self::Thread, MediumError>;
+    fn spawn(&self, name: &str, job: Box<dyn FnOnce() + Send>)
+    -> Result<Self::Thread, MediumError>;
 
     /// Waits for a thread. Returns whether it ended without a panic.
     fn join(&self, thread: Self::Thread) -> bool;

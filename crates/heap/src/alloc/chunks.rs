@@ -1,0 +1,179 @@
+//! Volatile state of the frames, made chunk by chunk when it is first needed.
+//!
+//! One line of words a frame: its state, which slots are free, how many objects live in it.
+
+use std::sync::OnceLock;
+
+use firn_format::FormatError;
+use firn_format::frame::FrameUse;
+use firn_format::geometry::{BITMAP_WORDS, Chunk, Frame, REGION_CHUNKS};
+use firn_media::{Medium, Words};
+use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK};
+
+/// Words of a frame's state.
+pub(crate) const FRAME_WORDS: usize = 8;
+/// Word: a [`FrameState`].
+pub(crate) const STATE: usize = 0;
+/// Words: one bit a slot, set while the slot is free and in no session's hands.
+pub(crate) const FREE: usize = 1;
+/// Word: objects that committed transactions left in the frame.
+pub(crate) const LIVE: usize = FREE + BITMAP_WORDS as usize;
+/// Word: one more than the frame's position on its class's list, guarded by the list's lock.
+pub(crate) const POSITION: usize = LIVE + 1;
+/// Word behind the frames: objects' frames of the chunk.
+const CHUNK_LIVE: usize = FRAMES_PER_CHUNK as usize * FRAME_WORDS;
+
+/// Who may allocate from a run of slots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
+pub(crate) enum FrameState {
+    /// Nobody, and it is on no list: it was full when it was let go.
+    Full = 0,
+    /// Whoever takes it off its class's list.
+    Listed = 1,
+    /// One session.
+    Owned = 2,
+    /// Nobody any more: it is being given back.
+    Leaving = 3,
+}
+
+/// State of one chunk's frames.
+pub(crate) struct ChunkState<M: Medium> {
+    words: M::Words,
+}
+
+impl<M: Medium> ChunkState<M> {
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &M::Words {
+        &self.words
+    }
+
+    /// Counts a frame of this chunk as holding objects, or no longer. Returns whether the chunk
+    /// changed sides with it.
+    pub(crate) fn count_live_frame(&self, now_live: bool) -> bool {
+        if now_live {
+            self.words.fetch_add(CHUNK_LIVE, 1) == 0
+        } else {
+            self.words.fetch_add(CHUNK_LIVE, 1u64.wrapping_neg()) == 1
+        }
+    }
+}
+
+/// First word of a frame's state within its chunk's.
+#[inline(always)]
+pub(crate) fn base(frame: Frame) -> usize {
+    frame.index_in_chunk() as usize * FRAME_WORDS
+}
+
+type Region<M> = Box<[OnceLock<ChunkState<M>>]>;
+
+/// All chunks' states.
+pub(crate) struct Chunks<M: Medium> {
+    regions: Box<[OnceLock<Region<M>>]>,
+    /// Whether the allocation bitmaps on media are the truth.
+    bitmaps_hold: bool,
+}
+
+const _: () = assert!(POSITION < FRAME_WORDS);
+
+/// Mask of the bits of bitmap word `word` that are slots of a run of `slots`.
+#[inline]
+pub(crate) fn slot_mask(slots: u64, word: u64) -> u64 {
+    let below = slots.saturating_sub(word * 64).min(64);
+    if below == 64 {
+        u64::MAX
+    } else {
+        (1 << below) - 1
+    }
+}
+
+impl<M: Medium> Chunks<M> {
+    pub(crate) fn new(medium: &M, bitmaps_hold: bool) -> Self {
+        let regions = medium.capacity().div_ceil(CHUNK_BYTES * REGION_CHUNKS) as usize;
+        Self {
+            regions: (0..regions).map(|_| OnceLock::new()).collect(),
+            bitmaps_hold,
+        }
+    }
+
+    /// Whether the allocation bitmaps on media were the truth when the pool was opened.
+    pub(crate) fn bitmaps_hold(&self) -> bool {
+        self.bitmaps_hold
+    }
+
+    fn cell(&self, chunk: Chunk) -> &OnceLock<ChunkState<M>> {
+        let region = self.regions[(chunk.0 / REGION_CHUNKS) as usize]
+            .get_or_init(|| (0..REGION_CHUNKS).map(|_| OnceLock::new()).collect());
+        &region[(chunk.0 % REGION_CHUNKS) as usize]
+    }
+
+    /// The state of a chunk, if someone has needed it.
+    #[inline]
+    pub(crate) fn known(&self, chunk: Chunk) -> Option<&ChunkState<M>> {
+        self.regions[(chunk.0 / REGION_CHUNKS) as usize].get()?[(chunk.0 % REGION_CHUNKS) as usize]
+            .get()
+    }
+
+    /// The state of a chunk, read from media the first time.
+    #[inline]
+    pub(crate) fn get(&self, medium: &M, chunk: Chunk) -> Result<&ChunkState<M>, FormatError> {
+        match self.known(chunk) {
+            Some(state) => Ok(state),
+            None => self.load(medium, chunk),
+        }
+    }
+
+    #[cold]
+    fn load(&self, medium: &M, chunk: Chunk) -> Result<&ChunkState<M>, FormatError> {
+        let state = self.read_media(medium, chunk)?;
+        // Two threads may read the same chunk at once; both read the same, one wins. No switch can
+        // happen between the reading and here that would let the winner's state be used already,
+        // because a frame's bits change only through a state that was found here.
+        Ok(self.cell(chunk).get_or_init(|| state))
+    }
+
+    fn read_media(&self, medium: &M, chunk: Chunk) -> Result<ChunkState<M>, FormatError> {
+        let words = medium.words(CHUNK_LIVE + 8);
+        let mut live_frames = 0;
+        for i in 0..FRAMES_PER_CHUNK {
+            let frame = chunk.first_frame().plus(i);
+            let at = frame.word_at();
+            let slots = match FrameUse::from_word(medium.load_u64(at), at)? {
+                FrameUse::Slots(class) => class.slots(),
+                FrameUse::Large { .. } => 1,
+                _ => continue,
+            };
+            if !self.bitmaps_hold {
+                // Unknown which slots live: none is free until a transaction frees it or a trace
+                // says so, and one counts as living so that the frame stays.
+                words.store(base(frame) + LIVE, slots);
+                live_frames += slots.min(1);
+                continue;
+            }
+            let mut live = 0;
+            for word in 0..BITMAP_WORDS {
+                let mask = slot_mask(slots, word);
+                let used = medium.load_u64(frame.bitmap_at() + word * 8) & mask;
+                live += u64::from(used.count_ones());
+                words.store(base(frame) + FREE + word as usize, !used & mask);
+            }
+            words.store(base(frame) + LIVE, live);
+            live_frames += live.min(1);
+        }
+        words.store(CHUNK_LIVE, live_frames);
+        Ok(ChunkState { words })
+    }
+
+    /// Every chunk that someone has needed.
+    pub(crate) fn all_known(&self) -> impl Iterator<Item = (Chunk, &ChunkState<M>)> {
+        self.regions
+            .iter()
+            .enumerate()
+            .filter_map(|(r, cell)| Some((r, cell.get()?)))
+            .flat_map(|(r, region)| {
+                region.iter().enumerate().filter_map(move |(c, cell)| {
+                    Some((Chunk(r as u64 * REGION_CHUNKS + c as u64), cell.get()?))
+                })
+            })
+    }
+}

@@ -1,0 +1,429 @@
+//! The frame space: which frames are free, and where new ones come from.
+//!
+//! Chunks are looked at in ascending order, the first time from the pool's tables. A freed run waits
+//! in quarantine until every number given out before is durable at home (rule A2): until then a
+//! replayed entry may still write there.
+
+use std::collections::VecDeque;
+
+use firn_format::frame::FrameUse;
+use firn_format::geometry::{self, CHUNK_TABLE_BYTES, Chunk, Frame};
+use firn_format::sealed::Seal;
+use firn_media::{Lock, LockGuard, Medium, MediumError};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
+
+use crate::error::Error;
+
+/// Frames whose blocks are given back and asked for together: 64 KiB.
+pub(crate) const GROUP_FRAMES: u64 = 16;
+const GROUPS: u64 = FRAMES_PER_CHUNK / GROUP_FRAMES;
+const ALL_GROUPS: u32 = u32::MAX;
+const _: () = assert!(GROUPS == u32::BITS as u64);
+const BITMAP: usize = (FRAMES_PER_CHUNK / 64) as usize;
+/// Size hints: one for each power of two of frames up to a chunk.
+const HINTS: usize = FRAMES_PER_CHUNK.ilog2() as usize + 1;
+
+/// Consecutive frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FrameRun {
+    pub(crate) frame: Frame,
+    pub(crate) frames: u64,
+}
+
+impl FrameRun {
+    pub(crate) fn start(&self) -> VirtAddr {
+        self.frame.start()
+    }
+    pub(crate) fn bytes(&self) -> u64 {
+        self.frames * FRAME_BYTES
+    }
+    pub(crate) fn each(&self) -> impl Iterator<Item = Frame> + use<> {
+        let first = self.frame;
+        (0..self.frames).map(move |i| first.plus(i))
+    }
+}
+
+/// One chunk's free frames.
+#[derive(Clone, Copy)]
+struct ChunkFrames {
+    free: [u64; BITMAP],
+    count: u64,
+    /// Groups that may have no blocks on the device: bit i for the frames from i * 16.
+    unbacked: u32,
+}
+
+impl ChunkFrames {
+    const NONE: Self = Self {
+        free: [0; BITMAP],
+        count: 0,
+        unbacked: 0,
+    };
+
+    fn is_free(&self, i: u64) -> bool {
+        self.free[(i / 64) as usize] >> (i % 64) & 1 != 0
+    }
+
+    fn set(&mut self, from: u64, frames: u64, free: bool) {
+        for i in from..from + frames {
+            let bit = 1 << (i % 64);
+            if free {
+                self.free[(i / 64) as usize] |= bit;
+            } else {
+                self.free[(i / 64) as usize] &= !bit;
+            }
+        }
+        self.count = if free {
+            self.count + frames
+        } else {
+            self.count - frames
+        };
+    }
+
+    /// First of `frames` consecutive free ones.
+    fn find(&self, frames: u64) -> Option<u64> {
+        if self.count < frames {
+            return None;
+        }
+        if frames == 1 {
+            let word = self.free.iter().position(|&w| w != 0)?;
+            return Some(word as u64 * 64 + u64::from(self.free[word].trailing_zeros()));
+        }
+        let mut run = 0;
+        for i in 0..FRAMES_PER_CHUNK {
+            run = if self.is_free(i) { run + 1 } else { 0 };
+            if run == frames {
+                return Some(i + 1 - frames);
+            }
+        }
+        None
+    }
+
+    fn longest(&self) -> u64 {
+        let (mut best, mut run) = (0, 0);
+        for i in 0..FRAMES_PER_CHUNK {
+            run = if self.is_free(i) { run + 1 } else { 0 };
+            best = best.max(run);
+        }
+        best
+    }
+}
+
+/// How far the pool may grow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Bytes the pool may have.
+    pub(crate) max_bytes: u64,
+    /// Bytes of these that only a pool that waits for its trace may use.
+    pub(crate) reserve_bytes: u64,
+}
+
+/// Which frames are free.
+pub(crate) struct FrameSpace(Lock<Space>);
+
+/// The frame space, locked.
+pub(crate) struct Space {
+    chunks: Vec<ChunkFrames>,
+    quarantine: VecDeque<(u64, FrameRun)>,
+    /// No chunk below this one has a free run of at least 2^i frames.
+    hints: [usize; HINTS],
+    limits: Limits,
+    /// Whether the reserve may be used.
+    emergency: bool,
+}
+
+impl FrameSpace {
+    pub(crate) fn new(limits: Limits, emergency: bool) -> Self {
+        Self(Lock::new(Space {
+            chunks: Vec::new(),
+            quarantine: VecDeque::new(),
+            hints: [0; HINTS],
+            limits,
+            emergency,
+        }))
+    }
+
+    pub(crate) fn lock<'a, M: Medium>(&'a self, medium: &'a M) -> LockGuard<'a, Space, M> {
+        self.0.lock(medium)
+    }
+}
+
+impl Space {
+    /// Takes a run of frames. `durable` is the number below which all homes are known durable. The
+    /// frames have blocks on the device; what they hold is arbitrary, their words are still free.
+    pub(crate) fn take<M: Medium>(
+        &mut self,
+        medium: &M,
+        frames: u64,
+        durable: u64,
+    ) -> Result<FrameRun, Error> {
+        self.end_quarantine(durable);
+        loop {
+            let found = if frames > FRAMES_PER_CHUNK {
+                self.find_chunks(frames)
+            } else {
+                self.find(frames)
+            };
+            if let Some(run) = found {
+                self.back(medium, run)?;
+                self.mark(run, false);
+                return Ok(run);
+            }
+            if !self.look_further(medium)? {
+                self.grow(medium, frames)?;
+            }
+        }
+    }
+
+    /// Gives frames back, whose words are free again; `stamp` is the counter of numbers now.
+    pub(crate) fn give(&mut self, run: FrameRun, stamp: u64) {
+        self.quarantine.push_back((stamp, run));
+    }
+
+    /// Gives frames back that hold nothing a replay could write to: logs' overflow.
+    pub(crate) fn give_at_once(&mut self, run: FrameRun) {
+        self.mark(run, true);
+    }
+
+    /// Whether frames wait for numbers to become durable.
+    pub(crate) fn has_quarantine(&self) -> bool {
+        !self.quarantine.is_empty()
+    }
+
+    /// The reserve is for pools that wait for a trace.
+    pub(crate) fn set_emergency(&mut self, emergency: bool) {
+        self.emergency = emergency;
+    }
+
+    fn end_quarantine(&mut self, durable: u64) {
+        while self
+            .quarantine
+            .front()
+            .is_some_and(|(stamp, _)| *stamp <= durable)
+        {
+            if let Some((_, run)) = self.quarantine.pop_front() {
+                self.mark(run, true);
+            }
+        }
+    }
+
+    fn mark(&mut self, run: FrameRun, free: bool) {
+        let mut frame = run.frame;
+        let mut left = run.frames;
+        while left > 0 {
+            let first = frame.index_in_chunk();
+            let here = left.min(FRAMES_PER_CHUNK - first);
+            let chunk = frame.chunk().0 as usize;
+            self.chunks[chunk].set(first, here, free);
+            if free {
+                for hint in &mut self.hints {
+                    *hint = (*hint).min(chunk);
+                }
+            }
+            frame = frame.plus(here);
+            left -= here;
+        }
+    }
+
+    fn find(&mut self, frames: u64) -> Option<FrameRun> {
+        let hint = frames.next_power_of_two().ilog2() as usize;
+        for chunk in self.hints[hint]..self.chunks.len() {
+            if let Some(first) = self.chunks[chunk].find(frames) {
+                if frames.is_power_of_two() {
+                    self.hints[hint] = chunk;
+                }
+                let frame = Chunk(chunk as u64).first_frame().plus(first);
+                return Some(FrameRun { frame, frames });
+            }
+        }
+        // The hint speaks of runs of 2^hint frames, which are at least as long as this one.
+        if frames.is_power_of_two() {
+            self.hints[hint] = self.chunks.len();
+        }
+        None
+    }
+
+    fn find_chunks(&self, frames: u64) -> Option<FrameRun> {
+        let (whole, rest) = (frames / FRAMES_PER_CHUNK, frames % FRAMES_PER_CHUNK);
+        let mut run = 0;
+        for (i, chunk) in self.chunks.iter().enumerate() {
+            if run >= whole && (0..rest).all(|f| chunk.is_free(f)) {
+                let first = Chunk(i as u64 - whole).first_frame();
+                return Some(FrameRun {
+                    frame: first,
+                    frames,
+                });
+            }
+            run = if chunk.count == FRAMES_PER_CHUNK {
+                run + 1
+            } else {
+                0
+            };
+            if rest == 0 && run >= whole {
+                let first = Chunk(i as u64 + 1 - whole).first_frame();
+                return Some(FrameRun {
+                    frame: first,
+                    frames,
+                });
+            }
+        }
+        None
+    }
+
+    /// Reads the next chunk's frame words. False if every chunk has been looked at.
+    fn look_further<M: Medium>(&mut self, medium: &M) -> Result<bool, Error> {
+        let next = Chunk(self.chunks.len() as u64);
+        if (next.0 + 1) * CHUNK_BYTES > medium.len() {
+            return Ok(false);
+        }
+        let mut frames = ChunkFrames::NONE;
+        if next.is_data() {
+            let mut i = 0;
+            while i < FRAMES_PER_CHUNK {
+                let at = next.first_frame().plus(i).word_at();
+                match FrameUse::from_word(medium.load_u64(at), at)? {
+                    FrameUse::Free => frames.set(i, 1, true),
+                    FrameUse::Log { .. } => {
+                        // Logs do not outlive the open that wrote them.
+                        medium.store_u64(at, 0);
+                        frames.set(i, 1, true);
+                    }
+                    FrameUse::Slots(_) | FrameUse::Large { .. } | FrameUse::Tail { .. } => {}
+                }
+                i += 1;
+            }
+            frames.unbacked = ALL_GROUPS;
+        }
+        self.chunks.push(frames);
+        Ok(true)
+    }
+
+    /// Looks at every chunk there is.
+    pub(crate) fn look_at_all<M: Medium>(&mut self, medium: &M) -> Result<(), Error> {
+        while self.look_further(medium)? {}
+        Ok(())
+    }
+
+    fn grow<M: Medium>(&mut self, medium: &M, frames: u64) -> Result<(), Error> {
+        let full = Error::PoolFull {
+            bytes: frames * FRAME_BYTES,
+        };
+        let next = Chunk(self.chunks.len() as u64);
+        let end = (next.0 + 1) * CHUNK_BYTES;
+        let reserve = if self.emergency {
+            0
+        } else {
+            self.limits.reserve_bytes
+        };
+        if end + reserve > self.limits.max_bytes.min(medium.capacity()) {
+            return Err(full);
+        }
+        if next.is_data() {
+            let result = medium
+                .reserve(next.table(), CHUNK_TABLE_BYTES)
+                .and_then(|()| medium.reserve(next.start(), CHUNK_BYTES));
+            match result {
+                Ok(()) => {}
+                Err(MediumError::NoSpace { .. }) if medium.len() >= end => return Err(full),
+                Err(other) => return Err(other.into()),
+            }
+            let mut frames = ChunkFrames::NONE;
+            frames.set(0, FRAMES_PER_CHUNK, true);
+            self.chunks.push(frames);
+            medium.store_u64(geometry::LENGTH, Seal::Length.seal(next.0 + 1));
+            medium.write_back(geometry::LENGTH, 8);
+            for hint in &mut self.hints {
+                *hint = (*hint).min(next.0 as usize);
+            }
+        } else {
+            // A region's tables: reserved piece by piece, as its chunks come into use.
+            self.chunks.push(ChunkFrames::NONE);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that a run's groups have blocks.
+    fn back<M: Medium>(&mut self, medium: &M, run: FrameRun) -> Result<(), Error> {
+        let first = run.frame.0 / GROUP_FRAMES;
+        let last = (run.frame.0 + run.frames - 1) / GROUP_FRAMES;
+        for group in first..=last {
+            let chunk = (group / GROUPS) as usize;
+            let bit = 1 << (group % GROUPS);
+            if self.chunks[chunk].unbacked & bit != 0 {
+                let at = Frame(group * GROUP_FRAMES).start();
+                medium.reserve(at, GROUP_FRAMES * FRAME_BYTES)?;
+                self.chunks[chunk].unbacked &= !bit;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the next free groups that still have blocks off the space, so that they can be punched
+    /// without the lock; at most one chunk's worth, from `cursor` on. Give them back with
+    /// [`Space::punched`].
+    pub(crate) fn take_punchable(&mut self, cursor: &mut usize, durable: u64) -> Vec<FrameRun> {
+        self.end_quarantine(durable);
+        while *cursor < self.chunks.len() {
+            let chunk = *cursor;
+            *cursor += 1;
+            let mut runs: Vec<FrameRun> = Vec::new();
+            for group in 0..GROUPS {
+                let first = group * GROUP_FRAMES;
+                let frames = &self.chunks[chunk];
+                let punchable = frames.unbacked >> group & 1 == 0
+                    && (first..first + GROUP_FRAMES).all(|i| frames.is_free(i));
+                if !punchable {
+                    continue;
+                }
+                let frame = Chunk(chunk as u64).first_frame().plus(first);
+                match runs.last_mut() {
+                    Some(run) if run.frame.0 + run.frames == frame.0 => run.frames += GROUP_FRAMES,
+                    _ => runs.push(FrameRun {
+                        frame,
+                        frames: GROUP_FRAMES,
+                    }),
+                }
+            }
+            if !runs.is_empty() {
+                runs.iter().for_each(|&run| self.mark(run, false));
+                return runs;
+            }
+        }
+        Vec::new()
+    }
+
+    /// The groups of `run` are free again, and have no blocks if `gone`.
+    pub(crate) fn punched(&mut self, run: FrameRun, gone: bool) {
+        if gone {
+            for group in run.frame.0 / GROUP_FRAMES..(run.frame.0 + run.frames) / GROUP_FRAMES {
+                self.chunks[(group / GROUPS) as usize].unbacked |= 1 << (group % GROUPS);
+            }
+        }
+        self.mark(run, true);
+    }
+
+    /// Bytes of the longest run of free frames, the room to grow not counted.
+    pub(crate) fn largest_free_bytes(&self) -> u64 {
+        let (mut best, mut whole) = (0, 0);
+        for chunk in &self.chunks {
+            if chunk.count == FRAMES_PER_CHUNK {
+                whole += FRAMES_PER_CHUNK;
+                best = best.max(whole);
+            } else {
+                whole = 0;
+                best = best.max(chunk.longest());
+            }
+        }
+        best * FRAME_BYTES
+    }
+
+    /// Length that the pool could have without its free chunks at the end.
+    pub(crate) fn used_len(&self) -> u64 {
+        let last = self.chunks.iter().rposition(|c| c.count < FRAMES_PER_CHUNK);
+        (last.map_or(0, |i| i as u64 + 1)) * CHUNK_BYTES
+    }
+
+    /// Forgets chunks from `len` bytes on.
+    pub(crate) fn truncate(&mut self, len: u64) {
+        self.chunks.truncate((len / CHUNK_BYTES) as usize);
+    }
+}

@@ -1,0 +1,18 @@
+//! The allocator: frames from chunks, slots from frames.
+//!
+//! What is free is volatile knowledge, read from the pool's tables when a chunk is first needed. In
+//! an explicit pool every allocation bit is on media, changed by the transaction that allocates or
+//! frees. In a traced pool the bits are written at a clean close; after a crash only frames that
+//! media says are free serve allocation until the objects have been traced.
+//!
+//! Lock order: a class's list, then the frame space. Neither is held across a fence.
+
+mod cache;
+mod chunks;
+mod frames;
+mod lists;
+mod slots;
+
+pub(crate) use cache::Cache;
+pub(crate) use frames::{FrameRun, Limits};
+pub(crate) use slots::{Allocator, Slot, locate};

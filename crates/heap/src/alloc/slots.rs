@@ -1,0 +1,526 @@
+//! Slots: allocation and release of objects.
+
+use firn_format::class::{CLASSES, Class, MAX_SLOT_BYTES};
+use firn_format::frame::{FrameUse, MAX_FRAMES};
+use firn_format::geometry::{BITMAP_WORDS, Frame};
+use firn_format::header::HEADER_BYTES;
+use firn_media::{Medium, Words};
+use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+
+use super::cache::Cache;
+use super::chunks::{Chunks, FREE, FrameState, LIVE, STATE, base, slot_mask};
+use super::frames::{FrameRun, FrameSpace, Limits};
+use super::lists::Lists;
+use crate::error::Error;
+
+/// Largest object, header included, in bytes: what lies between two regions' tables.
+const MAX_OBJECT_BYTES: u64 = {
+    use firn_format::geometry::{REGION_CHUNKS, TABLE_CHUNKS};
+    (REGION_CHUNKS - 2 * TABLE_CHUNKS) * firn_units::CHUNK_BYTES
+};
+const _: () = assert!(MAX_OBJECT_BYTES / FRAME_BYTES <= MAX_FRAMES);
+
+/// Place of an object, allocated or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slot {
+    /// Where the header lies.
+    pub(crate) at: VirtAddr,
+    /// Bytes of the slot, header included.
+    pub(crate) bytes: u64,
+    /// The slot's place in its run.
+    pub(crate) place: Place,
+}
+
+/// Which slot of which run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// First frame of the run.
+    pub(crate) frame: Frame,
+    /// Number of the slot; zero for large objects.
+    pub(crate) index: u64,
+    /// The class; `None` for large objects.
+    pub(crate) class: Option<Class>,
+}
+
+impl Place {
+    pub(crate) fn bit(self) -> (u64, u64) {
+        (self.index / 64, 1 << (self.index % 64))
+    }
+
+    /// Where the slot's allocation bit lies on media.
+    pub(crate) fn bitmap_word_at(self) -> VirtAddr {
+        self.frame.bitmap_at() + self.index / 64 * WORD_BYTES
+    }
+
+    /// Index in statistics by class; the last is for large objects.
+    pub(crate) fn class_index(self) -> usize {
+        self.class.map_or(CLASSES, Class::index)
+    }
+}
+
+/// Frames of the runs in which a change of the number of objects made a difference.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Footprint {
+    pub(crate) frames: i64,
+    pub(crate) chunks: i64,
+}
+
+/// All allocation state of a pool.
+pub(crate) struct Allocator<M: Medium> {
+    chunks: Chunks<M>,
+    lists: Lists,
+    space: FrameSpace,
+}
+
+impl<M: Medium> Allocator<M> {
+    /// `bitmaps_hold`: whether the allocation bitmaps on media are the truth.
+    pub(crate) fn new(medium: &M, limits: Limits, bitmaps_hold: bool) -> Self {
+        Self {
+            chunks: Chunks::new(medium, bitmaps_hold),
+            lists: Lists::new(),
+            space: FrameSpace::new(limits, !bitmaps_hold),
+        }
+    }
+
+    pub(crate) fn chunks(&self) -> &Chunks<M> {
+        &self.chunks
+    }
+
+    pub(crate) fn space(&self) -> &FrameSpace {
+        &self.space
+    }
+
+    /// Takes a slot for `bytes` of object, header included. The slot's content is arbitrary.
+    #[inline]
+    pub(crate) fn take(
+        &self,
+        medium: &M,
+        cache: &mut Cache,
+        bytes: u64,
+        durable: impl Fn() -> u64,
+    ) -> Result<Slot, Error> {
+        let Some(class) = Class::for_bytes(bytes) else {
+            return self.take_large(medium, cache, bytes, durable());
+        };
+        loop {
+            let current = cache.of(class);
+            if current.bits != 0 {
+                let index = current.word * 64 + u64::from(current.bits.trailing_zeros());
+                current.bits &= current.bits - 1;
+                let frame = current.frame;
+                let at = frame.start() + index * class.slot_bytes();
+                let place = Place {
+                    frame,
+                    index,
+                    class: Some(class),
+                };
+                return Ok(Slot {
+                    at,
+                    bytes: class.slot_bytes(),
+                    place,
+                });
+            }
+            self.refill(medium, cache, class, &durable)?;
+        }
+    }
+
+    /// Puts free slots of `class` into the cache.
+    #[cold]
+    fn refill(
+        &self,
+        medium: &M,
+        cache: &mut Cache,
+        class: Class,
+        durable: &impl Fn() -> u64,
+    ) -> Result<(), Error> {
+        if cache.of(class).owned {
+            let frame = cache.of(class).frame;
+            if let Some((word, bits)) = self.grab(medium, frame)? {
+                (cache.of(class).word, cache.of(class).bits) = (word, bits);
+                return Ok(());
+            }
+            cache.of(class).owned = false;
+            self.let_go(medium, frame, class)?;
+        }
+        if let Some(frame) = self.lists.pop(medium, &self.chunks, class)? {
+            *cache.of(class) = super::cache::Current {
+                frame,
+                bits: 0,
+                word: 0,
+                owned: true,
+            };
+            return Ok(());
+        }
+        let run = self.new_run(medium, cache, FrameUse::Slots(class), durable())?;
+        let chunk = self.chunks.get(medium, run.frame.chunk())?;
+        let words = chunk.words();
+        for word in 0..BITMAP_WORDS {
+            let mask = slot_mask(class.slots(), word);
+            words.store(base(run.frame) + FREE + word as usize, mask);
+        }
+        words.store(base(run.frame) + LIVE, 0);
+        words.store(base(run.frame) + STATE, FrameState::Owned as u64);
+        *cache.of(class) = super::cache::Current {
+            frame: run.frame,
+            bits: 0,
+            word: 0,
+            owned: true,
+        };
+        Ok(())
+    }
+
+    /// Takes all free slots of one bitmap word of a frame.
+    fn grab(&self, medium: &M, frame: Frame) -> Result<Option<(u64, u64)>, Error> {
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        for word in 0..BITMAP_WORDS {
+            let index = base(frame) + FREE + word as usize;
+            if chunk.words().load(index) != 0 {
+                return Ok(Some((word, chunk.words().swap(index, 0))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Ends the ownership of a frame.
+    fn let_go(&self, medium: &M, frame: Frame, class: Class) -> Result<(), Error> {
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        chunk
+            .words()
+            .swap(base(frame) + STATE, FrameState::Full as u64);
+        // A slot that was freed before the swap found the frame owned and listed nothing.
+        let freed = (0..BITMAP_WORDS as usize)
+            .any(|word| chunk.words().load(base(frame) + FREE + word) != 0);
+        if freed {
+            self.lists.offer(medium, &self.chunks, frame, class)?;
+        }
+        Ok(())
+    }
+
+    /// Takes frames and says on media what for; the words reach media with the next commit.
+    pub(crate) fn new_run(
+        &self,
+        medium: &M,
+        cache: &mut Cache,
+        what: FrameUse,
+        durable: u64,
+    ) -> Result<FrameRun, Error> {
+        let run = self
+            .space
+            .lock(medium)
+            .take(medium, what.frames(), durable)?;
+        // The chunk's state is read before its words change, see `Chunks::load`.
+        self.chunks.get(medium, run.frame.chunk())?;
+        for (i, frame) in run.each().enumerate() {
+            let word = if i == 0 {
+                what
+            } else {
+                FrameUse::Tail { back: i as u64 }
+            };
+            medium.store_u64(frame.word_at(), word.to_word());
+        }
+        if !matches!(what, FrameUse::Log { .. }) {
+            cache.fresh.push(run.frame);
+        }
+        Ok(run)
+    }
+
+    #[cold]
+    fn take_large(
+        &self,
+        medium: &M,
+        cache: &mut Cache,
+        bytes: u64,
+        durable: u64,
+    ) -> Result<Slot, Error> {
+        if bytes > MAX_OBJECT_BYTES {
+            let limit = MAX_OBJECT_BYTES - HEADER_BYTES;
+            return Err(Error::ObjectTooLarge {
+                bytes: bytes - HEADER_BYTES,
+                limit,
+            });
+        }
+        let frames = bytes.div_ceil(FRAME_BYTES);
+        let run = self.new_run(medium, cache, FrameUse::Large { frames }, durable)?;
+        let chunk = self.chunks.get(medium, run.frame.chunk())?;
+        for word in 0..BITMAP_WORDS as usize {
+            chunk.words().store(base(run.frame) + FREE + word, 0);
+        }
+        chunk.words().store(base(run.frame) + LIVE, 0);
+        chunk
+            .words()
+            .store(base(run.frame) + STATE, FrameState::Full as u64);
+        let place = Place {
+            frame: run.frame,
+            index: 0,
+            class: None,
+        };
+        Ok(Slot {
+            at: run.start(),
+            bytes: run.bytes(),
+            place,
+        })
+    }
+
+    /// The slot whose object's header lies at `at`, allocated or not.
+    #[inline]
+    pub(crate) fn locate(&self, medium: &M, at: VirtAddr) -> Result<Slot, Error> {
+        locate(medium, at)
+    }
+
+    /// Whether a slot is allocated, as far as this open of the pool knows.
+    pub(crate) fn is_allocated(&self, medium: &M, place: Place) -> Result<bool, Error> {
+        let chunk = self.chunks.get(medium, place.frame.chunk())?;
+        let (word, bit) = place.bit();
+        Ok(chunk.words().load(base(place.frame) + FREE + word as usize) & bit == 0)
+    }
+
+    /// Counts objects that a commit added to a run, or took away.
+    pub(crate) fn count_live(
+        &self,
+        medium: &M,
+        place: Place,
+        added: i64,
+    ) -> Result<Footprint, Error> {
+        let chunk = self.chunks.get(medium, place.frame.chunk())?;
+        let before = chunk
+            .words()
+            .fetch_add(base(place.frame) + LIVE, added as u64);
+        let after = before.wrapping_add(added as u64);
+        if (before == 0) == (after == 0) {
+            return Ok(Footprint::default());
+        }
+        let sign = if after == 0 { -1 } else { 1 };
+        let frames = match place.class {
+            Some(class) => class.frames(),
+            None => run_frames(medium, place.frame),
+        };
+        let chunk_changed = chunk.count_live_frame(after != 0);
+        Ok(Footprint {
+            frames: sign * frames as i64,
+            chunks: i64::from(chunk_changed) * sign,
+        })
+    }
+
+    /// Makes a slot free again. Rule A4: the freeing transaction's in-place stores are done. `stamp`
+    /// is the counter of numbers now.
+    #[inline]
+    pub(crate) fn release(&self, medium: &M, place: Place, stamp: u64) -> Result<(), Error> {
+        let Some(class) = place.class else {
+            let frames = run_frames(medium, place.frame);
+            self.give_frames(
+                medium,
+                FrameRun {
+                    frame: place.frame,
+                    frames,
+                },
+                stamp,
+            );
+            return Ok(());
+        };
+        let chunk = self.chunks.get(medium, place.frame.chunk())?;
+        let (word, bit) = place.bit();
+        let index = base(place.frame) + FREE + word as usize;
+        chunk.words().fetch_or(index, bit);
+        let state = chunk.words().load(base(place.frame) + STATE);
+        if state == FrameState::Full as u64 {
+            self.lists.offer(medium, &self.chunks, place.frame, class)?;
+        }
+        if chunk.words().load(base(place.frame) + LIVE) == 0 {
+            self.leave_if_empty(medium, place.frame, class, stamp)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a listed run of slots back if all of them are free.
+    fn leave_if_empty(
+        &self,
+        medium: &M,
+        frame: Frame,
+        class: Class,
+        stamp: u64,
+    ) -> Result<(), Error> {
+        if self
+            .lists
+            .withdraw_empty(medium, &self.chunks, frame, class)?
+        {
+            self.give_frames(
+                medium,
+                FrameRun {
+                    frame,
+                    frames: class.frames(),
+                },
+                stamp,
+            );
+        }
+        Ok(())
+    }
+
+    fn give_frames(&self, medium: &M, run: FrameRun, stamp: u64) {
+        for frame in run.each() {
+            medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
+        }
+        self.space.lock(medium).give(run, stamp);
+    }
+
+    /// Gives the overflow of a log back.
+    pub(crate) fn give_log(&self, medium: &M, run: FrameRun) {
+        for frame in run.each() {
+            medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
+        }
+        self.space.lock(medium).give_at_once(run);
+    }
+
+    /// Returns everything a session holds.
+    pub(crate) fn drain(&self, medium: &M, cache: &mut Cache) -> Result<(), Error> {
+        for class in Class::all() {
+            let current = *cache.of(class);
+            if !current.owned {
+                continue;
+            }
+            cache.of(class).owned = false;
+            cache.of(class).bits = 0;
+            let chunk = self.chunks.get(medium, current.frame.chunk())?;
+            let index = base(current.frame) + FREE + current.word as usize;
+            chunk.words().fetch_or(index, current.bits);
+            self.let_go(medium, current.frame, class)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces what is known of one run: `used` has a bit for each slot that holds an object. For
+    /// the trace, while no operation is open and no session holds slots.
+    pub(crate) fn set_used(
+        &self,
+        medium: &M,
+        frame: Frame,
+        class: Class,
+        used: &[u64],
+        stamp: u64,
+    ) -> Result<(), Error> {
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        let words = chunk.words();
+        let mut live = 0;
+        let mut any_free = false;
+        for word in 0..BITMAP_WORDS {
+            let mask = slot_mask(class.slots(), word);
+            let used = used.get(word as usize).copied().unwrap_or(0) & mask;
+            live += u64::from(used.count_ones());
+            any_free |= used != mask;
+            words.store(base(frame) + FREE + word as usize, !used & mask);
+        }
+        self.set_live(chunk, frame, live);
+        if any_free {
+            self.lists.offer(medium, &self.chunks, frame, class)?;
+        }
+        if live == 0 {
+            self.leave_if_empty(medium, frame, class, stamp)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a large object's frames back that the trace found unreachable.
+    pub(crate) fn drop_large(&self, medium: &M, frame: Frame, stamp: u64) -> Result<(), Error> {
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        self.set_live(chunk, frame, 0);
+        let frames = run_frames(medium, frame);
+        self.give_frames(medium, FrameRun { frame, frames }, stamp);
+        Ok(())
+    }
+
+    fn set_live(&self, chunk: &super::chunks::ChunkState<M>, frame: Frame, live: u64) {
+        let before = chunk.words().swap(base(frame) + LIVE, live);
+        if (before == 0) != (live == 0) {
+            chunk.count_live_frame(live != 0);
+        }
+    }
+
+    /// Writes the allocation bitmaps of every chunk that this open of the pool has touched. Nothing
+    /// may be open, no session may hold slots.
+    pub(crate) fn write_bitmaps(&self, medium: &M) -> Result<(), Error> {
+        for (chunk, state) in self.chunks.all_known() {
+            for i in 0..firn_units::FRAMES_PER_CHUNK {
+                let frame = chunk.first_frame().plus(i);
+                let at = frame.word_at();
+                let slots = match FrameUse::from_word(medium.load_u64(at), at)? {
+                    FrameUse::Slots(class) => class.slots(),
+                    FrameUse::Large { .. } => 1,
+                    _ => continue,
+                };
+                for word in 0..slots.div_ceil(64) {
+                    let free = state.words().load(base(frame) + FREE + word as usize);
+                    let used = !free & slot_mask(slots, word);
+                    let at = frame.bitmap_at() + word * WORD_BYTES;
+                    if medium.load_u64(at) != used {
+                        medium.store_u64(at, used);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes back the tables of every chunk that this open of the pool has touched.
+    pub(crate) fn write_tables(&self, medium: &M) {
+        for (chunk, _) in self.chunks.all_known() {
+            medium.write_back(chunk.table(), firn_format::geometry::CHUNK_TABLE_BYTES);
+        }
+    }
+}
+
+/// Frames of the run that starts here.
+fn run_frames<M: Medium>(medium: &M, frame: Frame) -> u64 {
+    let at = frame.word_at();
+    FrameUse::from_word(medium.load_u64(at), at).map_or(1, FrameUse::frames)
+}
+
+/// The slot whose object's header lies at `at`; what it says of any address is true of media, so it
+/// serves pools that are only being looked at.
+pub(crate) fn locate<M: Medium>(medium: &M, at: VirtAddr) -> Result<Slot, Error> {
+    let nothing = || Error::NotAllocated { at: at.0 };
+    if at.0 >= medium.len() || !at.0.is_multiple_of(16) || !Frame::holding(at).chunk().is_data() {
+        return Err(nothing());
+    }
+    let mut frame = Frame::holding(at);
+    let mut what = FrameUse::from_word(medium.load_u64(frame.word_at()), frame.word_at())?;
+    if let FrameUse::Tail { back } = what {
+        frame = Frame(frame.0.checked_sub(back).ok_or_else(nothing)?);
+        if !frame.chunk().is_data() {
+            return Err(nothing());
+        }
+        what = FrameUse::from_word(medium.load_u64(frame.word_at()), frame.word_at())?;
+    }
+    let offset = at - frame.start();
+    match what {
+        FrameUse::Slots(class) => {
+            let index = class.slot_of(offset);
+            if index >= class.slots() || index * class.slot_bytes() != offset {
+                return Err(nothing());
+            }
+            let place = Place {
+                frame,
+                index,
+                class: Some(class),
+            };
+            Ok(Slot {
+                at,
+                bytes: class.slot_bytes(),
+                place,
+            })
+        }
+        FrameUse::Large { frames } if offset == 0 => {
+            let place = Place {
+                frame,
+                index: 0,
+                class: None,
+            };
+            Ok(Slot {
+                at,
+                bytes: frames * FRAME_BYTES,
+                place,
+            })
+        }
+        _ => Err(nothing()),
+    }
+}
+
+const _: () = assert!(MAX_SLOT_BYTES < MAX_OBJECT_BYTES);

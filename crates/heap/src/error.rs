@@ -1,0 +1,249 @@
+//! What may go wrong, in sentences.
+
+use firn_format::FormatError;
+use firn_media::MediumError;
+use thiserror::Error;
+
+/// A pool could not be created or opened. The medium is as it was before the call.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The bytes are not a sound pool.
+    #[error("{pool}: {source}")]
+    Format {
+        /// The medium's name.
+        pool: String,
+        /// What is wrong with them.
+        source: FormatError,
+    },
+    /// The pool holds another program's content.
+    #[error(
+        "{pool}: its layout is `{found}`, this program expects `{expected}`; open the right pool, or name its layout"
+    )]
+    Layout {
+        /// The medium's name.
+        pool: String,
+        /// Layout in the pool.
+        found: String,
+        /// Layout asked for.
+        expected: String,
+    },
+    /// The medium ends before the pool does.
+    #[error(
+        "{pool}: {found} bytes long, a pool has at least {needed}; the file was truncated: restore the last copy"
+    )]
+    TooShort {
+        /// The medium's name.
+        pool: String,
+        /// Bytes there are.
+        found: u64,
+        /// Bytes there must be.
+        needed: u64,
+    },
+    /// The pool was open in domain `process` when the machine went down.
+    #[error(
+        "{pool}: was open on an ordinary file when the machine went down, so the disk may hold a torn state; `firn check` says what is damaged, otherwise restore the last copy"
+    )]
+    MachineDied {
+        /// The medium's name.
+        pool: String,
+    },
+    /// The pool was not closed and the medium allows no recovery.
+    #[error("{pool}: was not closed, and recovery needs to write; open it for writing once")]
+    NeedsRecovery {
+        /// The medium's name.
+        pool: String,
+    },
+    /// The medium is read-only.
+    #[error("{pool}: opened read-only, which allows `Pool::open_read_only` alone")]
+    ReadOnly {
+        /// The medium's name.
+        pool: String,
+    },
+    /// An option is out of range.
+    #[error("{pool}: {what} must be {range}, not {found}")]
+    Option {
+        /// The medium's name.
+        pool: String,
+        /// The option.
+        what: &'static str,
+        /// What it may be.
+        range: String,
+        /// What it was.
+        found: String,
+    },
+    /// The medium failed.
+    #[error(transparent)]
+    Medium(#[from] MediumError),
+    /// Recovery found something that it cannot replay.
+    #[error("{pool}: recovery stopped: {source}")]
+    Recovery {
+        /// The medium's name.
+        pool: String,
+        /// What it found.
+        source: Error,
+    },
+}
+
+/// An operation on objects failed. A transaction that returns it is rolled back; the pool is
+/// unchanged and usable.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No room, and the pool may not grow further.
+    #[error(
+        "the pool is full: no room for {bytes} more bytes; delete something, or raise its limit"
+    )]
+    PoolFull {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// The object is larger than any pool can hold in one piece.
+    #[error("an object of {bytes} bytes is too large, {limit} is the most")]
+    ObjectTooLarge {
+        /// Bytes asked for.
+        bytes: u64,
+        /// Bytes possible.
+        limit: u64,
+    },
+    /// The transaction changed more than a lane can log.
+    #[error("the transaction changes too much at once ({words} words); split it")]
+    TransactionTooLarge {
+        /// Words to log.
+        words: u64,
+    },
+    /// Every lane is in use.
+    #[error("all {lanes} lanes are in use; drop a session, or create the pool with more lanes")]
+    TooManySessions {
+        /// Lanes of the pool.
+        lanes: usize,
+    },
+    /// The address names no allocated object.
+    #[error("no object is allocated at {at:#x}; it was freed before, or never allocated")]
+    NotAllocated {
+        /// The address.
+        at: u64,
+    },
+    /// No root has this name.
+    #[error("the pool has no root `{name}`")]
+    NoRoot {
+        /// The name.
+        name: String,
+    },
+    /// All places for roots are taken.
+    #[error("the pool has {limit} roots already; keep further objects below an existing one")]
+    TooManyRoots {
+        /// Roots possible.
+        limit: usize,
+    },
+    /// The name cannot be a root's.
+    #[error("`{name}` cannot name a root: 1 to {limit} bytes of text without zeros")]
+    RootName {
+        /// The name.
+        name: String,
+        /// Longest name.
+        limit: usize,
+    },
+    /// An object has another type than the program expects.
+    #[error("the object at {at:#x} has type {found}, the program expects {expected}")]
+    WrongType {
+        /// Where it lies.
+        at: u64,
+        /// Its type.
+        found: String,
+        /// The type expected.
+        expected: String,
+    },
+    /// The layout of a type changed, its version did not.
+    #[error(
+        "type `{name}` version {version} is stored with another layout ({difference}); give the changed type a higher version and migrate"
+    )]
+    LayoutChanged {
+        /// The type.
+        name: String,
+        /// Its version.
+        version: u32,
+        /// The first difference.
+        difference: String,
+    },
+    /// The pool holds objects of an older version.
+    #[error(
+        "the pool holds type `{name}` in version {stored}, the program has version {wanted}; call `Pool::migrate` first"
+    )]
+    NeedsMigration {
+        /// The type.
+        name: String,
+        /// Version in the pool.
+        stored: u32,
+        /// Version of the program.
+        wanted: u32,
+    },
+    /// The pool holds objects of a newer version.
+    #[error(
+        "the pool holds type `{name}` in version {stored}, newer than this program's {wanted}; use a newer program"
+    )]
+    NewerType {
+        /// The type.
+        name: String,
+        /// Version in the pool.
+        stored: u32,
+        /// Version of the program.
+        wanted: u32,
+    },
+    /// The type registry is full.
+    #[error(
+        "the type registry is full ({bytes} bytes); copy the pool to drop types that are no longer used"
+    )]
+    RegistryFull {
+        /// Bytes of the registry.
+        bytes: u64,
+    },
+    /// What the program does needs a pool of the other kind, or with the other log.
+    #[error("{what} needs {needs}")]
+    WrongKind {
+        /// What was asked.
+        what: &'static str,
+        /// The pool it needs.
+        needs: &'static str,
+    },
+    /// The pool was opened for reading.
+    #[error("the pool is open for reading only")]
+    ReadOnly,
+    /// Two transactions wait for each other; `Session::transaction` tries again by itself.
+    #[error("another transaction holds a lock that this one needs; try again")]
+    Conflict,
+    /// A guard or transaction stayed open, so the world could not be stopped.
+    #[error("a guard or transaction stayed open for {waited_ms} ms; end it, then try again")]
+    Busy {
+        /// Time spent asking, in milliseconds.
+        waited_ms: u64,
+    },
+    /// The address range is not part of an object.
+    #[error("{len} bytes at {at:#x} are not within one allocated object")]
+    BadRange {
+        /// Start of the range.
+        at: u64,
+        /// Bytes.
+        len: u64,
+    },
+    /// A store through an undo transaction was not logged first.
+    #[error("the bytes at {at:#x} were not logged by this transaction; log them before storing")]
+    NotLogged {
+        /// The address.
+        at: u64,
+    },
+    /// What lies on media makes no sense.
+    #[error("the pool is damaged: {what} at {at:#x}; run `firn check`, then restore the last copy")]
+    Damaged {
+        /// What is wrong.
+        what: &'static str,
+        /// Where.
+        at: u64,
+    },
+    /// A structure's bytes are not what the format says.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The medium failed.
+    #[error(transparent)]
+    Medium(#[from] MediumError),
+}

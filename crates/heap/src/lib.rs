@@ -1,0 +1,47 @@
+//! The heap: typed objects in a pool that survive crashes, with transactions of one fence.
+//!
+//! A [`Pool`] lives on a medium. A thread opens a [`Session`] on it and works in *operations*: a
+//! [`Guard`] to read, a transaction ([`Session::transaction`]) to change. Objects are read through a
+//! [`View`] and cannot outlive their operation; between operations a thread is quiescent, which is
+//! when the phases of the collector change.
+//!
+//! ```text
+//! pool      create, open, close, options           recovery   what open does after a crash
+//! session   a thread's lane, slots and counters    trace      which objects are reachable
+//! tx        transactions, redo and undo logs       check      whether every invariant holds
+//! alloc     frames and slots                       types      the registry
+//! ```
+#![deny(unsafe_code)]
+
+mod alloc;
+mod error;
+mod handles;
+mod locks;
+mod object;
+mod pool;
+mod recovery;
+mod roots;
+mod safepoint;
+mod session;
+mod stored;
+mod tally;
+mod tx;
+mod types;
+mod value;
+mod view;
+
+pub use error::{Error, OpenError};
+pub use handles::Handle;
+pub use locks::ReadLock;
+pub use object::Obj;
+pub use pool::{Pool, PoolOptions};
+pub use session::{Guard, Session};
+pub use stored::{Bytes, FieldDescriptor, Raw, Ref, Refs, Stored, Target, TypeDescriptor};
+pub use tx::Tx;
+pub use tx::undo::RawTx;
+pub use value::{Checkable, Checked, Field, Plain, Sink, Source, Value};
+pub use view::{Reading, View};
+
+pub use firn_format::header::TypeId;
+pub use firn_format::registry::{FieldKind, FieldRecord, TypeRecord};
+pub use firn_format::superblock::{LogKind, PoolKind};

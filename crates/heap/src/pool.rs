@@ -1,0 +1,566 @@
+//! Pools: creating, opening, closing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use firn_format::geometry::{
+    self, FIRST_DATA_CHUNK, MAX_POOL_BYTES, MIN_POOL_BYTES, REGISTRY, REGISTRY_BYTES,
+    STATISTICS_BLOCK_BYTES, SUPERBLOCK_BYTES, SUPERBLOCKS,
+};
+use firn_format::lane::{LANE_BYTES, LANES, lane_at, undo_done_at};
+use firn_format::reference::PoolId;
+use firn_format::sealed::Seal;
+use firn_format::statistics::{BLOCKS, block_at};
+use firn_format::superblock::{
+    LogKind, MAX_LAYOUT_BYTES, OpenState, PoolKind, StoredDomain, Superblock,
+};
+use firn_format::{FormatError, lane};
+use firn_media::{Domain, Lock, Medium, MediumExt, RwLockTable};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, round_up};
+
+use crate::alloc::{Allocator, Limits};
+use crate::error::{Error, OpenError};
+use crate::handles::HandleTable;
+use crate::locks::LOCKS;
+use crate::safepoint::Safepoint;
+use crate::session::Session;
+use crate::tally;
+use crate::tx::redo::{RedoLog, Ring};
+use crate::types::Types;
+use crate::{recovery, stored::Stored};
+
+/// Share of a limited pool that waits for the trace after a crash: one part in this many.
+const RESERVE_SHARE: u64 = 100;
+/// How long closing, tracing and checking ask for the world to stop, in nanoseconds.
+pub(crate) const STOP_LIMIT_NS: u64 = 10_000_000_000;
+
+/// How a pool is created or opened.
+#[derive(Clone, Debug)]
+pub struct PoolOptions {
+    /// What the program calls the pool's content; checked at open, up to 64 bytes.
+    pub layout: String,
+    /// What decides which objects live. Only [`Pool::create`] looks at it.
+    pub kind: PoolKind,
+    /// Which log this open of the pool uses.
+    pub log: LogKind,
+    /// Sessions at one time. Only [`Pool::create`] looks at it.
+    pub lanes: usize,
+    /// Bytes beyond which the pool does not grow; the medium's capacity if `None`.
+    pub max_bytes: Option<u64>,
+    /// Commits after which a session publishes its counters on the statistics page.
+    pub publish_every: u32,
+}
+
+impl PoolOptions {
+    /// A traced pool with a redo log, for content of this name.
+    pub fn new(layout: &str) -> Self {
+        Self {
+            layout: layout.to_owned(),
+            kind: PoolKind::Traced,
+            log: LogKind::Redo,
+            lanes: LANES,
+            max_bytes: None,
+            publish_every: 1,
+        }
+    }
+
+    fn check(&self, pool: &str, capacity: u64) -> Result<Limits, OpenError> {
+        let error = |what, range: String, found: String| {
+            Err(OpenError::Option {
+                pool: pool.to_owned(),
+                what,
+                range,
+                found,
+            })
+        };
+        if self.layout.len() > MAX_LAYOUT_BYTES {
+            let range = format!("at most {MAX_LAYOUT_BYTES} bytes long");
+            return error(
+                "the layout's name",
+                range,
+                format!("{} bytes", self.layout.len()),
+            );
+        }
+        if !(1..=LANES).contains(&self.lanes) {
+            return error(
+                "the number of lanes",
+                format!("1 to {LANES}"),
+                self.lanes.to_string(),
+            );
+        }
+        if self.publish_every == 0 {
+            return error("publish_every", "at least 1".into(), "0".into());
+        }
+        let max = self.max_bytes.unwrap_or(capacity).min(MAX_POOL_BYTES);
+        let reserve_bytes = match self.max_bytes {
+            None => 0,
+            Some(_) => round_up((max / RESERVE_SHARE).max(CHUNK_BYTES), CHUNK_BYTES),
+        };
+        let least = MIN_POOL_BYTES + reserve_bytes;
+        if max < least {
+            let range = format!("at least {least} bytes");
+            return error("the pool's limit", range, max.to_string());
+        }
+        Ok(Limits {
+            max_bytes: max,
+            reserve_bytes,
+        })
+    }
+}
+
+/// An open pool. Cloning is cheap and names the same pool; it is closed when the last clone and the
+/// last session are gone, or by [`Pool::close`].
+pub struct Pool<M: Medium> {
+    pub(crate) inner: Arc<Inner<M>>,
+}
+
+impl<M: Medium> Clone for Pool<M> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+        }
+    }
+}
+
+/// Lanes that no session uses, with their rings.
+pub(crate) struct Lanes {
+    pub(crate) free: Vec<(usize, Ring)>,
+    /// Lanes whose blocks this open has reserved.
+    pub(crate) reserved: u64,
+}
+
+/// The state of an open pool.
+#[doc(hidden)]
+pub struct Inner<M: Medium> {
+    pub(crate) medium: M,
+    pub(crate) id: PoolId,
+    pub(crate) kind: PoolKind,
+    pub(crate) log: LogKind,
+    pub(crate) writable: bool,
+    pub(crate) publish_every: u32,
+    pub(crate) lane_count: usize,
+    pub(crate) lanes: Lock<Lanes>,
+    pub(crate) safepoint: Safepoint<M>,
+    pub(crate) allocator: Allocator<M>,
+    pub(crate) redo: RedoLog<M>,
+    pub(crate) types: Types,
+    pub(crate) handles: HandleTable,
+    pub(crate) locks: RwLockTable<M>,
+    pub(crate) superblock: Lock<Superblock>,
+    /// Whether allocation bitmaps and counters are exact, or will be once the pool is closed.
+    pub(crate) exact: AtomicBool,
+    closed: AtomicBool,
+}
+
+impl<M: Medium> Pool<M> {
+    /// Makes a new pool on `medium`, which must not hold one that matters: its content is lost.
+    ///
+    /// Errors: options out of range, no space. Crash: until this returns, the medium may hold no
+    /// pool; opening it says so.
+    pub fn create(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
+        let limits = options.check(&medium.name(), medium.capacity())?;
+        if !medium.is_writable() {
+            return Err(OpenError::ReadOnly {
+                pool: medium.name(),
+            });
+        }
+        medium.reserve(firn_units::VirtAddr(0), REGISTRY.0 + FRAME_BYTES)?;
+        medium.reserve(block_at(0), STATISTICS_BLOCK_BYTES)?;
+        for at in SUPERBLOCKS {
+            medium.zero(at, SUPERBLOCK_BYTES);
+        }
+        let id = (medium.random_u64() as u16).max(1);
+        let mut uuid = [0; 16];
+        uuid[..8].copy_from_slice(&medium.random_u64().to_le_bytes());
+        uuid[8..].copy_from_slice(&medium.random_u64().to_le_bytes());
+        medium.store_u64(geometry::WATERMARK, Seal::Watermark.seal(1));
+        medium.store_u64(geometry::PHASE, Seal::Phase.seal(0));
+        medium.store_u64(geometry::REGISTRY_END, Seal::RegistryEnd.seal(0));
+        medium.store_u64(geometry::LENGTH, Seal::Length.seal(FIRST_DATA_CHUNK));
+        medium.persist(geometry::STATE, FRAME_BYTES);
+        let superblock = Superblock {
+            generation: 0,
+            uuid,
+            pool_id: PoolId(id),
+            kind: options.kind,
+            log: options.log,
+            domain: stored_domain(medium.domain()),
+            state: OpenState::Closed,
+            boot_id: medium.boot_id(),
+            lanes: options.lanes as u32,
+            layout: options.layout.clone(),
+        };
+        Self::start(medium, options, limits, superblock, 1)
+    }
+
+    /// Opens a pool for reading and writing, recovering it first if it was not closed.
+    ///
+    /// The work is bounded by what was in flight at the crash, not by the size of the pool.
+    ///
+    /// Errors: not a pool, damaged, of another layout, torn by the death of the machine. Nothing was
+    /// written then, except by a recovery that could finish. Crash: opening again recovers again.
+    pub fn open(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
+        let limits = options.check(&medium.name(), medium.capacity())?;
+        if !medium.is_writable() {
+            return Err(OpenError::ReadOnly {
+                pool: medium.name(),
+            });
+        }
+        let superblock = sound_superblock(&medium, &options.layout)?;
+        let watermark = match superblock.state {
+            OpenState::Closed | OpenState::ClosedUntraced => recovery::watermark(&medium),
+            OpenState::Open => recovery::recover(&medium, &superblock),
+        }
+        .map_err(|source| OpenError::Recovery {
+            pool: medium.name(),
+            source,
+        })?;
+        Self::start(medium, options, limits, superblock, watermark)
+    }
+
+    /// Opens a pool that was closed, without ever storing to it.
+    ///
+    /// Errors: as [`Pool::open`], and a pool that needs recovery.
+    pub fn open_read_only(medium: M, layout: &str) -> Result<Self, OpenError> {
+        let superblock = sound_superblock(&medium, layout)?;
+        if superblock.state == OpenState::Open {
+            return Err(OpenError::NeedsRecovery {
+                pool: medium.name(),
+            });
+        }
+        let limits = Limits {
+            max_bytes: 0,
+            reserve_bytes: 0,
+        };
+        let options = PoolOptions {
+            log: superblock.log,
+            ..PoolOptions::new(layout)
+        };
+        let exact = superblock.state == OpenState::Closed;
+        let inner = Inner::new(medium, &options, limits, superblock, 1, exact, false)?;
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    fn start(
+        medium: M,
+        options: &PoolOptions,
+        limits: Limits,
+        mut superblock: Superblock,
+        watermark: u64,
+    ) -> Result<Self, OpenError> {
+        let exact = superblock.state == OpenState::Closed || superblock.kind == PoolKind::Explicit;
+        superblock.log = options.log;
+        superblock.domain = stored_domain(medium.domain());
+        superblock.boot_id = medium.boot_id();
+        superblock.state = OpenState::Open;
+        let inner = Inner::new(medium, options, limits, superblock, watermark, exact, true)?;
+        if options.log == LogKind::Undo {
+            for lane in 0..inner.lane_count {
+                inner.prepare_undo_lane(lane)?;
+            }
+        }
+        {
+            let mut superblock = inner.superblock.lock(&inner.medium);
+            write_superblock(&inner.medium, &mut superblock);
+        }
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Opens a session for the calling thread.
+    ///
+    /// Errors: every lane is in use, no space for a lane's log.
+    pub fn session(&self) -> Result<Session<M>, Error> {
+        Session::open(&self.inner)
+    }
+
+    /// The medium below.
+    pub fn medium(&self) -> &M {
+        &self.inner.medium
+    }
+
+    /// What decides which objects live.
+    pub fn kind(&self) -> PoolKind {
+        self.inner.kind
+    }
+
+    /// Whether a crash left objects that only a trace can tell from garbage.
+    pub fn needs_trace(&self) -> bool {
+        !self.inner.exact.load(Ordering::Acquire)
+    }
+
+    /// Registers a type before its first use, so that the first transaction need not.
+    ///
+    /// Errors: stored with another layout, in another version; the registry is full.
+    pub fn register<T: Stored>(&self) -> Result<(), Error> {
+        self.inner.type_id::<T>().map(|_| ())
+    }
+
+    /// Closes the pool: empties the lanes, writes what is free, syncs.
+    ///
+    /// Errors: sessions are open, the medium failed; the pool stays open and is recovered at the
+    /// next open if the program ends.
+    pub fn close(self) -> Result<(), Error> {
+        self.inner.close()
+    }
+
+    /// Drops the pool as a crash would: nothing is written any more. For tests of recovery.
+    pub fn abandon(self) {
+        self.inner.closed.store(true, Ordering::Release);
+    }
+
+    /// Makes everything committed so far durable on the device, whatever the domain.
+    ///
+    /// Errors: an operation stayed open, the device failed.
+    pub fn sync(&self) -> Result<(), Error> {
+        let inner = &*self.inner;
+        inner.stopped(|| inner.medium.sync().map_err(Error::from))?
+    }
+
+    /// Gives the blocks of free space back to the device, in pieces of 64 KiB and more, and cuts
+    /// free chunks off the end. Returns the bytes given back.
+    ///
+    /// Errors: the medium failed; the rest stays as it was.
+    pub fn release_free_space(&self) -> Result<u64, Error> {
+        self.inner.release_free_space()
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    fn new(
+        medium: M,
+        options: &PoolOptions,
+        limits: Limits,
+        superblock: Superblock,
+        watermark: u64,
+        exact: bool,
+        writable: bool,
+    ) -> Result<Self, OpenError> {
+        let format = |source| OpenError::Format {
+            pool: medium.name(),
+            source,
+        };
+        let types = Types::load(&medium).map_err(format)?;
+        let lane_count = (superblock.lanes as usize).clamp(1, LANES);
+        Ok(Self {
+            id: superblock.pool_id,
+            kind: superblock.kind,
+            log: options.log,
+            writable,
+            publish_every: options.publish_every,
+            lane_count,
+            lanes: Lock::new(Lanes {
+                free: (0..lane_count)
+                    .rev()
+                    .map(|lane| (lane, Ring::default()))
+                    .collect(),
+                reserved: 0,
+            }),
+            safepoint: Safepoint::new(&medium, lane_count),
+            allocator: Allocator::new(&medium, limits, exact),
+            redo: RedoLog::new(&medium, watermark),
+            types,
+            handles: HandleTable::new(),
+            locks: RwLockTable::new(&medium, LOCKS),
+            superblock: Lock::new(superblock),
+            exact: AtomicBool::new(exact),
+            closed: AtomicBool::new(false),
+            medium,
+        })
+    }
+
+    /// Runs `change` while no operation is open.
+    pub(crate) fn stopped<R>(&self, change: impl FnOnce() -> R) -> Result<R, Error> {
+        let mut starved = 0;
+        self.safepoint
+            .stop(&self.medium, STOP_LIMIT_NS, &mut starved, change)
+            .ok_or(Error::Busy {
+                waited_ms: STOP_LIMIT_NS / 1_000_000,
+            })
+    }
+
+    /// Makes sure that a lane's log and counters have blocks.
+    pub(crate) fn reserve_lane(&self, lane: usize) -> Result<(), Error> {
+        let mut lanes = self.lanes.lock(&self.medium);
+        if lanes.reserved >> lane & 1 == 0 {
+            self.medium.reserve(lane_at(lane), LANE_BYTES)?;
+            self.medium
+                .reserve(block_at(lane + 1), STATISTICS_BLOCK_BYTES)?;
+            lanes.reserved |= 1 << lane;
+        }
+        Ok(())
+    }
+
+    fn prepare_undo_lane(&self, lane: usize) -> Result<(), OpenError> {
+        let at = undo_done_at(lane);
+        if self.medium.load_u64(at) == 0 {
+            self.medium.reserve(lane_at(lane), LANE_BYTES)?;
+            self.medium.store_u64(at, Seal::UndoDone.seal(0));
+            self.medium.persist(at, 8);
+        }
+        Ok(())
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        if !self.writable || self.closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let closed = self.stopped(|| {
+            let mut lanes = self.lanes.lock(&self.medium);
+            if lanes.free.len() != self.lane_count {
+                return Err(Error::Busy { waited_ms: 0 });
+            }
+            if self.closed.swap(true, Ordering::AcqRel) {
+                return Ok(());
+            }
+            // Any lane's ring will do: nothing is in flight.
+            let Some((lane, ring)) = lanes.free.last_mut() else {
+                return Err(Error::Busy { waited_ms: 0 });
+            };
+            self.redo.retire(&self.medium, *lane, ring);
+            for (_, ring) in &mut lanes.free {
+                for run in ring.take_overflow() {
+                    self.allocator.give_log(&self.medium, run);
+                }
+            }
+            let exact = self.exact.load(Ordering::Acquire);
+            if exact && self.kind == PoolKind::Traced {
+                self.allocator.write_bitmaps(&self.medium)?;
+            }
+            self.allocator.write_tables(&self.medium);
+            tally::fold(&self.medium);
+            self.medium.fence();
+            let mut superblock = self.superblock.lock(&self.medium);
+            superblock.state = if exact {
+                OpenState::Closed
+            } else {
+                OpenState::ClosedUntraced
+            };
+            self.medium.sync()?;
+            write_superblock(&self.medium, &mut superblock);
+            self.medium.sync().map_err(Error::from)
+        })?;
+        if closed.is_err() {
+            self.closed.store(false, Ordering::Release);
+        }
+        closed
+    }
+
+    fn release_free_space(&self) -> Result<u64, Error> {
+        if !self.writable {
+            return Err(Error::ReadOnly);
+        }
+        let mut released = 0;
+        let mut cursor = 0;
+        loop {
+            let durable = self.redo.known_durable();
+            let runs = self
+                .allocator
+                .space()
+                .lock(&self.medium)
+                .take_punchable(&mut cursor, durable);
+            if runs.is_empty() {
+                break;
+            }
+            let mut outcome = Ok(());
+            for run in runs {
+                if outcome.is_ok() {
+                    outcome = self.medium.discard(run.start(), run.bytes());
+                }
+                let gone = outcome.is_ok();
+                released += if gone { run.bytes() } else { 0 };
+                self.allocator.space().lock(&self.medium).punched(run, gone);
+            }
+            outcome?;
+        }
+        Ok(released)
+    }
+}
+
+impl<M: Medium> Drop for Inner<M> {
+    fn drop(&mut self) {
+        // Best effort: a pool that cannot be closed here is recovered when it is opened next.
+        if !std::thread::panicking() {
+            let _ = self.close();
+        }
+    }
+}
+
+fn stored_domain(domain: Domain) -> StoredDomain {
+    match domain {
+        Domain::Adr => StoredDomain::Adr,
+        Domain::Eadr => StoredDomain::Eadr,
+        Domain::Process => StoredDomain::Process,
+    }
+}
+
+fn load_superblock<M: Medium>(medium: &M, copy: usize) -> Result<Superblock, FormatError> {
+    let mut bytes = [0; SUPERBLOCK_BYTES as usize];
+    medium.load_bytes(SUPERBLOCKS[copy], &mut bytes);
+    Superblock::decode(&bytes, SUPERBLOCKS[copy])
+}
+
+/// The newer of the two superblocks, if one is sound.
+pub(crate) fn newest_superblock<M: Medium>(medium: &M) -> Result<Superblock, FormatError> {
+    match (load_superblock(medium, 0), load_superblock(medium, 1)) {
+        (Ok(a), Ok(b)) => Ok(if a.generation >= b.generation { a } else { b }),
+        (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
+        // A version error says more than a foreign copy, a damaged copy more than a missing one.
+        (Err(FormatError::NotAPool), Err(b)) => Err(b),
+        (Err(a), Err(_)) => Err(a),
+    }
+}
+
+fn sound_superblock<M: Medium>(medium: &M, layout: &str) -> Result<Superblock, OpenError> {
+    let pool = || medium.name();
+    let superblock = newest_superblock(medium).map_err(|source| OpenError::Format {
+        pool: pool(),
+        source,
+    })?;
+    if !layout.is_empty() && superblock.layout != layout {
+        let (found, expected) = (superblock.layout, layout.to_owned());
+        return Err(OpenError::Layout {
+            pool: pool(),
+            found,
+            expected,
+        });
+    }
+    let died = superblock.state == OpenState::Open
+        && superblock.domain == StoredDomain::Process
+        && superblock.boot_id != medium.boot_id();
+    if died {
+        return Err(OpenError::MachineDied { pool: pool() });
+    }
+    let chunks = Seal::Length
+        .open_at(medium.load_u64(geometry::LENGTH), geometry::LENGTH)
+        .map_err(|source| OpenError::Format {
+            pool: pool(),
+            source,
+        })?;
+    let needed = match chunks {
+        FIRST_DATA_CHUNK => REGISTRY.0 + FRAME_BYTES,
+        more => more * CHUNK_BYTES,
+    };
+    if medium.len() < needed {
+        return Err(OpenError::TooShort {
+            pool: pool(),
+            found: medium.len(),
+            needed,
+        });
+    }
+    Ok(superblock)
+}
+
+/// Writes the older of the two copies, so that a torn write leaves the newer one.
+fn write_superblock<M: Medium>(medium: &M, superblock: &mut Superblock) {
+    superblock.generation += 1;
+    let at = SUPERBLOCKS[(superblock.generation % 2) as usize];
+    medium.store_bytes(at, &superblock.encode());
+    medium.persist(at, SUPERBLOCK_BYTES);
+}
+
+const _: () = assert!(BLOCKS == LANES + 1 && lane::LANES <= 64);
+const _: () = assert!(REGISTRY_BYTES > FRAME_BYTES);

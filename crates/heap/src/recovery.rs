@@ -1,0 +1,131 @@
+//! Recovery: what open does after a crash.
+//!
+//! Idempotent: nothing here is lost by another crash, because the log stays valid until the last
+//! store, `W_pool`. The work is that of the lanes, whatever the size of the pool.
+
+use firn_format::geometry::{self, WATERMARK};
+use firn_format::lane::{LANES, Record, SLOTS, slot_at};
+use firn_format::sealed::{MAX_VALUE, Seal};
+use firn_format::superblock::{LogKind, Superblock};
+use firn_media::{Medium, MediumExt};
+use firn_units::VirtAddr;
+
+use crate::error::Error;
+use crate::tx::redo::{load_header, load_payload};
+use crate::tx::undo::UNDO_MARK;
+
+/// Numbers that recovery leaves for transactions to come; a header beyond is damaged.
+const HEADROOM: u64 = 1 << 40;
+
+struct Entry {
+    seq: u64,
+    watermark: u64,
+    payload: Vec<u64>,
+}
+
+/// `W_pool` of a pool that was closed.
+pub(crate) fn watermark<M: Medium>(medium: &M) -> Result<u64, Error> {
+    Ok(Seal::Watermark.open_at(medium.load_u64(WATERMARK), WATERMARK)?)
+}
+
+/// Brings the pool to the state after its last committed transaction. Returns the new `W_pool`.
+pub(crate) fn recover<M: Medium>(medium: &M, superblock: &Superblock) -> Result<u64, Error> {
+    let pool_watermark = watermark(medium)?;
+    let lanes = (superblock.lanes as usize).min(LANES);
+    let top = match superblock.log {
+        LogKind::Redo => redo(medium, pool_watermark, lanes)?,
+        LogKind::Undo => crate::tx::undo::roll_back_all(medium, pool_watermark, lanes)?,
+    };
+    // R11: homes, fence, one store of W_pool, fence. It retires every lane at once.
+    medium.fence();
+    medium.store_u64(WATERMARK, Seal::Watermark.seal(top));
+    medium.persist(WATERMARK, 8);
+    Ok(top)
+}
+
+fn redo<M: Medium>(medium: &M, pool_watermark: u64, lanes: usize) -> Result<u64, Error> {
+    let mut entries = Vec::new();
+    let mut top = pool_watermark;
+    for lane in 0..lanes {
+        for slot in 0..SLOTS {
+            let at = slot_at(lane, slot);
+            let header = load_header(medium, at);
+            if header.seq == 0 {
+                continue;
+            }
+            if header.seq > MAX_VALUE - HEADROOM {
+                return Err(Error::Damaged {
+                    what: "the number of a log entry",
+                    at: at.0,
+                });
+            }
+            // R12: above every number in any header, valid or not.
+            top = top.max(header.seq + 1);
+            // A batch of an earlier open with an undo log is no entry.
+            if header.watermark & UNDO_MARK == 0
+                && let Some(payload) = load_payload(medium, at, header)
+            {
+                entries.push(Entry {
+                    seq: header.seq,
+                    watermark: header.watermark,
+                    payload,
+                });
+            }
+        }
+    }
+    // R6, R7: valid entries from W on, in the order of their numbers; gaps are uncommitted.
+    let watermark = entries
+        .iter()
+        .map(|e| e.watermark)
+        .fold(pool_watermark, u64::max);
+    entries.retain(|e| e.seq >= watermark);
+    entries.sort_unstable_by_key(|e| e.seq);
+    for entry in &entries {
+        replay(medium, &entry.payload)?;
+    }
+    Ok(top)
+}
+
+fn replay<M: Medium>(medium: &M, payload: &[u64]) -> Result<(), Error> {
+    let mut rest = payload;
+    while let Some(record) = Record::take(&mut rest) {
+        apply(medium, &record)?;
+    }
+    if rest.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::Damaged {
+            what: "a log entry with a sound checksum",
+            at: 0,
+        })
+    }
+}
+
+/// Stores what a record says and writes it back.
+pub(crate) fn apply<M: Medium>(medium: &M, record: &Record<'_>) -> Result<(), Error> {
+    let (home, len) = record.home();
+    if home < geometry::ROOTS || home.0.checked_add(len).is_none_or(|end| end > medium.len()) {
+        return Err(Error::Damaged {
+            what: "the address in a log entry",
+            at: home.0,
+        });
+    }
+    match *record {
+        Record::Line { at, mask, words } => {
+            let mut words = words.iter();
+            for word in (0..8).filter(|w| mask >> w & 1 != 0) {
+                if let Some(&value) = words.next() {
+                    medium.store_u64(at + word * 8, value);
+                }
+            }
+        }
+        Record::Bits { at, set, clear } => {
+            medium.update_bits(at, set, clear);
+        }
+        Record::Range { at, words } => {
+            medium.store_bytes(at, bytemuck::cast_slice(words));
+        }
+    }
+    medium.write_back(VirtAddr(home.0), len);
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! Sessions: a thread's lane, its slots, and its operations.
+
+use core::cell::{Cell, RefCell};
+use core::marker::PhantomData;
+use std::sync::Arc;
+
+use firn_format::statistics::Counter;
+use firn_media::{Medium, Ticket};
+
+use crate::alloc::Cache;
+use crate::error::Error;
+use crate::pool::Inner;
+use crate::tally::Tally;
+use crate::tx::redo::Ring;
+use crate::tx::{Changes, Tx};
+use crate::view::{Reading, View};
+
+/// A thread's access to a pool. It stays on the thread that opened it: a fence covers only
+/// write-backs of its own thread.
+pub struct Session<M: Medium> {
+    pub(crate) core: Core<M>,
+    /// Keeps the session from being sent to another thread.
+    not_send: PhantomData<*const ()>,
+}
+
+/// What a session's operations share.
+pub(crate) struct Core<M: Medium> {
+    pub(crate) inner: Arc<Inner<M>>,
+    pub(crate) lane: usize,
+    /// Whether the open transaction has stored anything: the one branch of its reads.
+    pub(crate) dirty: Cell<bool>,
+    pub(crate) state: RefCell<State>,
+}
+
+/// A session's mutable state.
+pub(crate) struct State {
+    pub(crate) ring: Ring,
+    pub(crate) cache: Cache,
+    pub(crate) changes: Changes,
+    pub(crate) tally: Tally,
+}
+
+impl<M: Medium> Session<M> {
+    pub(crate) fn open(inner: &Arc<Inner<M>>) -> Result<Self, Error> {
+        let taken = inner.lanes.lock(&inner.medium).free.pop();
+        let Some((lane, ring)) = taken else {
+            return Err(Error::TooManySessions {
+                lanes: inner.lane_count,
+            });
+        };
+        if inner.writable
+            && let Err(error) = inner.reserve_lane(lane)
+        {
+            inner.lanes.lock(&inner.medium).free.push((lane, ring));
+            return Err(error);
+        }
+        inner.redo.activate(lane);
+        let state = State {
+            ring,
+            cache: Cache::new(),
+            changes: Changes::new(),
+            tally: Tally::new(lane),
+        };
+        let core = Core {
+            inner: Arc::clone(inner),
+            lane,
+            dirty: Cell::new(false),
+            state: RefCell::new(state),
+        };
+        Ok(Self {
+            core,
+            not_send: PhantomData,
+        })
+    }
+
+    /// Begins a reading operation.
+    #[inline]
+    pub fn guard(&mut self) -> Guard<'_, M> {
+        self.core.enter();
+        Guard { core: &self.core }
+    }
+
+    /// Reads inside a guard that ends with the closure.
+    pub fn read<R>(&mut self, read: impl for<'g> FnOnce(Reading<'g, M>) -> R) -> R {
+        let guard = self.guard();
+        read(guard.view())
+    }
+
+    /// Runs a transaction: commits if `body` returns `Ok`, rolls back if it returns `Err` or
+    /// panics. Durable on return, with one fence.
+    ///
+    /// `body` may run more than once: it is started over after [`Error::Conflict`], so what it does
+    /// outside the pool should be harmless to repeat.
+    ///
+    /// Errors: what `body` returns, and what keeps the commit from being logged (a transaction too
+    /// large, a full pool); the pool is unchanged then.
+    /// Crash: before the fence nothing of the transaction is there, after it all of it.
+    pub fn transaction<R, E, F>(&mut self, body: F) -> Result<R, E>
+    where
+        E: From<Error> + TransactionError,
+        F: for<'t> FnMut(Tx<'t, M>) -> Result<R, E>,
+    {
+        self.transaction_deferred(body).map(|(result, ticket)| {
+            self.core.inner.medium.wait_durable(ticket);
+            result
+        })
+    }
+
+    /// Like [`Session::transaction`], but on media that gather commits returns before the commit is
+    /// durable; the ticket says when it is ([`Medium::wait_durable`]).
+    pub fn transaction_deferred<R, E, F>(&mut self, mut body: F) -> Result<(R, Ticket), E>
+    where
+        E: From<Error> + TransactionError,
+        F: for<'t> FnMut(Tx<'t, M>) -> Result<R, E>,
+    {
+        let mut attempt = 0;
+        loop {
+            match crate::tx::run(&self.core, &mut body) {
+                Err(error) if error.is_conflict() => {
+                    self.core.inner.medium.pause(attempt);
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Publishes this session's counters on the statistics page now.
+    pub fn publish_statistics(&mut self) {
+        let state = self.core.state.get_mut();
+        state.tally.publish(&self.core.inner.medium);
+    }
+
+    /// Numbers of lines, fences and such are the medium's; this is the session's lane.
+    pub fn lane(&self) -> usize {
+        self.core.lane
+    }
+}
+
+/// Errors of transactions, which may be a conflict that is tried again.
+pub trait TransactionError {
+    /// Whether the transaction should start over.
+    fn is_conflict(&self) -> bool;
+}
+
+impl TransactionError for Error {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Error::Conflict)
+    }
+}
+
+impl<M: Medium> Core<M> {
+    #[inline]
+    pub(crate) fn enter(&self) {
+        if self.inner.safepoint.enter(&self.inner.medium, self.lane) {
+            self.state.borrow_mut().tally.add(Counter::Stops, 1);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn leave(&self) {
+        self.inner.safepoint.leave(self.lane);
+    }
+}
+
+impl<M: Medium> Drop for Session<M> {
+    fn drop(&mut self) {
+        let Core {
+            inner, lane, state, ..
+        } = &mut self.core;
+        let inner = &**inner;
+        let state = state.get_mut();
+        if inner.writable {
+            state.tally.publish(&inner.medium);
+        }
+        // Only a damaged frame word fails here, and what it belongs to is not allocated from then.
+        let _ = inner.allocator.drain(&inner.medium, &mut state.cache);
+        let mut ring = core::mem::take(&mut state.ring);
+        ring.detach();
+        inner.lanes.lock(&inner.medium).free.push((*lane, ring));
+    }
+}
+
+/// A reading operation. What is read in it cannot outlive it.
+pub struct Guard<'s, M: Medium> {
+    core: &'s Core<M>,
+}
+
+impl<M: Medium> Guard<'_, M> {
+    /// The view through which objects are read.
+    #[inline]
+    pub fn view(&self) -> Reading<'_, M> {
+        Reading::new(&self.core.inner)
+    }
+
+    /// Ends the operation and begins another, so that a phase change need not wait for a long scan.
+    /// Everything read before must be read again.
+    pub fn renew(&mut self) {
+        self.core.leave();
+        self.core.enter();
+    }
+
+    /// The object of the root `name`, see [`View::root`].
+    pub fn root<T: crate::Target>(
+        &self,
+        name: &str,
+    ) -> Result<crate::Obj<'_, T, Reading<'_, M>>, Error> {
+        self.view().root(name)
+    }
+}
+
+impl<M: Medium> Drop for Guard<'_, M> {
+    fn drop(&mut self) {
+        self.core.leave();
+    }
+}

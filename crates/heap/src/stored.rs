@@ -1,0 +1,189 @@
+//! Stored types: what objects are, and what the registry must know to trace them.
+
+use core::marker::PhantomData;
+
+use firn_format::header::TypeId;
+use firn_format::reference::RefWord;
+use firn_format::registry::{FieldKind, FieldRecord, RecordState, TypeRecord};
+
+use crate::value::{Sink, Source, Value};
+
+/// A type whose objects live in a pool. Derive it; the layout is that of `#[repr(C)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a stored type",
+    note = "put `#[derive(Stored)] #[repr(C)]` on the structure"
+)]
+pub trait Stored: Sized + 'static {
+    /// Name, version and fields.
+    const DESCRIPTOR: &'static TypeDescriptor;
+
+    /// Writes all fields.
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S);
+
+    /// Reads all fields; for migrations only, since it takes references out of their guard.
+    #[doc(hidden)]
+    fn decode<S: Source + ?Sized>(source: &S) -> Self;
+}
+
+/// Anything a reference may name: a [`Stored`] type, or one of the variable-length ones.
+pub trait Target: 'static {
+    /// The name in the registry.
+    const NAME: &'static str;
+    /// The fixed number of a built-in type; registered types have none before they are registered.
+    const BUILT_IN: Option<TypeId>;
+    /// The descriptor, except for built-in types.
+    const DESCRIBED_BY: Option<&'static TypeDescriptor>;
+}
+
+impl<T: Stored> Target for T {
+    const NAME: &'static str = T::DESCRIPTOR.name;
+    const BUILT_IN: Option<TypeId> = None;
+    const DESCRIBED_BY: Option<&'static TypeDescriptor> = Some(T::DESCRIPTOR);
+}
+
+/// One version of a type, as the program declares it.
+#[derive(Debug)]
+pub struct TypeDescriptor {
+    /// Name, unique within a pool together with the version.
+    pub name: &'static str,
+    /// Version; a changed layout needs a higher one and a migration.
+    pub version: u32,
+    /// Bytes of the body.
+    pub size: u32,
+    /// Fields by offset.
+    pub fields: &'static [FieldDescriptor],
+}
+
+/// One field, as the program declares it.
+#[derive(Debug)]
+pub struct FieldDescriptor {
+    /// Name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: FieldKind,
+    /// Bytes from the start of the body.
+    pub offset: u32,
+    /// Bytes of an element.
+    pub size: u32,
+    /// Elements.
+    pub count: u32,
+    /// Type referred to, if it is a reference.
+    pub target: &'static str,
+}
+
+impl FieldDescriptor {
+    /// The descriptor of a field of type `F`. Used by the derive macro.
+    #[doc(hidden)]
+    pub const fn of<F: Value>(name: &'static str, offset: usize) -> Self {
+        assert!((offset as u32).is_multiple_of(F::ALIGN));
+        Self {
+            name,
+            kind: F::KIND,
+            offset: offset as u32,
+            size: F::ELEMENT_SIZE,
+            count: F::COUNT,
+            target: F::TARGET,
+        }
+    }
+}
+
+impl TypeDescriptor {
+    /// The registry's record of this type under the number `id`.
+    pub(crate) fn record(&self, id: TypeId, state: RecordState) -> TypeRecord {
+        TypeRecord {
+            id,
+            state,
+            name: self.name.to_owned(),
+            version: self.version,
+            size: self.size,
+            fields: self
+                .fields
+                .iter()
+                .map(|f| FieldRecord {
+                    name: f.name.to_owned(),
+                    kind: f.kind,
+                    offset: f.offset,
+                    size: f.size,
+                    count: f.count,
+                    target: f.target.to_owned(),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// An object of bytes: a length, then the bytes. Strings are stored in these.
+pub struct Bytes(());
+
+impl Target for Bytes {
+    const NAME: &'static str = "Bytes";
+    const BUILT_IN: Option<TypeId> = Some(TypeId::BYTES);
+    const DESCRIBED_BY: Option<&'static TypeDescriptor> = None;
+}
+
+/// An array of references, of a length chosen when it is allocated.
+pub struct Refs<T>(PhantomData<fn() -> T>);
+
+impl<T: Target> Target for Refs<T> {
+    const NAME: &'static str = "Refs";
+    const BUILT_IN: Option<TypeId> = Some(TypeId::REFS);
+    const DESCRIBED_BY: Option<&'static TypeDescriptor> = None;
+}
+
+/// Bytes without structure, for programs that store through raw addresses.
+pub struct Raw(());
+
+impl Target for Raw {
+    const NAME: &'static str = "Raw";
+    const BUILT_IN: Option<TypeId> = Some(TypeId::RAW);
+    const DESCRIBED_BY: Option<&'static TypeDescriptor> = None;
+}
+
+/// A field that refers to an object of type `T`, or to nothing.
+///
+/// In a program's hands it is always null: what it refers to is set with `Obj::link` and read with
+/// `Obj::follow`, so a reference never outlives the guard or transaction that read it.
+#[repr(transparent)]
+pub struct Ref<T> {
+    word: RefWord,
+    to: PhantomData<fn() -> T>,
+}
+
+impl<T> Ref<T> {
+    /// Refers to nothing.
+    pub const NULL: Self = Self {
+        word: RefWord::NULL,
+        to: PhantomData,
+    };
+
+    /// Refers to nothing.
+    pub const fn null() -> Self {
+        Self::NULL
+    }
+}
+
+impl<T> Default for Ref<T> {
+    fn default() -> Self {
+        Self::NULL
+    }
+}
+
+impl<T: Target> Value for Ref<T> {
+    const SIZE: u32 = 8;
+    const ALIGN: u32 = 8;
+    const KIND: FieldKind = FieldKind::Reference;
+    const TARGET: &'static str = T::NAME;
+
+    #[inline]
+    fn decode<S: Source + ?Sized>(source: &S, at: u32) -> Self {
+        Self {
+            word: RefWord(source.word(at)),
+            to: PhantomData,
+        }
+    }
+
+    #[inline]
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S, at: u32) {
+        sink.put(at, self.word.0, u64::MAX);
+    }
+}

@@ -1,0 +1,111 @@
+//! Counting: each session adds up its changes and publishes them in its lane's block.
+
+use firn_format::geometry::STATISTICS_BLOCK_BYTES;
+use firn_format::statistics::{BLOCKS, COUNTED_TYPES, Counter, WORDS, block_at};
+use firn_media::Medium;
+
+/// A session's changes since it last published.
+pub(crate) struct Tally {
+    lane: usize,
+    changed: Box<[i64; WORDS]>,
+    touched: Vec<u16>,
+    commits: u32,
+}
+
+impl Tally {
+    pub(crate) fn new(lane: usize) -> Self {
+        Self {
+            lane,
+            changed: Box::new([0; WORDS]),
+            touched: Vec::new(),
+            commits: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, counter: Counter, by: i64) {
+        let word = counter.word();
+        if self.changed[word] == 0 && by != 0 {
+            self.touched.push(word as u16);
+        }
+        self.changed[word] += by;
+    }
+
+    /// Counts objects of a type and class.
+    #[inline]
+    pub(crate) fn objects(&mut self, type_index: usize, class: usize, count: i64, bytes: i64) {
+        self.add(Counter::Objects, count);
+        self.add(Counter::LiveBytes, bytes);
+        self.add(Counter::ClassObjects(class), count);
+        self.add(Counter::TypeObjects(type_index), count);
+        self.add(Counter::TypeBytes(type_index), bytes);
+    }
+
+    /// Counts a commit; publishes every so many.
+    #[inline]
+    pub(crate) fn committed<M: Medium>(&mut self, medium: &M, publish_every: u32) {
+        self.add(Counter::Commits, 1);
+        self.commits += 1;
+        if self.commits >= publish_every {
+            self.publish(medium);
+        }
+    }
+
+    /// Adds the changes to the lane's block. Plain stores, never written back: after a power failure
+    /// the counters lag until the next trace.
+    pub(crate) fn publish<M: Medium>(&mut self, medium: &M) {
+        let block = block_at(self.lane + 1);
+        for word in self.touched.drain(..) {
+            let change = core::mem::take(&mut self.changed[word as usize]);
+            if change != 0 {
+                let at = block + u64::from(word) * 8;
+                medium.store_u64(at, medium.load_u64(at).wrapping_add(change as u64));
+            }
+        }
+        self.commits = 0;
+    }
+}
+
+/// Sums of all blocks.
+pub(crate) fn sums<M: Medium>(medium: &M) -> Box<[i64; WORDS]> {
+    let mut sums = Box::new([0i64; WORDS]);
+    for block in 0..BLOCKS {
+        if block_at(block).0 + STATISTICS_BLOCK_BYTES > medium.len() {
+            break;
+        }
+        let mut bytes = [0; WORDS * 8];
+        medium.load_bytes(block_at(block), &mut bytes);
+        for (sum, word) in sums.iter_mut().zip(bytes.chunks_exact(8)) {
+            let word = i64::from_le_bytes(word.try_into().expect("chunks of eight"));
+            *sum = sum.wrapping_add(word);
+        }
+    }
+    sums
+}
+
+/// Moves all lanes' counters into the base block.
+pub(crate) fn fold<M: Medium>(medium: &M) {
+    replace(medium, &sums(medium));
+}
+
+/// Makes `sums` the counters.
+pub(crate) fn replace<M: Medium>(medium: &M, sums: &[i64; WORDS]) {
+    for block in 0..BLOCKS {
+        if block_at(block).0 + STATISTICS_BLOCK_BYTES > medium.len() {
+            break;
+        }
+        for (word, &sum) in sums.iter().enumerate() {
+            let value = if block == 0 { sum as u64 } else { 0 };
+            let at = block_at(block) + word as u64 * 8;
+            if medium.load_u64(at) != value {
+                medium.store_u64(at, value);
+            }
+        }
+        medium.write_back(block_at(block), WORDS as u64 * 8);
+    }
+}
+
+/// The counter of a type.
+pub(crate) fn type_index(id: firn_format::header::TypeId) -> usize {
+    (id.0 as usize).min(COUNTED_TYPES - 1)
+}

@@ -1,0 +1,272 @@
+//! The end of a transaction.
+
+use firn_format::frame::FrameUse;
+use firn_format::lane::{ENTRY_HEADER_WORDS, MAX_EXTENTS, Record};
+use firn_format::statistics::Counter;
+use firn_media::{Medium, MediumExt};
+use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, LINE_BYTES, VirtAddr};
+
+use super::{Change, Changes, redo, type_index};
+use crate::alloc::{Cache, FrameRun, Slot};
+use crate::error::Error;
+use crate::pool::Inner;
+use crate::session::State;
+
+/// Commits. On an error nothing was logged and the caller rolls back.
+pub(super) fn commit<M: Medium>(
+    inner: &Inner<M>,
+    lane: usize,
+    state: &mut State,
+) -> Result<(), Error> {
+    let State {
+        ring,
+        cache,
+        changes,
+        tally,
+    } = state;
+    drop_short_lived(inner, changes);
+    if changes.writes.is_empty() && changes.allocated.is_empty() && changes.freed.is_empty() {
+        changes.finish(inner);
+        return Ok(());
+    }
+    let medium = &inner.medium;
+    let mut entry = core::mem::take(&mut changes.scratch);
+    entry.clear();
+    entry.resize(ENTRY_HEADER_WORDS, 0);
+    changes.writes.emit(&mut entry);
+    if inner.logs_allocation() {
+        emit_allocation_bits(changes, &mut entry);
+    }
+    let overflow = match take_overflow(inner, cache, entry.len() - ENTRY_HEADER_WORDS) {
+        Ok(overflow) => overflow,
+        Err(error) => {
+            changes.scratch = entry;
+            return Err(error);
+        }
+    };
+    let mut free = inner.redo.free_slot(medium, lane, ring);
+    let old_overflow = core::mem::take(&mut free.old_overflow);
+    flush_fresh_frames(medium, cache);
+    if changes.wrote_home {
+        // A1 (b): the new object is durable before an entry that names it can be.
+        medium.fence();
+    }
+    let done = inner
+        .redo
+        .commit(medium, lane, ring, free, &mut entry, overflow);
+    store_in_place(inner, changes);
+    inner.redo.applied(medium, &done);
+    // R3: the locks may go after the last in-place store, before the homes are written back.
+    changes.locks.release(inner);
+    write_back_homes(inner, changes);
+    inner.redo.written_back(medium, ring, &done);
+
+    // A4: slots are offered only now, after the in-place stores.
+    let stamp = inner.redo.counter();
+    for change in &changes.allocated {
+        count(inner, tally, change, 1);
+    }
+    for change in &changes.freed {
+        count(inner, tally, change, -1);
+        // The chunk's state was read when the object was located, so this cannot fail.
+        let _ = inner.allocator.release(medium, change.slot.place, stamp);
+    }
+    for run in old_overflow {
+        inner.allocator.give_log(medium, run);
+    }
+    changes.scratch = entry;
+    changes.finish(inner);
+    tally.committed(medium, inner.publish_every);
+    Ok(())
+}
+
+/// Undoes what an unfinished transaction did to volatile state (R10: there is nothing else).
+pub(super) fn roll_back<M: Medium>(inner: &Inner<M>, state: &mut State) {
+    let changes = &mut state.changes;
+    for change in changes.allocated.drain(..) {
+        return_slot(inner, change.slot);
+    }
+    changes.finish(inner);
+    state.tally.add(Counter::Aborts, 1);
+}
+
+/// Makes a slot free again that no committed transaction has used.
+pub(super) fn return_slot<M: Medium>(inner: &Inner<M>, slot: Slot) {
+    // The chunk's state was read when the slot was taken, so this cannot fail.
+    let _ = inner
+        .allocator
+        .release(&inner.medium, slot.place, inner.redo.counter());
+}
+
+impl Changes {
+    fn finish<M: Medium>(&mut self, inner: &Inner<M>) {
+        self.locks.release(inner);
+        self.writes.clear();
+        self.allocated.clear();
+        self.freed.clear();
+        self.wrote_home = false;
+    }
+}
+
+/// Drops writes to objects that are freed (A3), and objects that were allocated and freed here.
+fn drop_short_lived<M: Medium>(inner: &Inner<M>, changes: &mut Changes) {
+    let Changes {
+        writes,
+        allocated,
+        freed,
+        ..
+    } = changes;
+    for change in freed.iter() {
+        writes.forget(change.slot.at, change.slot.bytes);
+    }
+    if allocated.is_empty() {
+        return;
+    }
+    freed.retain(|gone| {
+        let own = allocated.iter().position(|new| new.slot.at == gone.slot.at);
+        if let Some(own) = own {
+            return_slot(inner, allocated.swap_remove(own).slot);
+        }
+        own.is_none()
+    });
+}
+
+/// A6: bits are logged as bits, not as words, so that neighbours' transactions do not collide.
+fn emit_allocation_bits(changes: &Changes, entry: &mut Vec<u64>) {
+    let mut words: Vec<(VirtAddr, u64, u64)> = Vec::new();
+    let mut note = |change: &Change, allocate: bool| {
+        let at = change.slot.place.bitmap_word_at();
+        let (_, bit) = change.slot.place.bit();
+        let (set, clear) = if allocate { (bit, 0) } else { (0, bit) };
+        match words.iter_mut().rev().take(8).find(|w| w.0 == at) {
+            Some(word) => {
+                word.1 |= set;
+                word.2 |= clear;
+            }
+            None => words.push((at, set, clear)),
+        }
+    };
+    changes.allocated.iter().for_each(|c| note(c, true));
+    changes.freed.iter().for_each(|c| note(c, false));
+    for (at, set, clear) in words {
+        Record::push_bits(entry, at, set, clear);
+    }
+}
+
+/// Frames for the part of an entry that does not fit into its slot.
+pub(super) fn take_overflow<M: Medium>(
+    inner: &Inner<M>,
+    cache: &mut Cache,
+    words: usize,
+) -> Result<Vec<FrameRun>, Error> {
+    let mut runs: Vec<FrameRun> = Vec::new();
+    if redo::fits_slot(words) {
+        return Ok(runs);
+    }
+    let mut left = (words as u64 * 8).div_ceil(FRAME_BYTES);
+    let mut piece = left.min(FRAMES_PER_CHUNK);
+    while left > 0 {
+        let durable = inner.redo.known_durable();
+        let what = FrameUse::Log {
+            frames: piece.min(left),
+        };
+        let taken = if runs.len() == MAX_EXTENTS {
+            Err(Error::TransactionTooLarge {
+                words: words as u64,
+            })
+        } else {
+            inner.allocator.new_run(&inner.medium, cache, what, durable)
+        };
+        match taken {
+            Ok(run) => {
+                runs.push(run);
+                left -= run.frames;
+            }
+            // The space may be in pieces.
+            Err(Error::PoolFull { .. }) if piece > 1 => piece /= 2,
+            Err(error) => {
+                runs.into_iter()
+                    .for_each(|run| inner.allocator.give_log(&inner.medium, run));
+                return Err(error);
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// Writes back the words of frames that came into use since the last commit, to be covered by the
+/// fence of the first commit that publishes an object in them.
+pub(super) fn flush_fresh_frames<M: Medium>(medium: &M, cache: &mut Cache) {
+    for frame in cache.fresh.drain(..) {
+        let at = frame.word_at();
+        let frames = FrameUse::from_word(medium.load_u64(at), at).map_or(1, FrameUse::frames);
+        let mut first = 0;
+        while first < frames {
+            // A run that spans chunks has its words in several tables.
+            let start = frame.plus(first);
+            let here = (frames - first).min(FRAMES_PER_CHUNK - start.index_in_chunk());
+            medium.write_back(start.word_at(), here * 8);
+            first += here;
+        }
+    }
+}
+
+fn store_in_place<M: Medium>(inner: &Inner<M>, changes: &Changes) {
+    let medium = &inner.medium;
+    for (line, mask, words) in changes.writes.lines() {
+        let mut rest = mask;
+        while rest != 0 {
+            let word = rest.trailing_zeros() as usize;
+            medium.store_u64(line + word as u64 * 8, words[word]);
+            rest &= rest - 1;
+        }
+    }
+    if inner.logs_allocation() {
+        for (change, allocate) in changes.bit_changes() {
+            let (_, bit) = change.slot.place.bit();
+            let (set, clear) = if allocate { (bit, 0) } else { (0, bit) };
+            medium.update_bits(change.slot.place.bitmap_word_at(), set, clear);
+        }
+    }
+}
+
+fn write_back_homes<M: Medium>(inner: &Inner<M>, changes: &Changes) {
+    if !inner.medium.domain().needs_flush() {
+        return;
+    }
+    for (line, _, _) in changes.writes.lines() {
+        inner.medium.write_back(line, LINE_BYTES);
+    }
+    if inner.logs_allocation() {
+        for (change, _) in changes.bit_changes() {
+            inner
+                .medium
+                .write_back(change.slot.place.bitmap_word_at(), 8);
+        }
+    }
+}
+
+impl Changes {
+    fn bit_changes(&self) -> impl Iterator<Item = (&Change, bool)> {
+        let allocated = self.allocated.iter().map(|c| (c, true));
+        allocated.chain(self.freed.iter().map(|c| (c, false)))
+    }
+}
+
+pub(super) fn count<M: Medium>(
+    inner: &Inner<M>,
+    tally: &mut crate::tally::Tally,
+    change: &Change,
+    sign: i64,
+) {
+    let place = change.slot.place;
+    // The chunk's state was read when the slot was taken or located, so this cannot fail.
+    let footprint = inner
+        .allocator
+        .count_live(&inner.medium, place, sign)
+        .unwrap_or_default();
+    let bytes = change.requested as i64 * sign;
+    tally.objects(type_index(change.type_id), place.class_index(), sign, bytes);
+    tally.add(Counter::LiveFrames, footprint.frames);
+    tally.add(Counter::LiveChunks, footprint.chunks);
+}

@@ -1,0 +1,533 @@
+//! Typed transactions: stores are gathered, logged under one fence, then made in place.
+
+mod commit;
+pub(crate) mod redo;
+pub(crate) mod undo;
+mod write_set;
+
+use core::cell::RefMut;
+
+use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
+use firn_format::superblock::{LogKind, PoolKind};
+use firn_media::{Medium, Place as _, Ticket};
+use firn_units::VirtAddr;
+
+use crate::alloc::Slot;
+use crate::error::Error;
+use crate::locks::{LockSet, Mode, ReadLock};
+use crate::object::{Obj, requested_bytes};
+use crate::pool::Inner;
+use crate::session::{Core, State};
+use crate::stored::{Bytes, Ref, Refs, Stored, Target};
+use crate::value::{Field, Plain, Sink};
+use crate::view::View;
+use crate::{roots, tally};
+use write_set::WriteSet;
+
+/// New objects up to this size are logged whole (rule A1, choice a); larger ones are written at home
+/// and fenced before the entry (choice b).
+const LOGGED_OBJECT_BYTES: u64 = 2048;
+
+/// A transaction, passed to its closure. Copy it freely; nothing read through it outlives it.
+pub struct Tx<'t, M: Medium> {
+    core: &'t Core<M>,
+}
+
+impl<M: Medium> Clone for Tx<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<M: Medium> Copy for Tx<'_, M> {}
+
+/// What a transaction has done so far.
+pub(crate) struct Changes {
+    writes: WriteSet,
+    allocated: Vec<Change>,
+    freed: Vec<Change>,
+    locks: LockSet,
+    /// A large object was written at home: its lines need a fence before the entry.
+    wrote_home: bool,
+    scratch: Vec<u64>,
+}
+
+/// An object that came or goes.
+#[derive(Clone, Copy)]
+struct Change {
+    slot: Slot,
+    type_id: TypeId,
+    requested: u64,
+}
+
+impl Changes {
+    pub(crate) fn new() -> Self {
+        Self {
+            writes: WriteSet::new(),
+            allocated: Vec::new(),
+            freed: Vec::new(),
+            locks: LockSet::default(),
+            wrote_home: false,
+            scratch: Vec::new(),
+        }
+    }
+}
+
+/// Runs one attempt of a transaction.
+pub(crate) fn run<M, R, E, F>(core: &Core<M>, body: &mut F) -> Result<(R, Ticket), E>
+where
+    M: Medium,
+    E: From<Error>,
+    F: for<'t> FnMut(Tx<'t, M>) -> Result<R, E>,
+{
+    if !core.inner.writable {
+        return Err(Error::ReadOnly.into());
+    }
+    if core.inner.log != LogKind::Redo {
+        let (what, needs) = (
+            "a typed transaction",
+            "a pool that was opened with a redo log",
+        );
+        return Err(Error::WrongKind { what, needs }.into());
+    }
+    core.enter();
+    let operation = Operation { core, done: false };
+    let result = body(Tx { core })?;
+    let ticket = operation.commit()?;
+    Ok((result, ticket))
+}
+
+/// Ends its transaction when dropped: by a rollback, unless it was committed.
+struct Operation<'t, M: Medium> {
+    core: &'t Core<M>,
+    done: bool,
+}
+
+impl<M: Medium> Operation<'_, M> {
+    fn commit(mut self) -> Result<Ticket, Error> {
+        let mut state = self.core.state.borrow_mut();
+        commit::commit(&self.core.inner, self.core.lane, &mut state)?;
+        drop(state);
+        self.done = true;
+        Ok(self.core.inner.medium.commit())
+    }
+}
+
+impl<M: Medium> Drop for Operation<'_, M> {
+    fn drop(&mut self) {
+        let mut state = self.core.state.borrow_mut();
+        if !self.done {
+            commit::roll_back(&self.core.inner, &mut state);
+        }
+        drop(state);
+        self.core.dirty.set(false);
+        self.core.leave();
+    }
+}
+
+impl<'t, M: Medium> View<'t> for Tx<'t, M> {
+    type Medium = M;
+
+    #[inline(always)]
+    fn inner(self) -> &'t Inner<M> {
+        &self.core.inner
+    }
+
+    #[inline(always)]
+    fn load_word(self, place: M::Place<'t>, byte: u32) -> u64 {
+        if self.core.dirty.get()
+            && let Some(word) = self.own_word(self.medium().address(place) + u64::from(byte))
+        {
+            return word;
+        }
+        place.load_u64(byte)
+    }
+
+    fn load_range(self, at: VirtAddr, into: &mut [u8]) {
+        self.core.inner.medium.load_bytes(at, into);
+        if !self.core.dirty.get() {
+            return;
+        }
+        let state = self.core.state.borrow();
+        let end = at.0 + into.len() as u64;
+        let mut word_at = at.0 & !7;
+        while word_at < end {
+            if let Some(word) = state.changes.writes.word(VirtAddr(word_at)) {
+                for (i, byte) in word.to_le_bytes().into_iter().enumerate() {
+                    let place = (word_at + i as u64).checked_sub(at.0).map(|p| p as usize);
+                    if let Some(target) = place.and_then(|p| into.get_mut(p)) {
+                        *target = byte;
+                    }
+                }
+            }
+            word_at += 8;
+        }
+    }
+
+    fn lock_shared(self, id: u64) -> Result<ReadLock<'t, M>, Error> {
+        self.state()
+            .changes
+            .locks
+            .take(&self.core.inner, id, Mode::Read)?;
+        Ok(ReadLock::held_by_transaction())
+    }
+}
+
+impl<'t, M: Medium> Tx<'t, M> {
+    fn state(&self) -> RefMut<'t, State> {
+        self.core.state.borrow_mut()
+    }
+
+    #[inline]
+    fn own_word(self, at: VirtAddr) -> Option<u64> {
+        self.core.state.borrow().changes.writes.word(at)
+    }
+
+    #[inline]
+    fn store_word(self, at: VirtAddr, word: u64) {
+        self.core.dirty.set(true);
+        self.state().changes.writes.store(at, word);
+    }
+
+    /// Takes the lock of a structure for writing, to the transaction's end.
+    ///
+    /// Errors: [`Error::Conflict`] if waiting could deadlock; return it, and the transaction starts
+    /// over.
+    pub fn lock_exclusive(self, id: u64) -> Result<(), Error> {
+        self.state()
+            .changes
+            .locks
+            .take(&self.core.inner, id, Mode::Write)
+    }
+
+    /// A new id for the lock of a structure; store it in the structure's root object.
+    pub fn new_lock_id(self) -> u64 {
+        self.core.inner.medium.random_u64()
+    }
+
+    /// Allocates an object and stores `value` in it.
+    ///
+    /// Errors: the pool is full; the type is stored with another layout or version.
+    pub fn alloc<T: Stored>(self, value: T) -> Result<Obj<'t, T, Self>, Error> {
+        let type_id = self.core.inner.type_id::<T>()?;
+        let size = u64::from(T::DESCRIPTOR.size);
+        self.alloc_filled(type_id, size, |body| value.encode(&mut Body(body)))
+    }
+
+    /// Allocates an object that holds a copy of `bytes`.
+    ///
+    /// Errors: the pool is full, the object too large.
+    pub fn alloc_bytes(self, bytes: &[u8]) -> Result<Obj<'t, Bytes, Self>, Error> {
+        self.alloc_filled(TypeId::BYTES, 8 + bytes.len() as u64, |body| {
+            body[0] = bytes.len() as u64;
+            let room: &mut [u8] = bytemuck::cast_slice_mut(&mut body[1..]);
+            room[..bytes.len()].copy_from_slice(bytes);
+        })
+    }
+
+    /// Allocates an array of `len` null references.
+    ///
+    /// Errors: the pool is full, the object too large.
+    pub fn alloc_refs<T: Target>(self, len: usize) -> Result<Obj<'t, Refs<T>, Self>, Error> {
+        let bytes = (len as u64).saturating_add(1).saturating_mul(8);
+        self.alloc_filled(TypeId::REFS, bytes, |body| body[0] = len as u64)
+    }
+
+    /// Takes a slot, fills the body's words, and puts header and body where they belong.
+    fn alloc_filled<T>(
+        self,
+        type_id: TypeId,
+        body_bytes: u64,
+        fill: impl FnOnce(&mut [u64]),
+    ) -> Result<Obj<'t, T, Self>, Error> {
+        let inner = &*self.core.inner;
+        let mut state = self.state();
+        let State {
+            cache,
+            changes,
+            ring,
+            ..
+        } = &mut *state;
+        let bytes = HEADER_BYTES.saturating_add(body_bytes);
+        let slot = match inner.take_slot(cache, bytes) {
+            Err(Error::PoolFull { .. }) if inner.has_quarantine() => {
+                // Freed frames wait for older homes to become durable: make them so.
+                inner.redo.settle_homes(&inner.medium, self.core.lane, ring);
+                inner.take_slot(cache, bytes)?
+            }
+            other => other?,
+        };
+        let header = ObjectHeader::new(type_id, slot.bytes - bytes);
+        let words = (body_bytes.div_ceil(8)) as usize;
+        changes.scratch.clear();
+        changes.scratch.resize(1 + words, 0);
+        changes.scratch[0] = header.0;
+        fill(&mut changes.scratch[1..]);
+        if bytes <= LOGGED_OBJECT_BYTES {
+            changes.writes.store_words(slot.at, &changes.scratch);
+            self.core.dirty.set(true);
+        } else {
+            // A1 (b): at home, which nothing refers to yet; fenced before the entry is written.
+            inner
+                .medium
+                .store_bytes(slot.at, bytemuck::cast_slice(&changes.scratch));
+            inner.medium.write_back(slot.at, (1 + words as u64) * 8);
+            changes.wrote_home = true;
+        }
+        changes.allocated.push(Change {
+            slot,
+            type_id,
+            requested: body_bytes,
+        });
+        drop(state);
+        Ok(Obj::new(self, self.medium().place(slot.at)))
+    }
+
+    /// Frees an object at commit.
+    ///
+    /// # Safety
+    ///
+    /// When the transaction commits, no reference to the object may remain in the pool, and no
+    /// handle. A reference that does would come to name whatever is allocated there next. No memory
+    /// of the process is at risk, only the pool's meaning.
+    ///
+    /// Errors: nothing is allocated there, or it was freed in this transaction already.
+    #[allow(
+        unsafe_code,
+        reason = "unsafe to call for what it asks of the caller; safe inside"
+    )]
+    pub unsafe fn free<T>(self, object: Obj<'t, T, Self>) -> Result<(), Error> {
+        self.free_at(object.address(), object.header())
+    }
+
+    fn free_at(self, at: VirtAddr, header: ObjectHeader) -> Result<(), Error> {
+        let inner = &*self.core.inner;
+        let slot = inner.allocator.locate(&inner.medium, at)?;
+        let mut state = self.state();
+        let twice = state
+            .changes
+            .freed
+            .iter()
+            .rev()
+            .take(64)
+            .any(|c| c.slot.at == at);
+        if twice || !inner.allocator.is_allocated(&inner.medium, slot.place)? {
+            return Err(Error::NotAllocated { at: at.0 });
+        }
+        let damaged = Error::Damaged {
+            what: "the header of an object",
+            at: at.0,
+        };
+        let requested = requested_bytes(header, slot.bytes).ok_or(damaged)?;
+        state.changes.freed.push(Change {
+            slot,
+            type_id: header.type_id(),
+            requested,
+        });
+        // The write set may be empty, but there is something to commit.
+        self.core.dirty.set(true);
+        Ok(())
+    }
+
+    /// Makes `object` the root `name`, a new one or instead of another object.
+    ///
+    /// Errors: too many roots, a name that is empty or too long.
+    pub fn set_root<T: Target>(self, name: &str, object: Obj<'t, T, Self>) -> Result<(), Error> {
+        roots::set(self, name, object.reference())
+    }
+
+    /// Removes the root `name`. The object stays allocated: in a traced pool until the next trace,
+    /// in an explicit one until it is freed.
+    ///
+    /// Errors: there is no such root.
+    pub fn remove_root(self, name: &str) -> Result<(), Error> {
+        roots::remove(self, name)
+    }
+
+    /// Runs a part of the transaction that may fail by itself: an error rolls back what `part` did
+    /// and leaves the rest.
+    ///
+    /// Errors: what `part` returns.
+    pub fn nested<R, E>(self, part: impl FnOnce(Self) -> Result<R, E>) -> Result<R, E> {
+        let save = {
+            let changes = &mut self.state().changes;
+            Save {
+                mark: Some(changes.writes.mark()),
+                allocated: changes.allocated.len(),
+                freed: changes.freed.len(),
+                core: self.core,
+            }
+        };
+        let result = part(self)?;
+        save.keep();
+        Ok(result)
+    }
+
+    pub(crate) fn store_at(self, at: VirtAddr, words: &[u64]) {
+        for (i, &word) in words.iter().enumerate() {
+            self.store_word(at + i as u64 * 8, word);
+        }
+    }
+}
+
+/// Rolls a nested part back when dropped, unless it is kept.
+struct Save<'t, M: Medium> {
+    mark: Option<write_set::Mark>,
+    allocated: usize,
+    freed: usize,
+    core: &'t Core<M>,
+}
+
+impl<M: Medium> Save<'_, M> {
+    fn keep(mut self) {
+        self.mark = None;
+        self.core.state.borrow_mut().changes.writes.keep();
+    }
+}
+
+impl<M: Medium> Drop for Save<'_, M> {
+    fn drop(&mut self) {
+        let Some(mark) = self.mark.take() else { return };
+        let mut state = self.core.state.borrow_mut();
+        let changes = &mut state.changes;
+        changes.writes.roll_back(&mark);
+        changes.freed.truncate(self.freed);
+        for change in changes.allocated.drain(self.allocated..) {
+            commit::return_slot(&self.core.inner, change.slot);
+        }
+    }
+}
+
+/// The words of a new object's body.
+struct Body<'a>(&'a mut [u64]);
+
+impl Sink for Body<'_> {
+    #[inline]
+    fn put(&mut self, at: u32, word: u64, mask: u64) {
+        let target = &mut self.0[at as usize / 8];
+        *target = *target & !mask | word & mask;
+    }
+}
+
+/// The words of an object's body, stored by a transaction.
+struct InTx<'t, M: Medium> {
+    tx: Tx<'t, M>,
+    body: VirtAddr,
+}
+
+impl<M: Medium> Sink for InTx<'_, M> {
+    #[inline]
+    fn put(&mut self, at: u32, word: u64, mask: u64) {
+        let at = self.body + u64::from(at);
+        let stored = if mask == u64::MAX {
+            word
+        } else {
+            let old = self
+                .tx
+                .own_word(at)
+                .unwrap_or_else(|| self.tx.medium().load_u64(at));
+            old & !mask | word & mask
+        };
+        self.tx.store_word(at, stored);
+    }
+}
+
+impl<'t, T, M: Medium> Obj<'t, T, Tx<'t, M>> {
+    /// Stores a field. A word is the unit: fields that share one belong under one lock.
+    #[inline]
+    pub fn store<F: Plain>(self, field: Field<T, F>, value: F) {
+        let mut sink = InTx {
+            tx: self.view(),
+            body: self.body(),
+        };
+        value.encode(&mut sink, field.offset());
+    }
+
+    /// Makes a field refer to `to`, or to nothing. The tag becomes zero.
+    #[inline]
+    pub fn link<U: Target>(self, field: Field<T, Ref<U>>, to: Option<Obj<'t, U, Tx<'t, M>>>) {
+        self.link_tagged(field, to, 0);
+    }
+
+    /// Makes a field refer to `to` with a tag, of which the low four bits count.
+    #[inline]
+    pub fn link_tagged<U: Target>(
+        self,
+        field: Field<T, Ref<U>>,
+        to: Option<Obj<'t, U, Tx<'t, M>>>,
+        tag: u8,
+    ) {
+        let word = to
+            .map_or(firn_format::reference::RefWord::NULL, Obj::reference)
+            .with_tag(tag);
+        self.view()
+            .store_word(self.body() + u64::from(field.offset()), word.0);
+    }
+}
+
+impl<'t, T: Target, M: Medium> Obj<'t, Refs<T>, Tx<'t, M>> {
+    /// Makes reference `index` refer to `to`, or to nothing.
+    ///
+    /// Errors: [`Error::BadRange`] beyond the array.
+    pub fn set(self, index: usize, to: Option<Obj<'t, T, Tx<'t, M>>>) -> Result<(), Error> {
+        let field = self.element(index).ok_or(Error::BadRange {
+            at: self.address().0,
+            len: (index as u64 + 1) * 8,
+        })?;
+        self.link(field, to);
+        Ok(())
+    }
+}
+
+impl<'t, M: Medium> Obj<'t, Bytes, Tx<'t, M>> {
+    /// Replaces the bytes from `offset`; the length stays.
+    ///
+    /// Errors: [`Error::BadRange`] beyond the array's end.
+    pub fn overwrite(self, offset: usize, bytes: &[u8]) -> Result<(), Error> {
+        let len = self.checked_len()?;
+        if offset.checked_add(bytes.len()).is_none_or(|end| end > len) {
+            return Err(Error::BadRange {
+                at: self.address().0,
+                len: bytes.len() as u64,
+            });
+        }
+        let mut sink = InTx {
+            tx: self.view(),
+            body: self.body(),
+        };
+        let start = Self::CONTENT as u32 + offset as u32;
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = start + done as u32;
+            let within = (at % 8) as usize;
+            let step = (8 - within).min(bytes.len() - done);
+            let mut word = [0; 8];
+            let mut mask = [0; 8];
+            word[within..within + step].copy_from_slice(&bytes[done..done + step]);
+            mask[within..within + step].fill(0xff);
+            sink.put(at & !7, u64::from_le_bytes(word), u64::from_le_bytes(mask));
+            done += step;
+        }
+        Ok(())
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    pub(crate) fn take_slot(
+        &self,
+        cache: &mut crate::alloc::Cache,
+        bytes: u64,
+    ) -> Result<Slot, Error> {
+        self.allocator
+            .take(&self.medium, cache, bytes, || self.redo.known_durable())
+    }
+
+    fn has_quarantine(&self) -> bool {
+        self.allocator.space().lock(&self.medium).has_quarantine()
+    }
+
+    pub(crate) fn logs_allocation(&self) -> bool {
+        self.kind == PoolKind::Explicit
+    }
+}
+
+pub(crate) use tally::type_index;

@@ -1,0 +1,398 @@
+//! Redo lanes: one fence a durable transaction.
+//!
+//! An entry with the new values is made durable by one fence, which is the commit point; then the
+//! values are stored in place, and the entry is retired when they are durable at home. The rules
+//! R1 to R12 are those of `docs/protocol.md`; each step below names the one that it keeps.
+//!
+//! Volatile state of a slot, one word: `seq << 2 | state`. A lower bound of the number, then the
+//! number in flight, then applied (stored in place), then durable (at home).
+
+use firn_format::lane::{
+    ENTRY_HEADER_WORDS, EntryHeader, LANES, Record, SLOT_PAYLOAD_WORDS, SLOTS, slot_at,
+};
+use firn_format::sealed::Seal;
+use firn_format::{geometry, lane};
+use firn_media::{Medium, MediumExt, Words};
+use firn_units::VirtAddr;
+
+use crate::alloc::FrameRun;
+
+const IN_FLIGHT: u64 = 1;
+const APPLIED: u64 = 2;
+const DURABLE: u64 = 3;
+const STATE_MASK: u64 = 3;
+
+/// Next number to give out.
+const COUNTER: usize = 0;
+/// Numbers below are known to be durable at home.
+const KNOWN: usize = 8;
+/// The highest W that a durable entry or `W_pool` carries.
+const SHOWN: usize = 16;
+/// Lanes that were ever used since the pool was opened.
+const ACTIVE: usize = 24;
+const SHARED_WORDS: usize = 32;
+
+/// How many slots ahead of its turn a slot must be reusable, or others' homes are adopted.
+const ADOPT_AHEAD: usize = SLOTS / 2;
+
+/// The lanes' volatile side.
+pub(crate) struct RedoLog<M: Medium> {
+    shared: M::Words,
+    slots: M::Words,
+}
+
+/// A lane's ring, owned by the session that uses the lane.
+#[derive(Default)]
+pub(crate) struct Ring {
+    next: usize,
+    /// Own applied entries whose homes this thread wrote back since its last fence.
+    pending: Vec<(usize, u64)>,
+    /// Others' applied entries, likewise.
+    adopted: Vec<(usize, u64)>,
+    /// What the entries in the slots have outside their slot.
+    overflow: [Vec<FrameRun>; SLOTS],
+}
+
+/// A slot that may be written, with what its last entry had outside it.
+pub(crate) struct FreeSlot {
+    slot: usize,
+    pub(crate) old_overflow: Vec<FrameRun>,
+}
+
+impl Ring {
+    /// Forgets which homes were written back: another thread may go on with the ring, and its
+    /// fence does not cover this one's write-backs.
+    pub(crate) fn detach(&mut self) {
+        self.pending.clear();
+        self.adopted.clear();
+    }
+
+    /// Every run of frames that entries have outside their slots.
+    pub(crate) fn take_overflow(&mut self) -> Vec<FrameRun> {
+        self.overflow.iter_mut().flat_map(core::mem::take).collect()
+    }
+}
+
+impl<M: Medium> RedoLog<M> {
+    /// `watermark` is `W_pool`, at least 1.
+    pub(crate) fn new(medium: &M, watermark: u64) -> Self {
+        let shared = medium.words(SHARED_WORDS);
+        for word in [COUNTER, KNOWN, SHOWN] {
+            shared.store(word, watermark);
+        }
+        Self {
+            shared,
+            slots: medium.words(LANES * SLOTS),
+        }
+    }
+
+    /// Marks a lane as used, so that scans look at it.
+    pub(crate) fn activate(&self, lane: usize) {
+        self.raise(ACTIVE, lane as u64 + 1);
+    }
+
+    /// The next number; every number given out so far is below it.
+    #[inline]
+    pub(crate) fn counter(&self) -> u64 {
+        self.shared.load(COUNTER)
+    }
+
+    /// All numbers below are known to be durable at home.
+    #[inline]
+    pub(crate) fn known_durable(&self) -> u64 {
+        self.shared.load(KNOWN)
+    }
+
+    #[inline]
+    fn raise(&self, word: usize, to: u64) {
+        let mut seen = self.shared.load(word);
+        while seen < to {
+            match self.shared.compare_exchange(word, seen, to) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    fn each_open_slot(&self, mut visit: impl FnMut(usize, u64)) {
+        let lanes = self.shared.load(ACTIVE) as usize;
+        for index in 0..lanes * SLOTS {
+            let word = self.slots.load(index);
+            if matches!(word & STATE_MASK, IN_FLIGHT | APPLIED) {
+                visit(index, word);
+            }
+        }
+    }
+
+    /// The W of R4: the least number that may not be durable at home. The caller read `bound` from
+    /// the counter, or took it as its own number, before.
+    fn scan(&self, bound: u64) -> u64 {
+        let mut least = bound;
+        self.each_open_slot(|_, word| least = least.min(word >> 2));
+        self.raise(KNOWN, least);
+        least
+    }
+
+    #[inline]
+    fn is_reusable(&self, index: usize) -> bool {
+        let word = self.slots.load(index);
+        // R8: durable at home, and a W above it is durable. An entry's own W is at most its number,
+        // so a W above it is always another's.
+        word == 0 || word & STATE_MASK == DURABLE && self.shared.load(SHOWN) > word >> 2
+    }
+
+    /// Waits until the lane's next slot may be overwritten. Must be called before a number is taken,
+    /// so that whoever is in flight never waits and waiting always ends.
+    pub(crate) fn free_slot(&self, medium: &M, lane: usize, ring: &mut Ring) -> FreeSlot {
+        let slot = ring.next;
+        let index = lane * SLOTS + slot;
+        if !self.is_reusable(lane * SLOTS + (slot + ADOPT_AHEAD) % SLOTS) {
+            // R9, early enough that one's own next fence covers it: an idle thread's applied
+            // entries would otherwise pin W until the ring is full.
+            self.adopt(medium, lane, ring);
+        }
+        let mut attempt = 0;
+        while !self.is_reusable(index) {
+            self.retire(medium, lane, ring);
+            if !self.is_reusable(index) {
+                medium.pause(attempt);
+                attempt += 1;
+            }
+        }
+        FreeSlot {
+            slot,
+            old_overflow: core::mem::take(&mut ring.overflow[slot]),
+        }
+    }
+
+    /// Writes back the homes of every other lane's applied entries (R9).
+    fn adopt(&self, medium: &M, lane: usize, ring: &mut Ring) {
+        let mut found = Vec::new();
+        self.each_open_slot(|index, word| {
+            if index / SLOTS != lane && word & STATE_MASK == APPLIED {
+                found.push((index, word));
+            }
+        });
+        for (index, word) in found {
+            if write_back_homes(medium, index / SLOTS, index % SLOTS, word >> 2) {
+                ring.adopted.push((index, word));
+            }
+        }
+    }
+
+    /// After a fence: what was written back before it is durable (R5, R9).
+    fn fenced(&self, ring: &mut Ring) {
+        for (index, word) in ring.pending.drain(..).chain(ring.adopted.drain(..)) {
+            // Fails where someone else marked it, and where its slot has moved on since.
+            let _ = self
+                .slots
+                .compare_exchange(index, word, word & !STATE_MASK | DURABLE);
+        }
+    }
+
+    /// Makes every applied home durable and raises `W_pool`: two fences (R8, ring full).
+    pub(crate) fn retire(&self, medium: &M, lane: usize, ring: &mut Ring) {
+        self.settle_homes(medium, lane, ring);
+        let least = self.scan(self.counter());
+        let mut word = medium.load_u64(geometry::WATERMARK);
+        while Seal::Watermark.open(word).is_none_or(|old| old < least) {
+            match medium.compare_exchange_u64(
+                geometry::WATERMARK,
+                word,
+                Seal::Watermark.seal(least),
+            ) {
+                Ok(_) => break,
+                Err(now) => word = now,
+            }
+        }
+        medium.persist(geometry::WATERMARK, 8);
+        self.raise(SHOWN, least);
+    }
+
+    /// Makes every applied home durable: one fence. Raises what is known.
+    pub(crate) fn settle_homes(&self, medium: &M, lane: usize, ring: &mut Ring) {
+        self.adopt(medium, lane, ring);
+        medium.fence();
+        self.fenced(ring);
+        self.scan(self.counter());
+    }
+
+    /// Writes the entry and makes it durable: the commit point. `entry` has room for the header in
+    /// front. All write locks are held (R2); the homes are stored by the caller, who then calls
+    /// [`RedoLog::applied`].
+    pub(crate) fn commit(
+        &self,
+        medium: &M,
+        lane: usize,
+        ring: &mut Ring,
+        free: FreeSlot,
+        entry: &mut [u64],
+        overflow: Vec<FrameRun>,
+    ) -> Committed {
+        let slot = free.slot;
+        let index = lane * SLOTS + slot;
+        // R4: the lower bound is visible before the number is taken (the addition is locked).
+        self.slots.store(index, self.counter() << 2 | IN_FLIGHT);
+        let seq = self.shared.fetch_add(COUNTER, 1);
+        self.slots.store(index, seq << 2 | IN_FLIGHT);
+        let watermark = self.scan(seq);
+
+        let at = slot_at(lane, slot);
+        let payload_words = entry.len() - ENTRY_HEADER_WORDS;
+        let mut header = EntryHeader {
+            seq,
+            watermark,
+            payload_words: payload_words as u64,
+            extents: overflow.len(),
+            checksum: 0,
+        };
+        if overflow.is_empty() {
+            header.checksum = header.checksum(bytemuck::cast_slice(&entry[ENTRY_HEADER_WORDS..]));
+            entry[..ENTRY_HEADER_WORDS].copy_from_slice(&header.to_words());
+            medium.store_bytes(at, bytemuck::cast_slice(entry));
+            medium.write_back(at, entry.len() as u64 * 8);
+        } else {
+            store_long(medium, at, header, &entry[ENTRY_HEADER_WORDS..], &overflow);
+        }
+        ring.overflow[slot] = overflow;
+        // R1: no in-place store is issued before this fence.
+        medium.fence();
+        self.fenced(ring);
+        self.raise(SHOWN, watermark);
+        ring.next = (slot + 1) % SLOTS;
+        Committed { index, seq }
+    }
+
+    /// The homes hold the values; locks may go. Whoever sees the slot applied may adopt it.
+    #[inline]
+    pub(crate) fn applied(&self, medium: &M, done: &Committed) {
+        let state = if medium.domain().needs_flush() {
+            APPLIED
+        } else {
+            DURABLE
+        };
+        self.slots.store(done.index, done.seq << 2 | state);
+    }
+
+    /// This thread has written back all homes; its next fence makes them durable.
+    #[inline]
+    pub(crate) fn written_back(&self, medium: &M, ring: &mut Ring, done: &Committed) {
+        if medium.domain().needs_flush() {
+            ring.pending.push((done.index, done.seq << 2 | APPLIED));
+        }
+    }
+}
+
+/// A transaction past its commit point.
+pub(crate) struct Committed {
+    index: usize,
+    pub(crate) seq: u64,
+}
+
+/// Whether a payload of this many words fits into a slot.
+pub(crate) fn fits_slot(words: usize) -> bool {
+    words <= SLOT_PAYLOAD_WORDS
+}
+
+/// Stores an entry whose payload follows at once, or lies in `overflow`.
+pub(super) fn store_long<M: Medium>(
+    medium: &M,
+    at: VirtAddr,
+    mut header: EntryHeader,
+    payload: &[u64],
+    overflow: &[FrameRun],
+) {
+    let mut inline = vec![0; ENTRY_HEADER_WORDS];
+    if overflow.is_empty() {
+        inline.extend(payload);
+        header.checksum = header.checksum(bytemuck::cast_slice(payload));
+        inline[..ENTRY_HEADER_WORDS].copy_from_slice(&header.to_words());
+        medium.store_bytes(at, bytemuck::cast_slice(&inline));
+        medium.write_back(at, inline.len() as u64 * 8);
+        return;
+    }
+    let mut rest = payload;
+    for run in overflow {
+        let words = rest.len().min(run.bytes() as usize / 8);
+        let (now, later) = rest.split_at(words);
+        medium.store_bytes(run.start(), bytemuck::cast_slice(now));
+        medium.write_back(run.start(), words as u64 * 8);
+        inline.extend([run.start().0, words as u64]);
+        rest = later;
+    }
+    assert!(rest.is_empty(), "the overflow was sized for the payload");
+    let covered = [&inline[ENTRY_HEADER_WORDS..], payload].concat();
+    header.checksum = header.checksum(bytemuck::cast_slice(&covered));
+    inline[..ENTRY_HEADER_WORDS].copy_from_slice(&header.to_words());
+    medium.store_bytes(at, bytemuck::cast_slice(&inline));
+    medium.write_back(at, inline.len() as u64 * 8);
+}
+
+/// Reads the header of a slot.
+pub(crate) fn load_header<M: Medium>(medium: &M, at: VirtAddr) -> EntryHeader {
+    EntryHeader::from_words(core::array::from_fn(|i| medium.load_u64(at + i as u64 * 8)))
+}
+
+/// Reads an entry's payload and checks it; `None` if the entry is not valid.
+pub(crate) fn load_payload<M: Medium>(
+    medium: &M,
+    at: VirtAddr,
+    header: EntryHeader,
+) -> Option<Vec<u64>> {
+    let body = at + ENTRY_HEADER_WORDS as u64 * 8;
+    if header.seq == 0 || header.payload_words * 8 > medium.len() {
+        return None;
+    }
+    if header.extents == 0 {
+        if header.payload_words as usize > SLOT_PAYLOAD_WORDS {
+            return None;
+        }
+        let payload = load_words(medium, body, header.payload_words as usize);
+        return (header.checksum(bytemuck::cast_slice(&payload)) == header.checksum)
+            .then_some(payload);
+    }
+    if header.extents > lane::MAX_EXTENTS {
+        return None;
+    }
+    let mut covered = load_words(medium, body, header.extents * 2);
+    let extents = covered.clone();
+    let mut left = header.payload_words;
+    for extent in extents.chunks_exact(2) {
+        let (start, words) = (extent[0], extent[1]);
+        if words > left || !start.is_multiple_of(8) || start.checked_add(words * 8)? > medium.len()
+        {
+            return None;
+        }
+        covered.extend(load_words(medium, VirtAddr(start), words as usize));
+        left -= words;
+    }
+    if left != 0 || header.checksum(bytemuck::cast_slice(&covered)) != header.checksum {
+        return None;
+    }
+    Some(covered.split_off(header.extents * 2))
+}
+
+fn load_words<M: Medium>(medium: &M, at: VirtAddr, count: usize) -> Vec<u64> {
+    let mut words = vec![0u64; count];
+    medium.load_bytes(at, bytemuck::cast_slice_mut(&mut words));
+    words
+}
+
+/// Writes back the homes of the entry `seq` in a slot. False if the slot holds another by now; then
+/// nothing may be concluded.
+fn write_back_homes<M: Medium>(medium: &M, lane: usize, slot: usize, seq: u64) -> bool {
+    let at = slot_at(lane, slot);
+    let header = load_header(medium, at);
+    if header.seq != seq {
+        return false;
+    }
+    let Some(payload) = load_payload(medium, at, header) else {
+        return false;
+    };
+    let mut rest = payload.as_slice();
+    while let Some(record) = Record::take(&mut rest) {
+        let (home, len) = record.home();
+        medium.write_back(home, len);
+    }
+    rest.is_empty()
+}

@@ -1,0 +1,459 @@
+//! Undo transactions: for programs that store in place through raw addresses.
+//!
+//! The old contents and a checksum go to the lane, one fence makes them durable, then the program
+//! may store. At commit what was stored is made durable, then the lane's `done` word moves past the
+//! transaction, which invalidates its log: three fences with one batch of ranges.
+
+use core::cell::RefCell;
+
+use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
+use firn_format::lane::{
+    ENTRY_HEADER_WORDS, EntryHeader, Record, UNDO_BYTES, lane_at, undo_done_at,
+};
+use firn_format::sealed::Seal;
+use firn_format::superblock::LogKind;
+use firn_media::{Medium, MediumExt};
+use firn_units::{VirtAddr, round_up};
+
+use super::Change;
+use super::commit::{flush_fresh_frames, return_slot, take_overflow};
+use super::redo::{fits_slot, load_header, load_payload, store_long};
+use crate::alloc::FrameRun;
+use crate::error::Error;
+use crate::locks::{LockSet, Mode};
+use crate::object::requested_bytes;
+use crate::recovery::apply;
+use crate::session::{Core, Session};
+use crate::view::Reading;
+
+/// Marks an undo batch's second word, so that it is never taken for a redo entry's W.
+pub(crate) const UNDO_MARK: u64 = 1 << 63;
+/// Words that one record holds.
+const RECORD_WORDS: usize = 1 << 12;
+
+/// An open undo transaction, passed to its closure.
+pub struct RawTx<'t, M: Medium> {
+    core: &'t Core<M>,
+    log: &'t RefCell<Log>,
+}
+
+impl<M: Medium> Clone for RawTx<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<M: Medium> Copy for RawTx<'_, M> {}
+
+/// What an open undo transaction has logged.
+#[derive(Default)]
+struct Log {
+    number: u64,
+    batches: u64,
+    /// Bytes of the lane that are in use.
+    used: u64,
+    /// Each batch's records, newest last.
+    undo: Vec<Vec<u64>>,
+    /// Ranges that may be stored to, and are written back at commit.
+    ranges: Vec<(u64, u64)>,
+    overflow: Vec<FrameRun>,
+    allocated: Vec<Change>,
+    freed: Vec<Change>,
+    locks: LockSet,
+}
+
+impl<M: Medium> Session<M> {
+    /// Runs an undo transaction: commits if `body` returns `Ok`, restores the old contents if it
+    /// returns `Err` or panics. Durable on return.
+    ///
+    /// Errors: what `body` returns; the pool was not opened with an undo log.
+    /// Crash: before the last fence the old contents are restored by recovery.
+    pub fn raw_transaction<R, E, F>(&mut self, body: F) -> Result<R, E>
+    where
+        E: From<Error>,
+        F: for<'t> FnOnce(RawTx<'t, M>) -> Result<R, E>,
+    {
+        let core = &self.core;
+        if !core.inner.writable {
+            return Err(Error::ReadOnly.into());
+        }
+        if core.inner.log != LogKind::Undo {
+            let (what, needs) = (
+                "an undo transaction",
+                "a pool that was opened with an undo log",
+            );
+            return Err(Error::WrongKind { what, needs }.into());
+        }
+        let at = undo_done_at(core.lane);
+        let done = Seal::UndoDone
+            .open_at(core.inner.medium.load_u64(at), at)
+            .map_err(Error::from)?;
+        let log = RefCell::new(Log {
+            number: done + 1,
+            ..Log::default()
+        });
+        core.enter();
+        let operation = Operation {
+            core,
+            log: &log,
+            done: false,
+        };
+        let result = body(RawTx { core, log: &log })?;
+        operation.commit()?;
+        Ok(result)
+    }
+}
+
+impl<'t, M: Medium> RawTx<'t, M> {
+    /// Reads objects as they are in place, this transaction's stores included.
+    pub fn view(self) -> Reading<'t, M> {
+        Reading::new(&self.core.inner)
+    }
+
+    /// Logs what the ranges hold now, under one fence; they may be stored to from then on.
+    ///
+    /// Errors: a range outside the pool's data, a transaction too large, a full pool.
+    pub fn log(self, ranges: &[(VirtAddr, u64)]) -> Result<(), Error> {
+        let medium = &self.core.inner.medium;
+        let mut payload = Vec::new();
+        let mut logged = Vec::new();
+        for &(at, len) in ranges {
+            let end = round_up(at.0.saturating_add(len), 8);
+            if at.0 < firn_format::geometry::ROOTS.0 || end > medium.len() || len == 0 {
+                return Err(Error::BadRange { at: at.0, len });
+            }
+            let mut word_at = at.0 & !7;
+            logged.push((word_at, end));
+            while word_at < end {
+                let count = (((end - word_at) / 8) as usize).min(RECORD_WORDS);
+                let mut words = vec![0u64; count];
+                medium.load_bytes(VirtAddr(word_at), bytemuck::cast_slice_mut(&mut words));
+                Record::push_range(&mut payload, VirtAddr(word_at), &words);
+                word_at += count as u64 * 8;
+            }
+        }
+        self.append(payload)?;
+        self.log.borrow_mut().ranges.extend(logged);
+        Ok(())
+    }
+
+    /// Makes a batch durable: one fence.
+    fn append(self, payload: Vec<u64>) -> Result<(), Error> {
+        let inner = &*self.core.inner;
+        let mut state = self.core.state.borrow_mut();
+        let mut log = self.log.borrow_mut();
+        let overflow = if fits_slot(payload.len()) {
+            Vec::new()
+        } else {
+            take_overflow(inner, &mut state.cache, payload.len())?
+        };
+        let inline = if overflow.is_empty() {
+            payload.len()
+        } else {
+            overflow.len() * 2
+        };
+        let bytes = (ENTRY_HEADER_WORDS + inline) as u64 * 8;
+        if log.used + bytes > UNDO_BYTES {
+            overflow
+                .into_iter()
+                .for_each(|run| inner.allocator.give_log(&inner.medium, run));
+            return Err(Error::TransactionTooLarge {
+                words: payload.len() as u64,
+            });
+        }
+        let header = EntryHeader {
+            seq: log.number,
+            watermark: log.batches | UNDO_MARK,
+            payload_words: payload.len() as u64,
+            extents: overflow.len(),
+            checksum: 0,
+        };
+        store_long(
+            &inner.medium,
+            lane_at(self.core.lane) + log.used,
+            header,
+            &payload,
+            &overflow,
+        );
+        inner.medium.fence();
+        log.used += bytes;
+        log.batches += 1;
+        log.overflow.extend(overflow);
+        log.undo.push(payload);
+        Ok(())
+    }
+
+    /// Stores `bytes` at `at`, in place. The last word is stored whole.
+    ///
+    /// Errors: [`Error::NotLogged`] if the range was not logged before.
+    pub fn store(self, at: VirtAddr, bytes: &[u8]) -> Result<(), Error> {
+        let medium = &self.core.inner.medium;
+        let (start, end) = (at.0 & !7, round_up(at.0 + bytes.len() as u64, 8));
+        let logged = self
+            .log
+            .borrow()
+            .ranges
+            .iter()
+            .any(|&(s, e)| s <= start && end <= e);
+        if !logged {
+            return Err(Error::NotLogged { at: at.0 });
+        }
+        let lead = (at.0 - start) as usize;
+        let mut words = vec![0u8; (end - start) as usize];
+        medium.load_bytes(VirtAddr(start), &mut words);
+        words[lead..lead + bytes.len()].copy_from_slice(bytes);
+        medium.store_bytes(VirtAddr(start), &words);
+        Ok(())
+    }
+
+    /// Allocates `len` bytes without a type and zeroes them. Returns the address of the body, which
+    /// may be stored to without logging.
+    ///
+    /// Errors: the pool is full, the object too large.
+    pub fn alloc(self, len: u64) -> Result<VirtAddr, Error> {
+        let inner = &*self.core.inner;
+        let mut state = self.core.state.borrow_mut();
+        let bytes = HEADER_BYTES.saturating_add(len);
+        let slot = inner.take_slot(&mut state.cache, bytes)?;
+        let header = ObjectHeader::new(TypeId::RAW, slot.bytes - bytes);
+        inner.medium.store_u64(slot.at, header.0);
+        inner
+            .medium
+            .zero(slot.at + HEADER_BYTES, slot.bytes - HEADER_BYTES);
+        let mut log = self.log.borrow_mut();
+        log.ranges.push((slot.at.0, slot.at.0 + slot.bytes));
+        log.allocated.push(Change {
+            slot,
+            type_id: TypeId::RAW,
+            requested: len,
+        });
+        Ok(slot.at + HEADER_BYTES)
+    }
+
+    /// Frees, at commit, the object whose body is at `body`.
+    ///
+    /// # Safety
+    ///
+    /// As [`crate::Tx::free`]: no reference to the object may remain when the transaction commits.
+    ///
+    /// Errors: nothing is allocated there.
+    #[allow(
+        unsafe_code,
+        reason = "unsafe to call for what it asks of the caller; safe inside"
+    )]
+    pub unsafe fn free(self, body: VirtAddr) -> Result<(), Error> {
+        let inner = &*self.core.inner;
+        let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
+        let slot = inner.allocator.locate(&inner.medium, at)?;
+        let mut log = self.log.borrow_mut();
+        let twice = log.freed.iter().any(|c| c.slot.at == at);
+        if twice || !inner.allocator.is_allocated(&inner.medium, slot.place)? {
+            return Err(Error::NotAllocated { at: at.0 });
+        }
+        let header = ObjectHeader(inner.medium.load_u64(at));
+        let damaged = Error::Damaged {
+            what: "the header of an object",
+            at: at.0,
+        };
+        let requested = requested_bytes(header, slot.bytes).ok_or(damaged)?;
+        log.freed.push(Change {
+            slot,
+            type_id: header.type_id(),
+            requested,
+        });
+        Ok(())
+    }
+
+    /// Takes the lock of a structure for writing, to the transaction's end.
+    ///
+    /// Errors: [`Error::Conflict`] if waiting could deadlock; end the transaction, then try again.
+    pub fn lock_exclusive(self, id: u64) -> Result<(), Error> {
+        self.log
+            .borrow_mut()
+            .locks
+            .take(&self.core.inner, id, Mode::Write)
+    }
+
+    /// Makes the object whose body is at `body` the root `name`, or removes the root.
+    ///
+    /// Errors: as [`crate::Tx::set_root`].
+    pub fn set_root(self, name: &str, body: Option<VirtAddr>) -> Result<(), Error> {
+        crate::roots::set_raw(self, name, body)
+    }
+
+    pub(crate) fn inner(self) -> &'t crate::pool::Inner<M> {
+        &self.core.inner
+    }
+
+    /// Logs, then flips, the allocation bits of an explicit pool.
+    fn commit_bits(self) -> Result<(), Error> {
+        let inner = &*self.core.inner;
+        let mut payload = Vec::new();
+        let mut changes = Vec::new();
+        {
+            let log = self.log.borrow();
+            let both = log.allocated.iter().map(|c| (c, true));
+            for (change, allocate) in both.chain(log.freed.iter().map(|c| (c, false))) {
+                let at = change.slot.place.bitmap_word_at();
+                let (_, bit) = change.slot.place.bit();
+                let (set, clear) = if allocate { (bit, 0) } else { (0, bit) };
+                // The log says how to go back.
+                Record::push_bits(&mut payload, at, clear, set);
+                changes.push((at, set, clear));
+            }
+        }
+        if changes.is_empty() || !inner.logs_allocation() {
+            return Ok(());
+        }
+        self.append(payload)?;
+        for (at, set, clear) in changes {
+            inner.medium.update_bits(at, set, clear);
+            inner.medium.write_back(at, 8);
+        }
+        Ok(())
+    }
+}
+
+/// Ends its transaction when dropped: by a rollback, unless it was committed.
+struct Operation<'t, M: Medium> {
+    core: &'t Core<M>,
+    log: &'t RefCell<Log>,
+    done: bool,
+}
+
+impl<M: Medium> Operation<'_, M> {
+    fn commit(mut self) -> Result<(), Error> {
+        RawTx {
+            core: self.core,
+            log: self.log,
+        }
+        .commit_bits()?;
+        let inner = &*self.core.inner;
+        let mut state = self.core.state.borrow_mut();
+        let log = self.log.borrow();
+        if log.batches > 0 || !log.ranges.is_empty() {
+            flush_fresh_frames(&inner.medium, &mut state.cache);
+            for &(start, end) in &log.ranges {
+                inner.medium.write_back(VirtAddr(start), end - start);
+            }
+            inner.medium.fence();
+            self.invalidate(&log);
+        }
+        for change in &log.allocated {
+            super::commit::count(inner, &mut state.tally, change, 1);
+        }
+        for change in &log.freed {
+            super::commit::count(inner, &mut state.tally, change, -1);
+            let _ = inner
+                .allocator
+                .release(&inner.medium, change.slot.place, inner.redo.counter());
+        }
+        state.tally.committed(&inner.medium, inner.publish_every);
+        self.done = true;
+        Ok(())
+    }
+
+    /// The transaction's batches count no more.
+    fn invalidate(&self, log: &Log) {
+        if log.batches > 0 {
+            let at = undo_done_at(self.core.lane);
+            self.core
+                .inner
+                .medium
+                .store_u64(at, Seal::UndoDone.seal(log.number));
+            self.core.inner.medium.persist(at, 8);
+        }
+    }
+
+    fn roll_back(&self) {
+        let inner = &*self.core.inner;
+        let log = self.log.borrow();
+        for batch in log.undo.iter().rev() {
+            // The records are this transaction's own.
+            let _ = undo_batch(&inner.medium, batch);
+        }
+        inner.medium.fence();
+        self.invalidate(&log);
+        for change in &log.allocated {
+            return_slot(inner, change.slot);
+        }
+    }
+}
+
+impl<M: Medium> Drop for Operation<'_, M> {
+    fn drop(&mut self) {
+        if !self.done {
+            self.roll_back();
+        }
+        let mut log = self.log.borrow_mut();
+        log.locks.release(&self.core.inner);
+        for run in log.overflow.drain(..) {
+            self.core
+                .inner
+                .allocator
+                .give_log(&self.core.inner.medium, run);
+        }
+        self.core.leave();
+    }
+}
+
+/// Restores what one batch saved, newest record first.
+fn undo_batch<M: Medium>(medium: &M, payload: &[u64]) -> Result<(), Error> {
+    let mut records = Vec::new();
+    let mut rest = payload;
+    while let Some(record) = Record::take(&mut rest) {
+        records.push(record);
+    }
+    records
+        .iter()
+        .rev()
+        .try_for_each(|record| apply(medium, record))
+}
+
+/// Rolls every lane's open transaction back. Returns the watermark, which undo leaves alone.
+pub(crate) fn roll_back_all<M: Medium>(
+    medium: &M,
+    watermark: u64,
+    lanes: usize,
+) -> Result<u64, Error> {
+    let mut numbers = Vec::new();
+    for lane in 0..lanes {
+        let done_at = undo_done_at(lane);
+        let word = medium.load_u64(done_at);
+        if word == 0 {
+            continue;
+        }
+        let number = Seal::UndoDone.open_at(word, done_at)? + 1;
+        let mut batches = Vec::new();
+        let mut used = 0;
+        while used + ENTRY_HEADER_WORDS as u64 * 8 <= UNDO_BYTES {
+            let at = lane_at(lane) + used;
+            let header = load_header(medium, at);
+            if header.seq != number || header.watermark != batches.len() as u64 | UNDO_MARK {
+                break;
+            }
+            let Some(payload) = load_payload(medium, at, header) else {
+                break;
+            };
+            let inline = if header.extents == 0 {
+                payload.len()
+            } else {
+                header.extents * 2
+            };
+            used += (ENTRY_HEADER_WORDS + inline) as u64 * 8;
+            batches.push(payload);
+        }
+        for batch in batches.iter().rev() {
+            undo_batch(medium, batch)?;
+        }
+        if !batches.is_empty() {
+            numbers.push((done_at, number));
+        }
+    }
+    // The contents are home before any log is invalidated.
+    medium.fence();
+    for (done_at, number) in numbers {
+        medium.store_u64(done_at, Seal::UndoDone.seal(number));
+        medium.write_back(done_at, 8);
+    }
+    Ok(watermark)
+}

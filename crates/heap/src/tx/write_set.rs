@@ -1,0 +1,294 @@
+//! The write set: what a transaction has stored so far, one shadow a line.
+//!
+//! Nothing reaches the objects before the transaction's entry is durable (rule R1), so the
+//! transaction's own reads look here first. An index by open addressing finds a line's shadow; it is
+//! emptied by raising its era.
+
+use firn_format::lane::Record;
+use firn_units::{LINE_BYTES, VirtAddr};
+
+/// Shadow of one line: the words of `mask` were stored.
+struct Shadow {
+    at: u64,
+    mask: u8,
+    words: [u64; 8],
+}
+
+/// A word's condition before a nested transaction changed it.
+struct Undo {
+    shadow: u32,
+    word: u8,
+    was_stored: bool,
+    old: u64,
+}
+
+/// Stores of a transaction, in shadows of whole lines.
+pub(crate) struct WriteSet {
+    shadows: Vec<Shadow>,
+    /// Era in the upper half, position in `shadows` in the lower.
+    index: Vec<u64>,
+    era: u32,
+    last: usize,
+    /// Kept only while a nested transaction is open.
+    undo: Vec<Undo>,
+    nested: usize,
+}
+
+/// A point to which the write set can be rolled back.
+pub(crate) struct Mark(usize);
+
+const FIRST_INDEX: usize = 64;
+
+#[inline(always)]
+fn hash(line: u64) -> usize {
+    (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
+}
+
+impl WriteSet {
+    pub(crate) fn new() -> Self {
+        Self {
+            shadows: Vec::new(),
+            index: vec![0; FIRST_INDEX],
+            era: 1,
+            last: 0,
+            undo: Vec::new(),
+            nested: 0,
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.shadows.clear();
+        self.undo.clear();
+        self.nested = 0;
+        self.era = self.era.wrapping_add(1);
+        if self.era == 0 {
+            self.index.fill(0);
+            self.era = 1;
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shadows.is_empty()
+    }
+
+    #[inline]
+    fn find(&self, line: u64) -> Option<usize> {
+        let mask = self.index.len() - 1;
+        let mut probe = hash(line) & mask;
+        loop {
+            let slot = self.index[probe];
+            if (slot >> 32) as u32 != self.era {
+                return None;
+            }
+            let position = slot as u32 as usize;
+            if self.shadows[position].at == line {
+                return Some(position);
+            }
+            probe = (probe + 1) & mask;
+        }
+    }
+
+    #[inline]
+    fn shadow(&mut self, line: u64) -> usize {
+        if self.shadows.get(self.last).is_some_and(|s| s.at == line) {
+            return self.last;
+        }
+        self.last = match self.find(line) {
+            Some(position) => position,
+            None => self.insert(line),
+        };
+        self.last
+    }
+
+    fn insert(&mut self, line: u64) -> usize {
+        if (self.shadows.len() + 1) * 2 > self.index.len() {
+            let len = self.index.len() * 2;
+            self.index = vec![0; len];
+            for position in 0..self.shadows.len() {
+                self.enter(self.shadows[position].at, position);
+            }
+        }
+        let position = self.shadows.len();
+        self.shadows.push(Shadow {
+            at: line,
+            mask: 0,
+            words: [0; 8],
+        });
+        self.enter(line, position);
+        position
+    }
+
+    fn enter(&mut self, line: u64, position: usize) {
+        let mask = self.index.len() - 1;
+        let mut probe = hash(line) & mask;
+        while (self.index[probe] >> 32) as u32 == self.era {
+            probe = (probe + 1) & mask;
+        }
+        self.index[probe] = u64::from(self.era) << 32 | position as u64;
+    }
+
+    /// The word at `at`, if this transaction stored it.
+    #[inline]
+    pub(crate) fn word(&self, at: VirtAddr) -> Option<u64> {
+        let shadow = &self.shadows[self.find(at.line_start().0)?];
+        let word = (at.0 % LINE_BYTES / 8) as usize;
+        (shadow.mask >> word & 1 != 0).then(|| shadow.words[word])
+    }
+
+    /// Stores the word at `at`.
+    #[inline]
+    pub(crate) fn store(&mut self, at: VirtAddr, value: u64) {
+        let position = self.shadow(at.line_start().0);
+        let word = (at.0 % LINE_BYTES / 8) as usize;
+        let shadow = &mut self.shadows[position];
+        if self.nested > 0 {
+            self.undo.push(Undo {
+                shadow: position as u32,
+                word: word as u8,
+                was_stored: shadow.mask >> word & 1 != 0,
+                old: shadow.words[word],
+            });
+        }
+        shadow.mask |= 1 << word;
+        shadow.words[word] = value;
+    }
+
+    /// Stores consecutive words, of a new object.
+    pub(crate) fn store_words(&mut self, at: VirtAddr, words: &[u64]) {
+        let mut at = at;
+        let mut rest = words;
+        while !rest.is_empty() {
+            let first = (at.0 % LINE_BYTES / 8) as usize;
+            let here = rest.len().min(8 - first);
+            let (now, later) = rest.split_at(here);
+            if self.nested > 0 {
+                for (i, &word) in now.iter().enumerate() {
+                    self.store(at + i as u64 * 8, word);
+                }
+            } else {
+                let position = self.shadow(at.line_start().0);
+                let shadow = &mut self.shadows[position];
+                shadow.words[first..first + here].copy_from_slice(now);
+                shadow.mask |= (((1u16 << here) - 1) << first) as u8;
+            }
+            at = at + here as u64 * 8;
+            rest = later;
+        }
+    }
+
+    /// Forgets the words of an object that is freed (rule A3).
+    pub(crate) fn forget(&mut self, at: VirtAddr, len: u64) {
+        let (start, end) = (at.0, at.0 + len);
+        let lines = (end - start).div_ceil(LINE_BYTES) + 1;
+        if lines as usize > self.shadows.len() {
+            for shadow in &mut self.shadows {
+                forget_in(shadow, start, end);
+            }
+        } else {
+            let mut line = at.line_start().0;
+            while line < end {
+                if let Some(position) = self.find(line) {
+                    forget_in(&mut self.shadows[position], start, end);
+                }
+                line += LINE_BYTES;
+            }
+        }
+    }
+
+    /// Appends one record a line to `payload`.
+    pub(crate) fn emit(&self, payload: &mut Vec<u64>) {
+        for s in self.shadows.iter().filter(|s| s.mask != 0) {
+            Record::push_line(payload, VirtAddr(s.at), s.mask, &s.words);
+        }
+    }
+
+    /// Every line with its stored words, in order of first store.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (VirtAddr, u8, &[u64; 8])> {
+        self.shadows
+            .iter()
+            .filter(|s| s.mask != 0)
+            .map(|s| (VirtAddr(s.at), s.mask, &s.words))
+    }
+
+    /// Begins a nested transaction.
+    pub(crate) fn mark(&mut self) -> Mark {
+        self.nested += 1;
+        Mark(self.undo.len())
+    }
+
+    /// Ends the innermost nested transaction and keeps its stores.
+    pub(crate) fn keep(&mut self) {
+        self.nested -= 1;
+        if self.nested == 0 {
+            self.undo.clear();
+        }
+    }
+
+    /// Ends the innermost nested transaction and drops its stores.
+    pub(crate) fn roll_back(&mut self, mark: &Mark) {
+        for undo in self.undo.drain(mark.0..).rev() {
+            let shadow = &mut self.shadows[undo.shadow as usize];
+            shadow.words[undo.word as usize] = undo.old;
+            if !undo.was_stored {
+                shadow.mask &= !(1 << undo.word);
+            }
+        }
+        self.nested -= 1;
+    }
+}
+
+fn forget_in(shadow: &mut Shadow, start: u64, end: u64) {
+    for word in 0..8 {
+        let at = shadow.at + word * 8;
+        if at >= start && at < end {
+            shadow.mask &= !(1 << word);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_was_stored_last() {
+        let mut set = WriteSet::new();
+        for i in 0..1000u64 {
+            set.store(VirtAddr(i * 40 & !7), i);
+        }
+        set.store(VirtAddr(40), 7);
+        assert_eq!(set.word(VirtAddr(40)), Some(7));
+        assert_eq!(set.word(VirtAddr(48)), None);
+        set.clear();
+        assert_eq!(set.word(VirtAddr(40)), None);
+    }
+
+    #[test]
+    fn a_nested_rollback_restores() {
+        let mut set = WriteSet::new();
+        set.store(VirtAddr(64), 1);
+        let outer = set.mark();
+        set.store(VirtAddr(64), 2);
+        let inner = set.mark();
+        set.store(VirtAddr(64), 3);
+        set.store(VirtAddr(72), 4);
+        set.roll_back(&inner);
+        assert_eq!(
+            (set.word(VirtAddr(64)), set.word(VirtAddr(72))),
+            (Some(2), None)
+        );
+        set.roll_back(&outer);
+        assert_eq!(set.word(VirtAddr(64)), Some(1));
+    }
+
+    #[test]
+    fn forgotten_objects_leave_their_neighbours() {
+        let mut set = WriteSet::new();
+        for word in 0..16 {
+            set.store(VirtAddr(word * 8), word);
+        }
+        set.forget(VirtAddr(48), 32);
+        let left: Vec<_> = (0..16).filter_map(|w| set.word(VirtAddr(w * 8))).collect();
+        assert_eq!(left, [0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15]);
+    }
+}

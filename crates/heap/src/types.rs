@@ -1,0 +1,275 @@
+//! The registry of types, as an open pool keeps it.
+
+use std::collections::HashMap;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use firn_format::FormatError;
+use firn_format::geometry::{REGISTRY, REGISTRY_BYTES, REGISTRY_END};
+use firn_format::header::TypeId;
+use firn_format::registry::{FieldKind, RecordState, TypeRecord};
+use firn_format::sealed::Seal;
+use firn_media::{Lock, Medium, MediumExt};
+use firn_units::{FRAME_BYTES, round_up};
+
+use crate::error::Error;
+use crate::pool::Inner;
+use crate::stored::{Target, TypeDescriptor};
+
+/// Places of the cache from descriptors to numbers.
+const CACHE: usize = 64;
+
+/// Types of an open pool.
+pub(crate) struct Types {
+    table: RwLock<Table>,
+    /// Registration, one at a time.
+    register: Lock<()>,
+    /// From the address of a descriptor to its number: `address << 20 | number`.
+    cache: [AtomicU64; CACHE],
+}
+
+#[derive(Default)]
+struct Table {
+    /// The valid record of each registered number.
+    records: HashMap<TypeId, TypeRecord>,
+    end: u64,
+    next: u32,
+}
+
+/// Where the references of a type's objects are, as (byte of the body, count).
+pub(crate) type ReferenceMap = Vec<(u32, u32)>;
+
+const NUMBER_BITS: u32 = 20;
+
+#[inline]
+fn cache_key(descriptor: &'static TypeDescriptor) -> u64 {
+    core::ptr::from_ref(descriptor) as u64
+}
+
+#[inline]
+fn cache_place(key: u64) -> usize {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
+}
+
+impl Types {
+    pub(crate) fn load<M: Medium>(medium: &M) -> Result<Self, FormatError> {
+        let end = Seal::RegistryEnd.open_at(medium.load_u64(REGISTRY_END), REGISTRY_END)?;
+        if end > REGISTRY_BYTES {
+            let (what, at) = ("the end of the type registry", REGISTRY_END.0);
+            return Err(FormatError::Range {
+                what,
+                at,
+                found: end,
+            });
+        }
+        let mut bytes = vec![0; end as usize];
+        medium.load_bytes(REGISTRY, &mut bytes);
+        let mut rest = bytes.as_slice();
+        let mut table = Table {
+            end,
+            next: TypeId::FIRST_REGISTERED.0,
+            ..Table::default()
+        };
+        while !rest.is_empty() {
+            let at = bytes.len() - rest.len();
+            let record = TypeRecord::take(&mut rest, at)?;
+            table.next = table.next.max(record.id.0.saturating_add(1));
+            table.records.insert(record.id, record);
+        }
+        Ok(Self {
+            table: RwLock::new(table),
+            register: Lock::new(()),
+            cache: [const { AtomicU64::new(0) }; CACHE],
+        })
+    }
+
+    fn table(&self) -> std::sync::RwLockReadGuard<'_, Table> {
+        self.table
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The number of `T` in this pool, if it is known without looking at the table.
+    #[inline]
+    pub(crate) fn known<T: Target>(&self) -> Option<TypeId> {
+        match (T::BUILT_IN, T::DESCRIBED_BY) {
+            (Some(id), _) => Some(id),
+            (None, Some(descriptor)) => self.cached(descriptor),
+            (None, None) => None,
+        }
+    }
+
+    #[inline]
+    fn cached(&self, descriptor: &'static TypeDescriptor) -> Option<TypeId> {
+        let key = cache_key(descriptor);
+        let entry = self.cache[cache_place(key)].load(Ordering::Acquire);
+        (entry >> NUMBER_BITS == key & (u64::MAX >> NUMBER_BITS))
+            .then(|| TypeId(entry as u32 & (TypeId::LIMIT - 1)))
+    }
+
+    fn remember(&self, descriptor: &'static TypeDescriptor, id: TypeId) {
+        let key = cache_key(descriptor);
+        let entry = key << NUMBER_BITS | u64::from(id.0);
+        self.cache[cache_place(key)].store(entry, Ordering::Release);
+    }
+
+    /// Name and version of a type, for messages.
+    pub(crate) fn describe(&self, id: TypeId) -> String {
+        match id {
+            TypeId::NONE => "none (a free slot)".into(),
+            TypeId::BYTES => "Bytes".into(),
+            TypeId::REFS => "Refs".into(),
+            TypeId::RAW => "Raw".into(),
+            other => match self.table().records.get(&other) {
+                Some(record) => format!("{} version {}", record.name, record.version),
+                None => format!("number {} (not registered)", other.0),
+            },
+        }
+    }
+
+    /// The record of a registered type.
+    pub(crate) fn record(&self, id: TypeId) -> Option<TypeRecord> {
+        self.table().records.get(&id).cloned()
+    }
+
+    /// Every registered type.
+    pub(crate) fn records(&self) -> Vec<TypeRecord> {
+        let mut records: Vec<_> = self.table().records.values().cloned().collect();
+        records.sort_by_key(|r| r.id);
+        records
+    }
+
+    /// Where each registered type's references are.
+    pub(crate) fn reference_maps(&self) -> HashMap<TypeId, (u32, ReferenceMap)> {
+        let table = self.table();
+        let references = |r: &TypeRecord| {
+            let fields = r.fields.iter().filter(|f| f.kind == FieldKind::Reference);
+            fields.map(|f| (f.offset, f.count)).collect()
+        };
+        table
+            .records
+            .iter()
+            .map(|(&id, r)| (id, (r.size, references(r))))
+            .collect()
+    }
+
+    /// Appends a record: durable before the end word says so.
+    fn append<M: Medium>(&self, medium: &M, record: TypeRecord) -> Result<(), Error> {
+        let bytes = record.encode();
+        let mut table = self
+            .table
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let end = table.end + bytes.len() as u64;
+        if end > REGISTRY_BYTES || record.id.0 >= TypeId::LIMIT {
+            return Err(Error::RegistryFull {
+                bytes: REGISTRY_BYTES,
+            });
+        }
+        medium.reserve(REGISTRY, round_up(end, FRAME_BYTES))?;
+        medium.store_bytes(REGISTRY + table.end, &bytes);
+        medium.persist(REGISTRY + table.end, bytes.len() as u64);
+        medium.store_u64(REGISTRY_END, Seal::RegistryEnd.seal(end));
+        medium.persist(REGISTRY_END, 8);
+        table.end = end;
+        table.next = table.next.max(record.id.0 + 1);
+        table.records.insert(record.id, record);
+        Ok(())
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// The number of `T`, registering it if the pool does not know it.
+    #[inline]
+    pub(crate) fn type_id<T: Target>(&self) -> Result<TypeId, Error> {
+        match (T::BUILT_IN, T::DESCRIBED_BY) {
+            (Some(id), _) => Ok(id),
+            (None, Some(descriptor)) => match self.types.cached(descriptor) {
+                Some(id) => Ok(id),
+                None => self.find_or_register(descriptor),
+            },
+            (None, None) => Ok(TypeId::NONE),
+        }
+    }
+
+    #[cold]
+    fn find_or_register(&self, descriptor: &'static TypeDescriptor) -> Result<TypeId, Error> {
+        let _one = self.types.register.lock(&self.medium);
+        let id = match self.find(descriptor)? {
+            Some(id) => id,
+            None if !self.writable => return Err(Error::ReadOnly),
+            None => {
+                let id = TypeId(self.types.table().next);
+                self.types
+                    .append(&self.medium, descriptor.record(id, RecordState::Current))?;
+                id
+            }
+        };
+        self.types.remember(descriptor, id);
+        Ok(id)
+    }
+
+    /// The number under which exactly this type is registered.
+    fn find(&self, descriptor: &'static TypeDescriptor) -> Result<Option<TypeId>, Error> {
+        let table = self.types.table();
+        let same_name = || table.records.values().filter(|r| r.name == descriptor.name);
+        let name = || descriptor.name.to_owned();
+        let wanted = descriptor.version;
+        if let Some(newer) = same_name().find(|r| r.version > wanted) {
+            return Err(Error::NewerType {
+                name: name(),
+                stored: newer.version,
+                wanted,
+            });
+        }
+        let Some(found) = same_name().find(|r| r.version == wanted) else {
+            return match same_name().map(|r| r.version).max() {
+                Some(stored) => Err(Error::NeedsMigration {
+                    name: name(),
+                    stored,
+                    wanted,
+                }),
+                None => Ok(None),
+            };
+        };
+        if let Some(difference) = difference(found, &descriptor.record(found.id, found.state)) {
+            return Err(Error::LayoutChanged {
+                name: name(),
+                version: wanted,
+                difference,
+            });
+        }
+        if found.state == RecordState::Migrating {
+            let stored = same_name().map(|r| r.version).filter(|&v| v < wanted).max();
+            return Err(Error::NeedsMigration {
+                name: name(),
+                stored: stored.unwrap_or(wanted),
+                wanted,
+            });
+        }
+        Ok(Some(found.id))
+    }
+}
+
+/// The first difference between two layouts of one type.
+fn difference(stored: &TypeRecord, program: &TypeRecord) -> Option<String> {
+    if stored.size != program.size {
+        return Some(format!(
+            "{} bytes stored, {} in the program",
+            stored.size, program.size
+        ));
+    }
+    if stored.fields.len() != program.fields.len() {
+        let (s, p) = (stored.fields.len(), program.fields.len());
+        return Some(format!("{s} fields stored, {p} in the program"));
+    }
+    let differs = stored
+        .fields
+        .iter()
+        .zip(&program.fields)
+        .find(|(s, p)| s != p)?;
+    Some(format!(
+        "field `{}` stored, `{}` in the program",
+        differs.0.name, differs.1.name
+    ))
+}

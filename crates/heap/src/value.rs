@@ -1,0 +1,231 @@
+//! Values: what fields hold, and how they are turned into words.
+//!
+//! Every value accepts every bit pattern, so a damaged word is a wrong number and never undefined
+//! behaviour. Types with invalid patterns are wrapped in [`Checked`].
+
+use core::marker::PhantomData;
+
+use firn_format::registry::FieldKind;
+
+/// Words that a value is read from.
+pub trait Source {
+    /// The word at byte `at`, a multiple of 8, of the object's body.
+    fn word(&self, at: u32) -> u64;
+}
+
+/// Words that a value is written to.
+pub trait Sink {
+    /// Replaces the bits of `mask` in the word at byte `at`, a multiple of 8, of the object's body.
+    fn put(&mut self, at: u32, word: u64, mask: u64);
+}
+
+/// What a field may hold.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored in a pool",
+    label = "not a storable field",
+    note = "a pool outlives the program: use `Ref<T>` for references, `Ref<Bytes>` for strings and byte vectors, `Ref<Refs<T>>` for vectors of references, `Checked<T>` for bool, char and enums, `#[derive(Plain)]` for structures of numbers"
+)]
+pub trait Value: Sized + 'static {
+    /// Bytes, equal to the size of the Rust type.
+    const SIZE: u32;
+    /// Bytes to whose multiple the value is aligned.
+    const ALIGN: u32;
+    /// What the registry says of the field.
+    const KIND: FieldKind;
+    /// Name of the type referred to, or of the nested structure.
+    const TARGET: &'static str = "";
+    /// Bytes of an element, for arrays.
+    const ELEMENT_SIZE: u32 = Self::SIZE;
+    /// Elements, for arrays.
+    const COUNT: u32 = 1;
+
+    /// Reads the value at byte `at` of the body.
+    fn decode<S: Source + ?Sized>(source: &S, at: u32) -> Self;
+    /// Writes the value at byte `at` of the body.
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S, at: u32);
+}
+
+/// Values that may leave a guard: everything but references.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` may not be read as a plain value",
+    note = "references are followed with `Obj::follow`, inside the guard or transaction in which they were read"
+)]
+pub trait Plain: Value {}
+
+macro_rules! number {
+    ($kind:ident: $($t:ty as $bits:ty),*) => {$(
+        impl Value for $t {
+            const SIZE: u32 = size_of::<$t>() as u32;
+            const ALIGN: u32 = align_of::<$t>() as u32;
+            const KIND: FieldKind = FieldKind::$kind;
+
+            #[inline(always)]
+            fn decode<S: Source + ?Sized>(source: &S, at: u32) -> Self {
+                let bits = (source.word(at & !7) >> ((at & 7) * 8)) as $bits;
+                <$t>::from_le_bytes(bits.to_le_bytes())
+            }
+
+            #[inline(always)]
+            fn encode<S: Sink + ?Sized>(&self, sink: &mut S, at: u32) {
+                let shift = (at & 7) * 8;
+                let bits = <$bits>::from_le_bytes(self.to_le_bytes()) as u64;
+                sink.put(at & !7, bits << shift, (<$bits>::MAX as u64) << shift);
+            }
+        }
+        impl Plain for $t {}
+    )*};
+}
+number!(Unsigned: u8 as u8, u16 as u16, u32 as u32, u64 as u64);
+number!(Signed: i8 as u8, i16 as u16, i32 as u32, i64 as u64);
+number!(Float: f32 as u32, f64 as u64);
+
+impl<F: Value, const N: usize> Value for [F; N] {
+    const SIZE: u32 = F::SIZE * N as u32;
+    const ALIGN: u32 = F::ALIGN;
+    const KIND: FieldKind = F::KIND;
+    const TARGET: &'static str = F::TARGET;
+    const ELEMENT_SIZE: u32 = F::ELEMENT_SIZE;
+    const COUNT: u32 = F::COUNT * N as u32;
+
+    fn decode<S: Source + ?Sized>(source: &S, at: u32) -> Self {
+        core::array::from_fn(|i| F::decode(source, at + i as u32 * F::SIZE))
+    }
+
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S, at: u32) {
+        for (i, element) in self.iter().enumerate() {
+            element.encode(sink, at + i as u32 * F::SIZE);
+        }
+    }
+}
+impl<F: Plain, const N: usize> Plain for [F; N] {}
+
+/// A type with invalid bit patterns, stored as a number and checked when it is read.
+pub trait Checkable: Copy + 'static {
+    /// The value as a number.
+    fn to_bits(self) -> u32;
+    /// The value of a number, if it has one.
+    fn from_bits(bits: u32) -> Option<Self>;
+}
+
+impl Checkable for bool {
+    fn to_bits(self) -> u32 {
+        self.into()
+    }
+    fn from_bits(bits: u32) -> Option<Self> {
+        match bits {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl Checkable for char {
+    fn to_bits(self) -> u32 {
+        self.into()
+    }
+    fn from_bits(bits: u32) -> Option<Self> {
+        char::from_u32(bits)
+    }
+}
+
+/// A [`Checkable`] value as it is stored: any four bytes, of which some mean a `T`.
+#[repr(transparent)]
+pub struct Checked<T> {
+    bits: u32,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Checked<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Checked<T> {}
+
+impl<T: Checkable> Checked<T> {
+    /// Wraps a value.
+    pub fn new(value: T) -> Self {
+        Self {
+            bits: value.to_bits(),
+            of: PhantomData,
+        }
+    }
+
+    /// The value, or `None` if the stored number means none.
+    pub fn get(self) -> Option<T> {
+        T::from_bits(self.bits)
+    }
+}
+
+impl<T: Checkable> From<T> for Checked<T> {
+    fn from(value: T) -> Self {
+        Self::new(value)
+    }
+}
+
+impl<T: Checkable> Value for Checked<T> {
+    const SIZE: u32 = 4;
+    const ALIGN: u32 = 4;
+    const KIND: FieldKind = FieldKind::Checked;
+
+    #[inline]
+    fn decode<S: Source + ?Sized>(source: &S, at: u32) -> Self {
+        Self {
+            bits: u32::decode(source, at),
+            of: PhantomData,
+        }
+    }
+
+    #[inline]
+    fn encode<S: Sink + ?Sized>(&self, sink: &mut S, at: u32) {
+        self.bits.encode(sink, at);
+    }
+}
+impl<T: Checkable> Plain for Checked<T> {}
+
+/// A field of the objects of type `T`, holding an `F`. The derive macro makes one constant a field.
+pub struct Field<T, F> {
+    offset: u32,
+    of: PhantomData<fn(T) -> F>,
+}
+
+impl<T, F> Clone for Field<T, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T, F> Copy for Field<T, F> {}
+
+impl<T, F: Value> Field<T, F> {
+    /// The field at this byte of the body. Made by the derive macro, which knows the layout.
+    #[doc(hidden)]
+    pub const fn at_offset(offset: u32) -> Self {
+        Self {
+            offset,
+            of: PhantomData,
+        }
+    }
+
+    /// Bytes from the start of the body.
+    #[inline(always)]
+    pub const fn offset(self) -> u32 {
+        self.offset
+    }
+}
+
+impl<T, F: Value, const N: usize> Field<T, [F; N]> {
+    /// Elements of the array.
+    pub const LEN: usize = N;
+
+    /// One element. Panics if `index` is not below the array's length, as indexing does: a caller
+    /// that takes an index from media checks it first.
+    #[inline(always)]
+    pub const fn at(self, index: usize) -> Field<T, F> {
+        assert!(index < N, "element index out of range");
+        Field {
+            offset: self.offset + index as u32 * F::SIZE,
+            of: PhantomData,
+        }
+    }
+}

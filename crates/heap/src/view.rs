@@ -1,0 +1,132 @@
+//! Views: how objects are read, inside a guard or inside a transaction.
+
+use firn_format::reference::RefWord;
+use firn_media::{Medium, Place};
+use firn_units::VirtAddr;
+
+use crate::error::Error;
+use crate::locks::ReadLock;
+use crate::object::Obj;
+use crate::pool::Inner;
+use crate::stored::Target;
+use crate::{handles::Handle, roots};
+
+/// Something objects can be read through: [`Reading`] in a guard, [`crate::Tx`] in a transaction.
+///
+/// A view is a copyable token; what is read through it lives as long as the guard or transaction.
+pub trait View<'g>: Copy + private::Sealed {
+    /// The medium of the pool.
+    type Medium: Medium;
+
+    #[doc(hidden)]
+    fn inner(self) -> &'g Inner<Self::Medium>;
+
+    /// The word `byte` bytes behind `place`.
+    #[doc(hidden)]
+    fn load_word(self, place: <Self::Medium as Medium>::Place<'g>, byte: u32) -> u64;
+
+    /// The bytes from `at`.
+    #[doc(hidden)]
+    fn load_range(self, at: VirtAddr, into: &mut [u8]);
+
+    /// Takes the lock of a structure for reading, until the returned value is dropped or the
+    /// transaction ends. Every structure has an id of its own, chosen when it is created.
+    ///
+    /// Errors: [`Error::Conflict`] in a transaction that would have to wait against the lock order.
+    fn lock_shared(self, id: u64) -> Result<ReadLock<'g, Self::Medium>, Error>;
+
+    /// The medium.
+    #[inline(always)]
+    fn medium(self) -> &'g Self::Medium {
+        &self.inner().medium
+    }
+
+    /// The object that a reference names. No check: the reference was read from a field.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn resolve<T>(self, reference: RefWord) -> Option<Obj<'g, T, Self>> {
+        if reference.is_null() {
+            return None;
+        }
+        Some(Obj::new(self, self.medium().place(reference.address())))
+    }
+
+    /// The object of the root `name`.
+    ///
+    /// Errors: no such root, an object of another type.
+    fn root<T: Target>(self, name: &str) -> Result<Obj<'g, T, Self>, Error> {
+        self.find_root(name)?.ok_or_else(|| Error::NoRoot {
+            name: name.to_owned(),
+        })
+    }
+
+    /// The object of the root `name`, or `None` if there is no such root.
+    ///
+    /// Errors: an object of another type.
+    fn find_root<T: Target>(self, name: &str) -> Result<Option<Obj<'g, T, Self>>, Error> {
+        match roots::find(self, name)? {
+            Some((_, reference)) => match self.resolve(reference) {
+                Some(object) => object.check_type().map(Some),
+                None => Ok(None),
+            },
+            None => Ok(None),
+        }
+    }
+
+    /// The object that a handle names; `None` for a weak one whose object is gone.
+    fn deref<T: Target>(self, handle: &Handle<T, Self::Medium>) -> Option<Obj<'g, T, Self>> {
+        self.resolve(handle.current(self.inner()))
+    }
+
+    /// Names of all roots.
+    fn root_names(self) -> Result<Vec<String>, Error> {
+        roots::names(self)
+    }
+}
+
+mod private {
+    pub trait Sealed {}
+    impl<M: firn_media::Medium> Sealed for super::Reading<'_, M> {}
+    impl<M: firn_media::Medium> Sealed for crate::tx::Tx<'_, M> {}
+}
+
+/// Reads objects as they are in place.
+pub struct Reading<'g, M: Medium> {
+    inner: &'g Inner<M>,
+}
+
+impl<M: Medium> Clone for Reading<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<M: Medium> Copy for Reading<'_, M> {}
+
+impl<'g, M: Medium> Reading<'g, M> {
+    pub(crate) fn new(inner: &'g Inner<M>) -> Self {
+        Self { inner }
+    }
+}
+
+impl<'g, M: Medium> View<'g> for Reading<'g, M> {
+    type Medium = M;
+
+    #[inline(always)]
+    fn inner(self) -> &'g Inner<M> {
+        self.inner
+    }
+
+    #[inline(always)]
+    fn load_word(self, place: M::Place<'g>, byte: u32) -> u64 {
+        place.load_u64(byte)
+    }
+
+    #[inline]
+    fn load_range(self, at: VirtAddr, into: &mut [u8]) {
+        self.inner.medium.load_bytes(at, into);
+    }
+
+    fn lock_shared(self, id: u64) -> Result<ReadLock<'g, M>, Error> {
+        Ok(ReadLock::take(self.inner, id))
+    }
+}
