@@ -80,6 +80,10 @@ pub struct Explorer<'a> {
 impl<'a> Explorer<'a> {
     /// Prepares `len` bytes with `setup` and explores from there.
     ///
+    /// What a note cannot say (the operations that the notes count, say) the workload may write to
+    /// a log that `check` reads; it must begin that log anew, because a swarm runs it again.
+    /// While it is recorded, [`Crash::images`] knows the present content only.
+    ///
     /// `setup` must end quiescent: everything it stored counts as durable. `workload` runs from
     /// that state, as often as there are executions; it may call [`Crash::run`] once with
     /// [`Schedule::Inherited`]. `check` opens what a crash left, recovers and verifies; a panic
