@@ -14,6 +14,7 @@
 #![deny(unsafe_code)]
 
 mod alloc;
+mod check;
 mod error;
 mod handles;
 mod locks;
@@ -23,19 +24,23 @@ mod recovery;
 mod roots;
 mod safepoint;
 mod session;
+mod statistics;
 mod stored;
 mod tally;
+mod trace;
 mod tx;
 mod types;
 mod value;
 mod view;
 
+pub use check::{Finding, Traced};
 pub use error::{Error, OpenError};
 pub use handles::Handle;
 pub use locks::ReadLock;
 pub use object::Obj;
 pub use pool::{Pool, PoolOptions};
 pub use session::{Guard, Session};
+pub use statistics::{ClassStatistics, Statistics, TypeStatistics};
 pub use stored::{Bytes, FieldDescriptor, Raw, Ref, Refs, Stored, Target, TypeDescriptor};
 pub use tx::Tx;
 pub use tx::undo::RawTx;

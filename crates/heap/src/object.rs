@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
+use firn_format::header::{HEADER_BYTES, ObjectHeader};
 use firn_format::reference::RefWord;
 use firn_media::Medium;
 use firn_units::VirtAddr;
@@ -215,11 +215,6 @@ fn room_of<'g, T, V: View<'g>>(object: Obj<'g, T, V>) -> Result<u64, Error> {
 /// Bytes that the program asked for, from a header and the slot that it stands in.
 pub(crate) fn requested_bytes(header: ObjectHeader, slot_bytes: u64) -> Option<u64> {
     slot_bytes.checked_sub(HEADER_BYTES + header.slack_bytes())
-}
-
-/// Whether a type is one whose objects have a length word in front.
-pub(crate) fn has_length(id: TypeId) -> bool {
-    matches!(id, TypeId::BYTES | TypeId::REFS)
 }
 
 const _: () = assert!(<Ref<Bytes> as Value>::SIZE == 8);

@@ -97,15 +97,6 @@ impl ChunkFrames {
         }
         None
     }
-
-    fn longest(&self) -> u64 {
-        let (mut best, mut run) = (0, 0);
-        for i in 0..FRAMES_PER_CHUNK {
-            run = if self.is_free(i) { run + 1 } else { 0 };
-            best = best.max(run);
-        }
-        best
-    }
 }
 
 /// How far the pool may grow.
@@ -213,7 +204,11 @@ impl Space {
             let first = frame.index_in_chunk();
             let here = left.min(FRAMES_PER_CHUNK - first);
             let chunk = frame.chunk().0 as usize;
-            self.chunks[chunk].set(first, here, free);
+            // A chunk that was not looked at yet has its frames' words on media, and waits.
+            let Some(frames) = self.chunks.get_mut(chunk) else {
+                break;
+            };
+            frames.set(first, here, free);
             if free {
                 for hint in &mut self.hints {
                     *hint = (*hint).min(chunk);
@@ -292,6 +287,13 @@ impl Space {
                 i += 1;
             }
             frames.unbacked = ALL_GROUPS;
+        }
+        for (_, run) in &self.quarantine {
+            for frame in run.each().filter(|f| f.chunk() == next) {
+                if frames.is_free(frame.index_in_chunk()) {
+                    frames.set(frame.index_in_chunk(), 1, false);
+                }
+            }
         }
         self.chunks.push(frames);
         Ok(true)
@@ -399,21 +401,6 @@ impl Space {
             }
         }
         self.mark(run, true);
-    }
-
-    /// Bytes of the longest run of free frames, the room to grow not counted.
-    pub(crate) fn largest_free_bytes(&self) -> u64 {
-        let (mut best, mut whole) = (0, 0);
-        for chunk in &self.chunks {
-            if chunk.count == FRAMES_PER_CHUNK {
-                whole += FRAMES_PER_CHUNK;
-                best = best.max(whole);
-            } else {
-                whole = 0;
-                best = best.max(chunk.longest());
-            }
-        }
-        best * FRAME_BYTES
     }
 
     /// Length that the pool could have without its free chunks at the end.

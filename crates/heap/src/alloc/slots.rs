@@ -82,10 +82,6 @@ impl<M: Medium> Allocator<M> {
         }
     }
 
-    pub(crate) fn chunks(&self) -> &Chunks<M> {
-        &self.chunks
-    }
-
     pub(crate) fn space(&self) -> &FrameSpace {
         &self.space
     }
@@ -388,7 +384,8 @@ impl<M: Medium> Allocator<M> {
     }
 
     /// Replaces what is known of one run: `used` has a bit for each slot that holds an object. For
-    /// the trace, while no operation is open and no session holds slots.
+    /// the trace, while no operation is open. Runs in a session's hands stay as they are: what was
+    /// allocated there since the pool was opened is known. Returns how many slots became free.
     pub(crate) fn set_used(
         &self,
         medium: &M,
@@ -396,17 +393,20 @@ impl<M: Medium> Allocator<M> {
         class: Class,
         used: &[u64],
         stamp: u64,
-    ) -> Result<(), Error> {
+    ) -> Result<u64, Error> {
         let chunk = self.chunks.get(medium, frame.chunk())?;
         let words = chunk.words();
-        let mut live = 0;
-        let mut any_free = false;
+        if words.load(base(frame) + STATE) == FrameState::Owned as u64 {
+            return Ok(0);
+        }
+        let (mut live, mut any_free, mut reclaimed) = (0, false, 0);
         for word in 0..BITMAP_WORDS {
             let mask = slot_mask(class.slots(), word);
             let used = used.get(word as usize).copied().unwrap_or(0) & mask;
             live += u64::from(used.count_ones());
             any_free |= used != mask;
-            words.store(base(frame) + FREE + word as usize, !used & mask);
+            let before = words.swap(base(frame) + FREE + word as usize, !used & mask);
+            reclaimed += u64::from((!used & mask & !before).count_ones());
         }
         self.set_live(chunk, frame, live);
         if any_free {
@@ -415,7 +415,15 @@ impl<M: Medium> Allocator<M> {
         if live == 0 {
             self.leave_if_empty(medium, frame, class, stamp)?;
         }
-        Ok(())
+        Ok(reclaimed)
+    }
+
+    /// Bits of the slots of a run that are allocated or in a session's hands.
+    pub(crate) fn used_bits(&self, medium: &M, frame: Frame) -> [u64; BITMAP_WORDS as usize] {
+        match self.chunks.get(medium, frame.chunk()) {
+            Ok(chunk) => core::array::from_fn(|w| !chunk.words().load(base(frame) + FREE + w)),
+            Err(_) => [0; BITMAP_WORDS as usize],
+        }
     }
 
     /// Gives a large object's frames back that the trace found unreachable.

@@ -1,0 +1,309 @@
+//! The checker and the trace's use: whether every invariant holds, and what may be reclaimed.
+
+use std::sync::atomic::Ordering;
+
+use firn_format::frame::FrameUse;
+use firn_format::geometry::{Chunk, Frame};
+use firn_format::header::ObjectHeader;
+use firn_format::statistics::Counter;
+use firn_format::superblock::PoolKind;
+use firn_media::Medium;
+use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
+
+use crate::alloc::locate;
+use crate::error::Error;
+use crate::pool::{Inner, Pool};
+use crate::tally;
+use crate::trace::{FootprintCount, Marks, Trace};
+
+/// Something that should not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The address concerned, zero if there is none.
+    pub at: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl core::fmt::Display for Finding {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:#x}: {}", self.at, self.what)
+    }
+}
+
+/// What [`Pool::trace`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traced {
+    /// Reachable objects.
+    pub objects: u64,
+    /// Their bytes as requested.
+    pub live_bytes: u64,
+    /// Allocated slots that nothing reached, free now. Counted where that was known.
+    pub reclaimed: u64,
+}
+
+impl<M: Medium> Pool<M> {
+    /// Walks the pool while no operation is open and lists what is wrong with it: tables, headers,
+    /// types, references, allocation.
+    ///
+    /// Errors: an operation stayed open.
+    pub fn check(&self) -> Result<Vec<Finding>, Error> {
+        self.inner.stopped(|| self.inner.check())
+    }
+
+    /// Finds what is reachable, and in a traced pool reclaims the rest. Stops all operations while it
+    /// runs. Needed once after a crash; see [`Pool::needs_trace`].
+    ///
+    /// Errors: an operation stayed open; the pool is damaged, and nothing was reclaimed.
+    pub fn trace(&self) -> Result<Traced, Error> {
+        if !self.inner.writable {
+            return Err(Error::ReadOnly);
+        }
+        self.inner.stopped(|| self.inner.trace())?
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    fn trace_all(&self) -> Trace<'_, M> {
+        let mut trace = Trace::new(&self.medium, self.id, &self.types);
+        trace.run(&self.handles.strong(&self.medium));
+        trace
+    }
+
+    fn check(&self) -> Vec<Finding> {
+        let mut trace = self.trace_all();
+        let runs = match runs(&self.medium) {
+            Ok(runs) => runs,
+            Err(findings) => {
+                trace.findings.extend(findings);
+                return trace.findings;
+            }
+        };
+        // Where allocation bits are exact, nothing reachable may be free.
+        let exact = self.exact.load(Ordering::Acquire);
+        for (frame, what) in runs {
+            let used = self.allocator.used_bits(&self.medium, frame);
+            let reached = trace.marks.of(frame);
+            for (word, (&used, &reached)) in used.iter().zip(&reached).enumerate() {
+                let lost = reached & !used;
+                if exact && lost != 0 {
+                    let slot = word as u64 * 64 + u64::from(lost.trailing_zeros());
+                    trace.find(
+                        slot_at(frame, what, slot).0,
+                        "reachable, but its slot is free".into(),
+                    );
+                }
+            }
+        }
+        if self.kind == PoolKind::Explicit {
+            self.check_bits(&mut trace);
+        }
+        trace.findings
+    }
+
+    /// In an explicit pool the bits on media are the truth, and must equal what this open knows.
+    fn check_bits(&self, trace: &mut Trace<'_, M>) {
+        for (frame, what) in runs(&self.medium).unwrap_or_default() {
+            let used = self.allocator.used_bits(&self.medium, frame);
+            for (word, &used) in used
+                .iter()
+                .enumerate()
+                .take(slots(what).div_ceil(64) as usize)
+            {
+                let at = frame.bitmap_at() + word as u64 * WORD_BYTES;
+                let stored = self.medium.load_u64(at);
+                // Slots in a session's hands are used here and free there.
+                if stored & !used != 0 {
+                    trace.find(
+                        at.0,
+                        "the allocation bits differ from what is in use".into(),
+                    );
+                }
+            }
+        }
+    }
+
+    fn trace(&self) -> Result<Traced, Error> {
+        let mut trace = self.trace_all();
+        if let Some(finding) = trace.findings.first() {
+            return Err(Error::Damaged {
+                what: "a reference or an object",
+                at: finding.at,
+            });
+        }
+        let runs = runs(&self.medium).map_err(|findings| {
+            let at = findings.first().map_or(0, |f| f.at);
+            Error::Damaged {
+                what: "the frame table",
+                at,
+            }
+        })?;
+        let mut footprint = FootprintCount::new();
+        let mut result = Traced {
+            objects: trace.sums[Counter::Objects.word()] as u64,
+            live_bytes: trace.sums[Counter::LiveBytes.word()] as u64,
+            reclaimed: 0,
+        };
+        if self.kind == PoolKind::Traced {
+            self.allocator
+                .space()
+                .lock(&self.medium)
+                .look_at_all(&self.medium)?;
+            for &(frame, what) in &runs {
+                let used = trace.marks.of(frame);
+                result.reclaimed += self.reclaim_run(frame, what, &used)?;
+            }
+            self.handles.clear_weak(&self.medium, |reference| {
+                locate(&self.medium, reference.address()).is_ok_and(|s| trace.marks.has(&s))
+            });
+            count_footprint(&runs, &trace.marks, &mut footprint);
+            trace.sums[Counter::LiveFrames.word()] = footprint.frames as i64;
+            trace.sums[Counter::LiveChunks.word()] = footprint.chunks as i64;
+            let before = tally::sums(&self.medium);
+            for kept in [
+                Counter::Commits,
+                Counter::Aborts,
+                Counter::Stops,
+                Counter::Starved,
+            ] {
+                trace.sums[kept.word()] = before[kept.word()];
+            }
+            tally::replace(&self.medium, &trace.sums);
+            self.exact.store(true, Ordering::Release);
+            self.allocator
+                .space()
+                .lock(&self.medium)
+                .set_emergency(false);
+        }
+        Ok(result)
+    }
+
+    fn reclaim_run(&self, frame: Frame, what: FrameUse, used: &[u64]) -> Result<u64, Error> {
+        let stamp = self.redo.counter();
+        match what {
+            FrameUse::Slots(class) => {
+                self.allocator
+                    .set_used(&self.medium, frame, class, used, stamp)
+            }
+            FrameUse::Large { .. } if used[0] & 1 == 0 => {
+                self.allocator.drop_large(&self.medium, frame, stamp)?;
+                Ok(1)
+            }
+            _ => Ok(0),
+        }
+    }
+}
+
+fn count_footprint(runs: &[(Frame, FrameUse)], marks: &Marks, count: &mut FootprintCount) {
+    for &(frame, what) in runs {
+        count_run(frame, what, &marks.of(frame), count);
+    }
+}
+
+/// Counts the pages under the used slots of a run.
+pub(crate) fn count_run(frame: Frame, what: FrameUse, used: &[u64], count: &mut FootprintCount) {
+    for slot in 0..slots(what) {
+        if used[slot as usize / 64] >> (slot % 64) & 1 != 0 {
+            count.add(slot_at(frame, what, slot), slot_bytes(what));
+        }
+    }
+}
+
+fn slots(what: FrameUse) -> u64 {
+    match what {
+        FrameUse::Slots(class) => class.slots(),
+        _ => 1,
+    }
+}
+
+fn slot_bytes(what: FrameUse) -> u64 {
+    match what {
+        FrameUse::Slots(class) => class.slot_bytes(),
+        other => other.frames() * firn_units::FRAME_BYTES,
+    }
+}
+
+fn slot_at(frame: Frame, what: FrameUse, slot: u64) -> VirtAddr {
+    frame.start() + slot * slot_bytes(what)
+}
+
+/// Every run that holds objects, in ascending order, or what is wrong with the tables.
+pub(crate) fn runs<M: Medium>(medium: &M) -> Result<Vec<(Frame, FrameUse)>, Vec<Finding>> {
+    let mut runs = Vec::new();
+    let mut findings = Vec::new();
+    let mut expect: u64 = 0;
+    let mut head = Frame(0);
+    for chunk in (0..medium.len() / CHUNK_BYTES)
+        .map(Chunk)
+        .filter(|c| c.is_data())
+    {
+        for i in 0..FRAMES_PER_CHUNK {
+            let frame = chunk.first_frame().plus(i);
+            let at = frame.word_at();
+            let mut find = |what: &str| {
+                findings.push(Finding {
+                    at: at.0,
+                    what: what.into(),
+                })
+            };
+            let what = match FrameUse::from_word(medium.load_u64(at), at) {
+                Ok(what) => what,
+                Err(error) => {
+                    find(&error.to_string());
+                    continue;
+                }
+            };
+            match what {
+                FrameUse::Tail { back } if expect > 0 => {
+                    if frame.0 - head.0 != back {
+                        find("a tail frame does not belong to the run before it");
+                    }
+                    expect -= 1;
+                }
+                FrameUse::Tail { .. } => find("a tail frame without a run"),
+                _ if expect > 0 => {
+                    find("a run ends early");
+                    expect = 0;
+                }
+                FrameUse::Free | FrameUse::Log { .. } => {
+                    if let FrameUse::Log { frames } = what {
+                        (expect, head) = (frames - 1, frame);
+                    }
+                }
+                FrameUse::Slots(_) | FrameUse::Large { .. } => {
+                    (expect, head) = (what.frames() - 1, frame);
+                    runs.push((frame, what));
+                }
+            }
+        }
+    }
+    if findings.is_empty() {
+        Ok(runs)
+    } else {
+        Err(findings)
+    }
+}
+
+/// Every allocated object of a pool whose allocation bits on media hold.
+pub(crate) fn each_allocated<M: Medium>(
+    medium: &M,
+    mut visit: impl FnMut(VirtAddr, ObjectHeader, u64),
+) -> Result<(), Error> {
+    let runs = runs(medium).map_err(|findings| {
+        let at = findings.first().map_or(0, |f| f.at);
+        Error::Damaged {
+            what: "the frame table",
+            at,
+        }
+    })?;
+    for (frame, what) in runs {
+        for slot in 0..slots(what) {
+            let word = medium.load_u64(frame.bitmap_at() + slot / 64 * WORD_BYTES);
+            if word >> (slot % 64) & 1 != 0 {
+                let at = slot_at(frame, what, slot);
+                visit(at, ObjectHeader(medium.load_u64(at)), slot_bytes(what));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! Statistics: what a pool holds, read without a lock and without opening it.
+
+use firn_format::FormatError;
+use firn_format::class::{CLASSES, Class};
+use firn_format::frame::FrameUse;
+use firn_format::geometry::Chunk;
+use firn_format::header::TypeId;
+use firn_format::statistics::{COUNTED_TYPES, Counter};
+use firn_format::superblock::{OpenState, PoolKind, StoredDomain, Superblock};
+use firn_media::Medium;
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
+
+use crate::check::{count_run, runs};
+use crate::pool::newest_superblock;
+use crate::tally;
+use crate::trace::FootprintCount;
+use crate::types::Types;
+
+/// What a pool holds.
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    /// What the program calls the pool's content.
+    pub layout: String,
+    /// What decides which objects live.
+    pub kind: PoolKind,
+    /// Domain of the last open: `adr`, `eadr` or `process`.
+    pub domain: &'static str,
+    /// Whether the pool is open, or was left open by a crash.
+    pub open: bool,
+    /// Whether the counters are exact: the pool was closed, and traced since its last crash.
+    pub exact: bool,
+    /// Objects.
+    pub objects: u64,
+    /// Bytes of the objects as the program requested them.
+    pub live_bytes: u64,
+    /// Bytes of the 4 KiB pages that hold a live object.
+    pub footprint_4k_bytes: u64,
+    /// Bytes of the 2 MiB pages that hold a live object.
+    pub footprint_2m_bytes: u64,
+    /// Bytes of the longest run of free frames, the room to grow not counted.
+    pub largest_free_bytes: u64,
+    /// Committed transactions.
+    pub commits: u64,
+    /// Aborted transactions.
+    pub aborts: u64,
+    /// Operations that waited for a phase change.
+    pub stops: u64,
+    /// Requests for a phase change that were withdrawn.
+    pub starved: u64,
+    /// Objects by class, the empty ones left out.
+    pub classes: Vec<ClassStatistics>,
+    /// Objects by type, the empty ones left out.
+    pub types: Vec<TypeStatistics>,
+}
+
+/// Objects of one size class.
+#[derive(Clone, Debug)]
+pub struct ClassStatistics {
+    /// Bytes of a slot; `None` for large objects.
+    pub slot_bytes: Option<u64>,
+    /// Objects.
+    pub objects: u64,
+}
+
+/// Objects of one type.
+#[derive(Clone, Debug)]
+pub struct TypeStatistics {
+    /// The type's name.
+    pub name: String,
+    /// Its version; zero for built-in types.
+    pub version: u32,
+    /// Objects.
+    pub objects: u64,
+    /// Their bytes as requested.
+    pub live_bytes: u64,
+}
+
+impl Statistics {
+    /// Reads a pool's statistics from a medium that holds it. Takes no lock: another program may
+    /// have the pool open, and then counters of one instant need not belong together.
+    ///
+    /// Errors: not a pool, or a damaged one.
+    pub fn read<M: Medium>(medium: &M) -> Result<Self, FormatError> {
+        let superblock = newest_superblock(medium)?;
+        let sums = tally::sums(medium);
+        let sum = |counter: Counter| sums[counter.word()].max(0) as u64;
+        let exact = superblock.state == OpenState::Closed;
+        let (frames, chunks) = match exact.then(|| exact_footprint(medium)).flatten() {
+            Some(count) => (count.frames, count.chunks),
+            None => (sum(Counter::LiveFrames), sum(Counter::LiveChunks)),
+        };
+        Ok(Self {
+            exact,
+            open: superblock.state == OpenState::Open,
+            kind: superblock.kind,
+            domain: domain_name(&superblock),
+            objects: sum(Counter::Objects),
+            live_bytes: sum(Counter::LiveBytes),
+            footprint_4k_bytes: frames * FRAME_BYTES,
+            footprint_2m_bytes: chunks * CHUNK_BYTES,
+            largest_free_bytes: largest_free(medium) * FRAME_BYTES,
+            commits: sum(Counter::Commits),
+            aborts: sum(Counter::Aborts),
+            stops: sum(Counter::Stops),
+            starved: sum(Counter::Starved),
+            classes: classes(sum),
+            types: types(&Types::load(medium)?, sum),
+            layout: superblock.layout,
+        })
+    }
+
+    /// Footprint on 4 KiB pages divided by live bytes; `None` without objects.
+    pub fn ratio_4k(&self) -> Option<f64> {
+        (self.live_bytes > 0).then(|| self.footprint_4k_bytes as f64 / self.live_bytes as f64)
+    }
+
+    /// Footprint on 2 MiB pages divided by live bytes; `None` without objects.
+    pub fn ratio_2m(&self) -> Option<f64> {
+        (self.live_bytes > 0).then(|| self.footprint_2m_bytes as f64 / self.live_bytes as f64)
+    }
+}
+
+fn domain_name(superblock: &Superblock) -> &'static str {
+    match superblock.domain {
+        StoredDomain::Adr => "adr",
+        StoredDomain::Eadr => "eadr",
+        StoredDomain::Process => "process",
+    }
+}
+
+fn classes(sum: impl Fn(Counter) -> u64) -> Vec<ClassStatistics> {
+    let slots = Class::all().map(|c| (Some(c.slot_bytes()), c.index()));
+    slots
+        .chain([(None, CLASSES)])
+        .map(|(slot_bytes, i)| ClassStatistics {
+            slot_bytes,
+            objects: sum(Counter::ClassObjects(i)),
+        })
+        .filter(|c| c.objects > 0)
+        .collect()
+}
+
+fn types(registry: &Types, sum: impl Fn(Counter) -> u64) -> Vec<TypeStatistics> {
+    let built_in = [
+        (TypeId::BYTES, "Bytes"),
+        (TypeId::REFS, "Refs"),
+        (TypeId::RAW, "Raw"),
+    ];
+    let built_in = built_in.map(|(id, name)| (id, name.to_owned(), 0));
+    let registered = registry.records();
+    let all = built_in
+        .into_iter()
+        .chain(registered.into_iter().map(|r| (r.id, r.name, r.version)));
+    let mut counted: Vec<TypeStatistics> = all
+        .filter(|(id, ..)| (id.0 as usize) < COUNTED_TYPES - 1)
+        .map(|(id, name, version)| TypeStatistics {
+            name,
+            version,
+            objects: sum(Counter::TypeObjects(id.0 as usize)),
+            live_bytes: sum(Counter::TypeBytes(id.0 as usize)),
+        })
+        .collect();
+    counted.push(TypeStatistics {
+        name: "(all later types)".into(),
+        version: 0,
+        objects: sum(Counter::TypeObjects(COUNTED_TYPES - 1)),
+        live_bytes: sum(Counter::TypeBytes(COUNTED_TYPES - 1)),
+    });
+    counted.retain(|t| t.objects > 0);
+    counted
+}
+
+/// Pages under allocated slots, by the allocation bits on media.
+fn exact_footprint<M: Medium>(medium: &M) -> Option<FootprintCount> {
+    let mut count = FootprintCount::new();
+    for (frame, what) in runs(medium).ok()? {
+        let used: [u64; 4] =
+            core::array::from_fn(|w| medium.load_u64(frame.bitmap_at() + w as u64 * WORD_BYTES));
+        count_run(frame, what, &used, &mut count);
+    }
+    Some(count)
+}
+
+/// Frames of the longest free run.
+fn largest_free<M: Medium>(medium: &M) -> u64 {
+    let (mut best, mut run) = (0, 0);
+    for chunk in (0..medium.len() / CHUNK_BYTES).map(Chunk) {
+        for i in 0..FRAMES_PER_CHUNK {
+            let at = chunk.first_frame().plus(i).word_at();
+            let free = chunk.is_data()
+                && matches!(
+                    FrameUse::from_word(medium.load_u64(at), at),
+                    Ok(FrameUse::Free | FrameUse::Log { .. })
+                );
+            run = if free { run + 1 } else { 0 };
+            best = best.max(run);
+        }
+    }
+    best
+}
