@@ -47,6 +47,8 @@ pub use tx::undo::RawTx;
 pub use value::{Checkable, Checked, Field, Plain, Sink, Source, Value};
 pub use view::{Reading, View};
 
+pub use firn_heap_derive::{Checkable, Plain, Stored};
+
 pub use firn_format::header::TypeId;
 pub use firn_format::registry::{FieldKind, FieldRecord, TypeRecord};
 pub use firn_format::superblock::{LogKind, PoolKind};

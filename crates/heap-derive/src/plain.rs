@@ -1,0 +1,50 @@
+//! `impl Plain`, and the `impl Value` that it needs.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{DeriveInput, Result};
+
+use crate::stored::{decode, encode};
+use crate::structure::{Field, Structure};
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let structure = Structure::parse(input, "Plain")?;
+    let owner = structure.ident;
+    let name = &structure.naming.name;
+    let (encode, decode) = (encode(&structure), decode(&structure));
+    let asserts = structure.layout_asserts();
+    let plain_fields = structure
+        .fields
+        .iter()
+        .map(|Field { ty, .. }| quote_spanned!(ty.span()=> is_plain::<#ty>();));
+    Ok(quote! {
+        #[automatically_derived]
+        impl ::firn_heap::Value for #owner {
+            const SIZE: u32 = ::core::mem::size_of::<#owner>() as u32;
+            const ALIGN: u32 = ::core::mem::align_of::<#owner>() as u32;
+            const KIND: ::firn_heap::FieldKind = ::firn_heap::FieldKind::Nested;
+            const TARGET: &'static str = #name;
+
+            #[inline]
+            fn decode<__S: ::firn_heap::Source + ?Sized>(source: &__S, at: u32) -> Self {
+                #decode
+            }
+
+            #[inline]
+            fn encode<__S: ::firn_heap::Sink + ?Sized>(&self, sink: &mut __S, at: u32) {
+                #encode
+            }
+        }
+
+        #[automatically_derived]
+        impl ::firn_heap::Plain for #owner {}
+
+        const _: () = {
+            const fn is_plain<__T: ::firn_heap::Plain>() {}
+            #(#plain_fields)*
+        };
+
+        #asserts
+    })
+}
