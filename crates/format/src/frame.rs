@@ -13,16 +13,13 @@ pub enum FrameUse {
     Free,
     /// First frame of a run of slots.
     Slots(Class),
-    /// First frame of an object of its own, or of a log's overflow.
+    /// First frame of an object of its own.
     Large {
         /// Frames of the object.
         frames: u64,
     },
-    /// First frame of the overflow of a lane; holds no object.
-    Log {
-        /// Frames of the overflow.
-        frames: u64,
-    },
+    /// Part of the overflow of a lane. Holds no object, and is free once the pool is opened anew.
+    Log,
     /// A further frame of a run or of an object.
     Tail {
         /// Distance to the first frame.
@@ -45,7 +42,7 @@ impl FrameUse {
             FrameUse::Free => return 0,
             FrameUse::Slots(class) => (SLOTS, class.index() as u64),
             FrameUse::Large { frames } => (LARGE, frames),
-            FrameUse::Log { frames } => (LOG, frames),
+            FrameUse::Log => (LOG, 0),
             FrameUse::Tail { back } => (TAIL, back),
         };
         Seal::Frame.seal(kind | (operand << KIND_BITS))
@@ -78,9 +75,7 @@ impl FrameUse {
             LARGE => Ok(FrameUse::Large {
                 frames: long(operand)?,
             }),
-            LOG => Ok(FrameUse::Log {
-                frames: long(operand)?,
-            }),
+            LOG => Ok(FrameUse::Log),
             TAIL => Ok(FrameUse::Tail {
                 back: long(operand)?,
             }),
@@ -92,8 +87,8 @@ impl FrameUse {
     pub fn frames(self) -> u64 {
         match self {
             FrameUse::Slots(class) => class.frames(),
-            FrameUse::Large { frames } | FrameUse::Log { frames } => frames,
-            FrameUse::Free | FrameUse::Tail { .. } => 1,
+            FrameUse::Large { frames } => frames,
+            FrameUse::Free | FrameUse::Log | FrameUse::Tail { .. } => 1,
         }
     }
 }
@@ -108,7 +103,7 @@ mod tests {
             FrameUse::Free,
             FrameUse::Slots(Class::for_bytes(144).unwrap()),
             FrameUse::Large { frames: 17 },
-            FrameUse::Log { frames: 2 },
+            FrameUse::Log,
             FrameUse::Tail { back: 16 },
         ];
         for u in uses {

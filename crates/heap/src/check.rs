@@ -72,6 +72,11 @@ impl<M: Medium> Inner<M> {
 
     fn check(&self) -> Vec<Finding> {
         let mut trace = self.trace_all();
+        if self.writable
+            && let Err(error) = self.allocator.look_at_all(&self.medium)
+        {
+            trace.find(0, error.to_string());
+        }
         let runs = match runs(&self.medium) {
             Ok(runs) => runs,
             Err(findings) => {
@@ -145,10 +150,7 @@ impl<M: Medium> Inner<M> {
             reclaimed: 0,
         };
         if self.kind == PoolKind::Traced {
-            self.allocator
-                .space()
-                .lock(&self.medium)
-                .look_at_all(&self.medium)?;
+            self.allocator.look_at_all(&self.medium)?;
             for &(frame, what) in &runs {
                 let used = trace.marks.of(frame);
                 result.reclaimed += self.reclaim_run(frame, what, &used)?;
@@ -265,11 +267,7 @@ pub(crate) fn runs<M: Medium>(medium: &M) -> Result<Vec<(Frame, FrameUse)>, Vec<
                     find("a run ends early");
                     expect = 0;
                 }
-                FrameUse::Free | FrameUse::Log { .. } => {
-                    if let FrameUse::Log { frames } = what {
-                        (expect, head) = (frames - 1, frame);
-                    }
-                }
+                FrameUse::Free | FrameUse::Log => {}
                 FrameUse::Slots(_) | FrameUse::Large { .. } => {
                     (expect, head) = (what.frames() - 1, frame);
                     runs.push((frame, what));

@@ -8,7 +8,7 @@ use firn_format::FormatError;
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Chunk, Frame, REGION_CHUNKS};
 use firn_media::{Medium, Words};
-use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
 /// Words of a frame's state.
 pub(crate) const FRAME_WORDS: usize = 8;
@@ -133,6 +133,9 @@ impl<M: Medium> Chunks<M> {
     }
 
     fn read_media(&self, medium: &M, chunk: Chunk) -> Result<ChunkState<M>, FormatError> {
+        if medium.is_writable() {
+            repair(medium, chunk)?;
+        }
         let words = medium.words(CHUNK_LIVE + 8);
         let mut live_frames = 0;
         for i in 0..FRAMES_PER_CHUNK {
@@ -164,6 +167,14 @@ impl<M: Medium> Chunks<M> {
         Ok(ChunkState { words })
     }
 
+    /// Makes sure that every chunk of a run is known.
+    pub(crate) fn get_all(&self, medium: &M, first: Frame, frames: u64) -> Result<(), FormatError> {
+        for chunk in first.chunk().0..=first.plus(frames - 1).chunk().0 {
+            self.get(medium, Chunk(chunk))?;
+        }
+        Ok(())
+    }
+
     /// Every chunk that someone has needed.
     pub(crate) fn all_known(&self) -> impl Iterator<Item = (Chunk, &ChunkState<M>)> {
         self.regions
@@ -176,4 +187,48 @@ impl<M: Medium> Chunks<M> {
                 })
             })
     }
+}
+
+/// Frees the words that a crash left of runs in which no object was ever published.
+///
+/// A run's words reach media with the first commit that publishes an object in it, all under one
+/// fence; before that, lines may have been evicted one by one. So a run that lacks a part holds
+/// nothing. Called before this open of the pool allocates in the chunk.
+fn repair<M: Medium>(medium: &M, chunk: Chunk) -> Result<(), FormatError> {
+    for i in 0..FRAMES_PER_CHUNK {
+        let frame = chunk.first_frame().plus(i);
+        let sound = match frame_use(medium, frame)? {
+            FrameUse::Free => true,
+            FrameUse::Log => false,
+            FrameUse::Slots(_) | FrameUse::Large { .. } => is_whole(medium, frame)?,
+            FrameUse::Tail { back } => match frame.0.checked_sub(back).map(Frame) {
+                Some(head) if head.chunk().is_data() => {
+                    frame_use(medium, head)?.frames() > back && is_whole(medium, head)?
+                }
+                _ => false,
+            },
+        };
+        if !sound {
+            medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
+        }
+    }
+    Ok(())
+}
+
+fn frame_use<M: Medium>(medium: &M, frame: Frame) -> Result<FrameUse, FormatError> {
+    FrameUse::from_word(medium.load_u64(frame.word_at()), frame.word_at())
+}
+
+/// Whether the run that starts here has all of its tails.
+fn is_whole<M: Medium>(medium: &M, head: Frame) -> Result<bool, FormatError> {
+    let frames = frame_use(medium, head)?.frames();
+    if (head.0 + frames) * FRAME_BYTES > medium.len() {
+        return Ok(false);
+    }
+    for back in 1..frames {
+        if frame_use(medium, head.plus(back))? != (FrameUse::Tail { back }) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

@@ -12,6 +12,7 @@ use firn_format::sealed::Seal;
 use firn_media::{Lock, LockGuard, Medium, MediumError};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 
+use super::chunks::Chunks;
 use crate::error::Error;
 
 /// Frames whose blocks are given back and asked for together: 64 KiB.
@@ -144,6 +145,7 @@ impl Space {
     pub(crate) fn take<M: Medium>(
         &mut self,
         medium: &M,
+        chunks: &Chunks<M>,
         frames: u64,
         durable: u64,
     ) -> Result<FrameRun, Error> {
@@ -159,7 +161,7 @@ impl Space {
                 self.mark(run, false);
                 return Ok(run);
             }
-            if !self.look_further(medium)? {
+            if !self.look_further(medium, chunks)? {
                 self.grow(medium, frames)?;
             }
         }
@@ -265,26 +267,20 @@ impl Space {
     }
 
     /// Reads the next chunk's frame words. False if every chunk has been looked at.
-    fn look_further<M: Medium>(&mut self, medium: &M) -> Result<bool, Error> {
+    fn look_further<M: Medium>(&mut self, medium: &M, chunks: &Chunks<M>) -> Result<bool, Error> {
         let next = Chunk(self.chunks.len() as u64);
         if (next.0 + 1) * CHUNK_BYTES > medium.len() {
             return Ok(false);
         }
         let mut frames = ChunkFrames::NONE;
         if next.is_data() {
-            let mut i = 0;
-            while i < FRAMES_PER_CHUNK {
+            // Knowing the chunk frees what a crash left of unpublished runs.
+            chunks.get(medium, next)?;
+            for i in 0..FRAMES_PER_CHUNK {
                 let at = next.first_frame().plus(i).word_at();
-                match FrameUse::from_word(medium.load_u64(at), at)? {
-                    FrameUse::Free => frames.set(i, 1, true),
-                    FrameUse::Log { .. } => {
-                        // Logs do not outlive the open that wrote them.
-                        medium.store_u64(at, 0);
-                        frames.set(i, 1, true);
-                    }
-                    FrameUse::Slots(_) | FrameUse::Large { .. } | FrameUse::Tail { .. } => {}
+                if FrameUse::from_word(medium.load_u64(at), at)? == FrameUse::Free {
+                    frames.set(i, 1, true);
                 }
-                i += 1;
             }
             frames.unbacked = ALL_GROUPS;
         }
@@ -300,8 +296,12 @@ impl Space {
     }
 
     /// Looks at every chunk there is.
-    pub(crate) fn look_at_all<M: Medium>(&mut self, medium: &M) -> Result<(), Error> {
-        while self.look_further(medium)? {}
+    pub(crate) fn look_at_all<M: Medium>(
+        &mut self,
+        medium: &M,
+        chunks: &Chunks<M>,
+    ) -> Result<(), Error> {
+        while self.look_further(medium, chunks)? {}
         Ok(())
     }
 

@@ -200,12 +200,7 @@ impl<M: Medium> Allocator<M> {
         what: FrameUse,
         durable: u64,
     ) -> Result<FrameRun, Error> {
-        let run = self
-            .space
-            .lock(medium)
-            .take(medium, what.frames(), durable)?;
-        // The chunk's state is read before its words change, see `Chunks::load`.
-        self.chunks.get(medium, run.frame.chunk())?;
+        let run = self.take_frames(medium, what.frames(), durable)?;
         for (i, frame) in run.each().enumerate() {
             let word = if i == 0 {
                 what
@@ -214,10 +209,37 @@ impl<M: Medium> Allocator<M> {
             };
             medium.store_u64(frame.word_at(), word.to_word());
         }
-        if !matches!(what, FrameUse::Log { .. }) {
-            cache.fresh.push(run.frame);
+        cache.fresh.push(run.frame);
+        Ok(run)
+    }
+
+    /// Takes frames for a log's overflow. Nothing of it needs to reach media but what it will hold.
+    pub(crate) fn take_log(
+        &self,
+        medium: &M,
+        frames: u64,
+        durable: u64,
+    ) -> Result<FrameRun, Error> {
+        let run = self.take_frames(medium, frames, durable)?;
+        for frame in run.each() {
+            medium.store_u64(frame.word_at(), FrameUse::Log.to_word());
         }
         Ok(run)
+    }
+
+    fn take_frames(&self, medium: &M, frames: u64, durable: u64) -> Result<FrameRun, Error> {
+        let run = self
+            .space
+            .lock(medium)
+            .take(medium, &self.chunks, frames, durable)?;
+        // The chunks' states are read before their words change, see `Chunks::load`.
+        self.chunks.get_all(medium, run.frame, run.frames)?;
+        Ok(run)
+    }
+
+    /// Looks at every chunk there is.
+    pub(crate) fn look_at_all(&self, medium: &M) -> Result<(), Error> {
+        self.space.lock(medium).look_at_all(medium, &self.chunks)
     }
 
     #[cold]

@@ -37,7 +37,7 @@ pub(super) fn commit<M: Medium>(
     if inner.logs_allocation() {
         emit_allocation_bits(changes, &mut entry);
     }
-    let overflow = match take_overflow(inner, cache, entry.len() - ENTRY_HEADER_WORDS) {
+    let overflow = match take_overflow(inner, entry.len() - ENTRY_HEADER_WORDS) {
         Ok(overflow) => overflow,
         Err(error) => {
             changes.scratch = entry;
@@ -156,7 +156,6 @@ fn emit_allocation_bits(changes: &Changes, entry: &mut Vec<u64>) {
 /// Frames for the part of an entry that does not fit into its slot.
 pub(super) fn take_overflow<M: Medium>(
     inner: &Inner<M>,
-    cache: &mut Cache,
     words: usize,
 ) -> Result<Vec<FrameRun>, Error> {
     let mut runs: Vec<FrameRun> = Vec::new();
@@ -167,15 +166,14 @@ pub(super) fn take_overflow<M: Medium>(
     let mut piece = left.min(FRAMES_PER_CHUNK);
     while left > 0 {
         let durable = inner.redo.known_durable();
-        let what = FrameUse::Log {
-            frames: piece.min(left),
-        };
         let taken = if runs.len() == MAX_EXTENTS {
             Err(Error::TransactionTooLarge {
                 words: words as u64,
             })
         } else {
-            inner.allocator.new_run(&inner.medium, cache, what, durable)
+            inner
+                .allocator
+                .take_log(&inner.medium, piece.min(left), durable)
         };
         match taken {
             Ok(run) => {

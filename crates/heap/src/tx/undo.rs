@@ -139,12 +139,11 @@ impl<'t, M: Medium> RawTx<'t, M> {
     /// Makes a batch durable: one fence.
     fn append(self, payload: Vec<u64>) -> Result<(), Error> {
         let inner = &*self.core.inner;
-        let mut state = self.core.state.borrow_mut();
         let mut log = self.log.borrow_mut();
         let overflow = if fits_slot(payload.len()) {
             Vec::new()
         } else {
-            take_overflow(inner, &mut state.cache, payload.len())?
+            take_overflow(inner, payload.len())?
         };
         let inline = if overflow.is_empty() {
             payload.len()

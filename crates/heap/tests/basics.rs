@@ -1,0 +1,297 @@
+//! Does each part work?
+
+use firn_crash::{Crash, CrashOptions};
+use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Refs, Statistics, View};
+use firn_mapped::{Mapped, MappedOptions};
+
+type Spine = Refs<Bytes>;
+
+fn mapped() -> Mapped {
+    Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap()
+}
+
+fn pool(kind: PoolKind) -> Pool<Mapped> {
+    let options = PoolOptions {
+        kind,
+        ..PoolOptions::new("basics")
+    };
+    let pool = Pool::create(mapped(), &options).unwrap();
+    let make = |tx: firn_heap::Tx<'_, Mapped>| {
+        let spine = tx.alloc_refs::<Bytes>(1000)?;
+        tx.set_root("spine", spine)
+    };
+    pool.session().unwrap().transaction(make).unwrap();
+    pool
+}
+
+fn content(pool: &Pool<Mapped>, index: usize) -> Option<Vec<u8>> {
+    let mut session = pool.session().unwrap();
+    let guard = session.guard();
+    let spine: firn_heap::Obj<'_, Spine, _> = guard.root("spine").unwrap();
+    spine.get(index).map(|b| b.to_vec().unwrap())
+}
+
+#[test]
+fn objects_of_all_sizes_read_back() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let pool = pool(kind);
+        let mut session = pool.session().unwrap();
+        let sizes = [
+            0,
+            1,
+            7,
+            8,
+            100,
+            500,
+            2000,
+            2040,
+            2041,
+            5000,
+            32_000,
+            70_000,
+            3 << 20,
+        ];
+        for (i, &size) in sizes.iter().enumerate() {
+            let bytes: Vec<u8> = (0..size).map(|b| (b * 7 + i) as u8).collect();
+            session
+                .transaction(|tx| {
+                    let new = tx.alloc_bytes(&bytes)?;
+                    assert_eq!(new.to_vec()?, bytes);
+                    tx.root::<Spine>("spine")?.set(i, Some(new))
+                })
+                .unwrap();
+            assert_eq!(content(&pool, i).unwrap(), bytes);
+        }
+        assert_eq!(pool.check().unwrap(), []);
+    }
+}
+
+#[test]
+fn an_abort_leaves_nothing() {
+    let pool = pool(PoolKind::Traced);
+    let mut session = pool.session().unwrap();
+    let result: Result<(), Error> = session.transaction(|tx| {
+        let spine = tx.root::<Spine>("spine")?;
+        spine.set(0, Some(tx.alloc_bytes(b"gone")?))?;
+        assert_eq!(spine.get(0).unwrap().to_vec()?, b"gone");
+        Err(Error::ReadOnly)
+    });
+    assert!(result.is_err());
+    assert_eq!(content(&pool, 0), None);
+}
+
+#[test]
+fn a_panic_rolls_back_and_leaves_the_session_usable() {
+    let pool = pool(PoolKind::Traced);
+    let mut session = pool.session().unwrap();
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _: Result<(), Error> = session.transaction(|tx| {
+            tx.lock_exclusive(77)?;
+            tx.root::<Spine>("spine")?
+                .set(0, Some(tx.alloc_bytes(b"gone")?))?;
+            panic!("on purpose");
+        });
+    }));
+    assert!(result.is_err());
+    session
+        .transaction(|tx| {
+            tx.lock_exclusive(77)?;
+            tx.root::<Spine>("spine")?
+                .set(1, Some(tx.alloc_bytes(b"here")?))
+        })
+        .unwrap();
+    assert_eq!(
+        (content(&pool, 0), content(&pool, 1)),
+        (None, Some(b"here".to_vec()))
+    );
+}
+
+#[test]
+fn a_nested_part_rolls_back_alone() {
+    let pool = pool(PoolKind::Traced);
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let spine = tx.root::<Spine>("spine")?;
+            spine.set(0, Some(tx.alloc_bytes(b"outer")?))?;
+            let failed: Result<(), Error> = tx.nested(|tx| {
+                spine.set(0, Some(tx.alloc_bytes(b"inner")?))?;
+                spine.set(1, Some(tx.alloc_bytes(b"inner")?))?;
+                Err(Error::ReadOnly)
+            });
+            assert!(failed.is_err());
+            tx.nested(|tx| spine.set(2, Some(tx.alloc_bytes(b"kept")?)))
+        })
+        .unwrap();
+    let found: Vec<_> = (0..3).map(|i| content(&pool, i)).collect();
+    assert_eq!(
+        found,
+        [Some(b"outer".to_vec()), None, Some(b"kept".to_vec())]
+    );
+}
+
+#[test]
+fn freed_slots_are_used_again() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let pool = pool(kind);
+        let mut session = pool.session().unwrap();
+        for round in 0..50 {
+            session
+                .transaction(|tx| {
+                    let spine = tx.root::<Spine>("spine")?;
+                    for i in 0..200 {
+                        if let Some(old) = spine.get(i) {
+                            // SAFETY: the only reference is replaced below.
+                            unsafe { tx.free(old)? };
+                        }
+                        spine.set(i, Some(tx.alloc_bytes(&[round; 3000])?))?;
+                    }
+                    Ok::<_, Error>(())
+                })
+                .unwrap();
+        }
+        let statistics = Statistics::read(pool.medium()).unwrap();
+        assert_eq!(statistics.objects, 201, "{kind:?}");
+        assert!(statistics.footprint_4k_bytes < 6 << 20, "{statistics:?}");
+        assert_eq!(pool.check().unwrap(), []);
+    }
+}
+
+#[test]
+fn freeing_twice_is_an_error() {
+    let pool = pool(PoolKind::Traced);
+    let mut session = pool.session().unwrap();
+    let result: Result<(), Error> = session.transaction(|tx| {
+        let spine = tx.root::<Spine>("spine")?;
+        let bytes = tx.alloc_bytes(b"x")?;
+        spine.set(0, None)?;
+        // SAFETY: nothing refers to it.
+        unsafe {
+            tx.free(bytes)?;
+            tx.free(bytes)
+        }
+    });
+    assert!(matches!(result, Err(Error::NotAllocated { .. })));
+}
+
+#[test]
+fn a_pool_reads_the_same_after_closing_and_after_a_crash() {
+    for close in [true, false] {
+        for kind in [PoolKind::Traced, PoolKind::Explicit] {
+            let crash = Crash::new(16 << 20, CrashOptions::default());
+            let options = PoolOptions {
+                kind,
+                ..PoolOptions::new("reopen")
+            };
+            let pool = Pool::create(crash.clone(), &options).unwrap();
+            let mut session = pool.session().unwrap();
+            session
+                .transaction(|tx| {
+                    let spine = tx.alloc_refs::<Bytes>(300)?;
+                    for i in 0..300 {
+                        spine.set(i, Some(tx.alloc_bytes(&[i as u8; 100])?))?;
+                    }
+                    tx.set_root("spine", spine)
+                })
+                .unwrap();
+            drop(session);
+            if close {
+                pool.close().unwrap()
+            } else {
+                pool.abandon()
+            }
+            let image = crash.random_image(7);
+            let again = Crash::from_image(&image, CrashOptions::default());
+            let pool = Pool::open(again, &options).unwrap();
+            assert_eq!(pool.needs_trace(), !close && kind == PoolKind::Traced);
+            let mut session = pool.session().unwrap();
+            session
+                .transaction(|tx| {
+                    let spine = tx.root::<Spine>("spine")?;
+                    for i in 0..300 {
+                        let old = spine.get(i).unwrap();
+                        assert_eq!(old.to_vec()?, [i as u8; 100]);
+                        if i % 2 == 0 {
+                            // SAFETY: the only reference is replaced.
+                            unsafe { tx.free(old)? };
+                            spine.set(i, Some(tx.alloc_bytes(&[1; 40])?))?;
+                        }
+                    }
+                    Ok::<_, Error>(())
+                })
+                .unwrap();
+            drop(session);
+            assert_eq!(pool.check().unwrap(), [], "close {close} {kind:?}");
+            let traced = pool.trace().unwrap();
+            assert_eq!(traced.objects, 301);
+            assert_eq!(pool.check().unwrap(), [], "close {close} {kind:?}");
+            assert!(!pool.needs_trace());
+        }
+    }
+}
+
+#[test]
+fn leaks_of_a_crash_are_reclaimed_by_the_trace() {
+    let pool = pool(PoolKind::Traced);
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let spine = tx.root::<Spine>("spine")?;
+            (0..500).try_for_each(|i| spine.set(i, Some(tx.alloc_bytes(&[0; 200])?)))
+        })
+        .unwrap();
+    session
+        .transaction(|tx| {
+            let spine = tx.root::<Spine>("spine")?;
+            (0..400).try_for_each(|i| spine.set(i, None))
+        })
+        .unwrap();
+    drop(session);
+    let traced = pool.trace().unwrap();
+    assert_eq!((traced.objects, traced.reclaimed), (101, 400));
+    assert_eq!(Statistics::read(pool.medium()).unwrap().objects, 101);
+}
+
+#[test]
+fn a_large_transaction_overflows_its_lane() {
+    let pool = pool(PoolKind::Traced);
+    let mut session = pool.session().unwrap();
+    for round in 0..30u8 {
+        session
+            .transaction(|tx| {
+                let spine = tx.root::<Spine>("spine")?;
+                (0..1000).try_for_each(|i| {
+                    let new = tx.alloc_bytes(&[round; 100])?;
+                    if let Some(old) = spine.get(i) {
+                        // SAFETY: the only reference is replaced.
+                        unsafe { tx.free(old)? };
+                    }
+                    spine.set(i, Some(new))
+                })
+            })
+            .unwrap();
+    }
+    assert_eq!(content(&pool, 999).unwrap(), [29; 100]);
+    drop(session);
+    assert_eq!(pool.check().unwrap(), []);
+}
+
+#[test]
+fn handles_stay_across_operations_and_weak_ones_let_go() {
+    let pool = pool(PoolKind::Traced);
+    let mut session = pool.session().unwrap();
+    let (strong, weak) = session
+        .transaction(|tx| {
+            let kept = tx.alloc_bytes(b"kept")?;
+            let lost = tx.alloc_bytes(b"lost")?;
+            Ok::<_, Error>((pool.handle(kept), pool.weak_handle(lost)))
+        })
+        .unwrap();
+    pool.trace().unwrap();
+    let guard = session.guard();
+    assert_eq!(
+        guard.view().deref(&strong).unwrap().to_vec().unwrap(),
+        b"kept"
+    );
+    assert!(guard.view().deref(&weak).is_none());
+}
