@@ -1,0 +1,124 @@
+//! Does every room know only whom it may know? Read from cargo's own metadata.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Rooms of production, and whom each may know.
+const PRODUCTION: &[(&str, &[&str])] = &[
+    ("firn-units", &[]),
+    ("firn-media", &["firn-units"]),
+    ("firn-format", &["firn-units"]),
+    // The derive macro is part of the heap, in a crate of its own because cargo asks for that.
+    ("firn-heap-derive", &[]),
+    (
+        "firn-heap",
+        &[
+            "firn-media",
+            "firn-format",
+            "firn-units",
+            "firn-heap-derive",
+        ],
+    ),
+    ("firn-mapped", &["firn-media", "firn-units"]),
+    ("firn-crash", &["firn-media", "firn-units"]),
+    ("firn-structures", &["firn-heap", "firn-media"]),
+];
+
+/// The lab and what stands on it; nobody knows them.
+const LAB: &str = "firn-lab";
+const COMMAND_LINE: &str = "firn";
+/// Rooms that stand alone.
+const ALONE: &[&str] = &["firn-rivals", "xtask"];
+/// What production rooms may use in their tests, besides what they may know.
+const IN_TESTS: &[&str] = &[
+    "firn-mapped",
+    "firn-crash",
+    "firn-heap",
+    "firn-structures",
+    "firn-format",
+    "firn-units",
+    "firn-media",
+];
+
+type Arrows = BTreeMap<String, BTreeSet<String>>;
+
+/// Arrows between the rooms of this workspace, from dependencies of one kind (`dev`, or none).
+fn arrows(dev: bool) -> Arrows {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .arg("--manifest-path")
+        .arg(manifest)
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{output:?}");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    let packages = metadata["packages"].as_array().expect("a list");
+    let name = |value: &Value| value["name"].as_str().expect("a name").to_owned();
+    let rooms: BTreeSet<String> = packages.iter().map(name).collect();
+    let known = |package: &Value| {
+        let all = package["dependencies"].as_array().expect("a list");
+        let of_kind = all.iter().filter(|d| (d["kind"] == "dev") == dev);
+        of_kind.map(name).filter(|d| rooms.contains(d)).collect()
+    };
+    packages.iter().map(|p| (name(p), known(p))).collect()
+}
+
+fn assert_within(room: &str, knows: &BTreeSet<String>, may_know: &[&str]) {
+    for known in knows {
+        assert!(
+            may_know.contains(&known.as_str()),
+            "{room} may not know {known}"
+        );
+    }
+}
+
+#[test]
+fn every_room_is_in_the_table() {
+    let named = PRODUCTION.iter().map(|(room, _)| *room);
+    let named = named
+        .chain(ALONE.iter().copied())
+        .chain([LAB, COMMAND_LINE]);
+    let named: BTreeSet<String> = named.map(str::to_owned).collect();
+    let found: BTreeSet<String> = arrows(false).into_keys().collect();
+    assert_eq!(found, named);
+}
+
+#[test]
+fn rooms_know_only_whom_they_may_know() {
+    let arrows = arrows(false);
+    for (room, may_know) in PRODUCTION {
+        assert_within(room, &arrows[*room], may_know);
+    }
+    for room in ALONE {
+        assert_within(room, &arrows[*room], &[]);
+    }
+    let rooms: Vec<&str> = PRODUCTION.iter().map(|(room, _)| *room).collect();
+    assert_within(LAB, &arrows[LAB], &rooms);
+    let with_lab: Vec<&str> = rooms.into_iter().chain([LAB]).collect();
+    assert_within(COMMAND_LINE, &arrows[COMMAND_LINE], &with_lab);
+}
+
+#[test]
+fn nobody_knows_the_lab_but_the_command_line() {
+    for arrows in [arrows(false), arrows(true)] {
+        for (room, knows) in &arrows {
+            assert!(room == COMMAND_LINE || !knows.contains(LAB), "{room}");
+            assert!(!knows.contains(COMMAND_LINE), "{room}");
+        }
+    }
+}
+
+#[test]
+fn tests_of_production_rooms_use_media_and_what_stands_on_them() {
+    let arrows = arrows(true);
+    for (room, _) in PRODUCTION {
+        assert_within(room, &arrows[*room], IN_TESTS);
+    }
+    for room in ALONE {
+        assert_within(room, &arrows[*room], &[]);
+    }
+}
