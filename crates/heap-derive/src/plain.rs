@@ -3,13 +3,14 @@
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{DeriveInput, Result};
+use syn::{DeriveInput, Error, Result};
 
 use crate::stored::{decode, encode};
-use crate::structure::{Field, Structure};
+use crate::structure::{Errors, Field, Structure};
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let structure = Structure::parse(input, "Plain")?;
+    check_no_references(&structure)?;
     let owner = structure.ident;
     let name = &structure.naming.name;
     let (encode, decode) = (encode(&structure), decode(&structure));
@@ -47,4 +48,18 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
         #asserts
     })
+}
+
+/// Refuses what is written `Ref<T>`; the bound on `Plain` refuses what is called otherwise.
+fn check_no_references(structure: &Structure<'_>) -> Result<()> {
+    let mut errors = Errors::default();
+    for field in structure.fields.iter().filter(|f| f.target.is_some()) {
+        errors.note::<()>(Err(Error::new_spanned(
+            &field.ty,
+            "a nested structure holds no references, since a trace looks for them in the fields of \
+             objects alone: put this field into the `Stored` structure itself, or make an object of \
+             the nested one",
+        )));
+    }
+    errors.end()
 }

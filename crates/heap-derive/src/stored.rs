@@ -52,7 +52,7 @@ fn constants(structure: &Structure<'_>) -> TokenStream {
             #(#constants)*
 
             #[doc(hidden)]
-            #[allow(dead_code)]
+            #[allow(dead_code, unreachable_pub)]
             pub const __FIRN_NAME: &'static str = #name;
         }
     }
@@ -65,20 +65,19 @@ fn constants(structure: &Structure<'_>) -> TokenStream {
 fn descriptor(owner: &Ident, field: &Field<'_>) -> TokenStream {
     let (ident, ty, name) = (field.ident, &field.ty, field.name());
     let offset = quote_spanned!(ty.span()=> ::core::mem::offset_of!(#owner, #ident));
-    match &field.target {
-        None => quote_spanned! {ty.span()=>
-            ::firn_heap::FieldDescriptor::of::<#ty>(#name, #offset)
-        },
-        Some(target) => quote_spanned! {ty.span()=>
-            ::firn_heap::FieldDescriptor {
-                name: #name,
-                kind: <#ty as ::firn_heap::Value>::KIND,
-                offset: #offset as u32,
-                size: <#ty as ::firn_heap::Value>::ELEMENT_SIZE,
-                count: <#ty as ::firn_heap::Value>::COUNT,
-                target: <#target>::__FIRN_NAME,
-            }
-        },
+    let target = match &field.target {
+        Some(target) => quote_spanned!(ty.span()=> <#target>::__FIRN_NAME),
+        None => quote_spanned!(ty.span()=> <#ty as ::firn_heap::Value>::TARGET),
+    };
+    quote_spanned! {ty.span()=>
+        ::firn_heap::FieldDescriptor {
+            name: #name,
+            kind: <#ty as ::firn_heap::Value>::KIND,
+            offset: #offset as u32,
+            size: <#ty as ::firn_heap::Value>::ELEMENT_SIZE,
+            count: <#ty as ::firn_heap::Value>::COUNT,
+            target: #target,
+        }
     }
 }
 
@@ -93,10 +92,10 @@ fn implementation(structure: &Structure<'_>) -> TokenStream {
         impl ::firn_heap::Stored for #owner {
             const DESCRIPTOR: &'static ::firn_heap::TypeDescriptor = {
                 #[allow(dead_code)]
-                trait Named {
+                trait __FirnNamed {
                     const __FIRN_NAME: &'static str;
                 }
-                impl<T: ::firn_heap::Target> Named for T {
+                impl<T: ::firn_heap::Target> __FirnNamed for T {
                     const __FIRN_NAME: &'static str = <T as ::firn_heap::Target>::NAME;
                 }
                 &::firn_heap::TypeDescriptor {

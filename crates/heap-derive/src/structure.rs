@@ -5,10 +5,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{
-    Attribute, Data, DeriveInput, Error, Fields, GenericArgument, Ident, PathArguments, Result,
-    Token, Type, Visibility,
-};
+use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, Result, Token, Visibility};
 
 use crate::attributes::{self, MAX_NAME_BYTES, Naming};
 use crate::refusals;
@@ -54,7 +51,7 @@ impl<'a> Structure<'a> {
                     visibility: &field.vis,
                     docs: docs(&field.attrs),
                     ty: write_out_self(field.ty.to_token_stream(), &input.ident),
-                    target: target(&field.ty)
+                    target: refusals::target(&field.ty)
                         .map(|t| write_out_self(t.to_token_stream(), &input.ident)),
                 })
             })
@@ -169,8 +166,8 @@ fn check_no_parameters(input: &DeriveInput, trait_name: &str) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "the registry of a pool lists whole types, so `{trait_name}` cannot have parameters: write \
-         one structure for each type that is stored"
+        "the registry of a pool lists whole types, so a structure that is `{trait_name}` has no \
+         parameters: write one structure for each type that is stored"
     );
     Err(Error::new_spanned(&input.generics, message))
 }
@@ -200,26 +197,6 @@ fn docs(attributes: &[Attribute]) -> Vec<&Attribute> {
         .iter()
         .filter(|a| a.path().is_ident("doc"))
         .collect()
-}
-
-/// The `T` of `Ref<T>`, `[Ref<T>; N]` and so on.
-fn target(ty: &Type) -> Option<&Type> {
-    let path = match ty {
-        Type::Array(array) => return target(&array.elem),
-        Type::Group(group) => return target(&group.elem),
-        Type::Paren(paren) => return target(&paren.elem),
-        Type::Path(path) => path.path.segments.last()?,
-        _ => return None,
-    };
-    match &path.arguments {
-        PathArguments::AngleBracketed(arguments) if path.ident == "Ref" => {
-            match arguments.args.first()? {
-                GenericArgument::Type(target) => Some(target),
-                _ => None,
-            }
-        }
-        _ => None,
-    }
 }
 
 /// Replaces `Self`, which has no meaning in the statics that the macros make.

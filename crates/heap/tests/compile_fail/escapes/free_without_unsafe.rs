@@ -1,0 +1,25 @@
+use firn_heap::{Pool, PoolOptions, Ref, Stored, View};
+use firn_mapped::{Mapped, MappedOptions};
+
+#[derive(Stored)]
+#[repr(C)]
+struct Node {
+    next: Ref<Node>,
+    key: u64,
+}
+
+fn pool() -> Pool<Mapped> {
+    let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
+    Pool::create(medium, &PoolOptions::new("escapes")).unwrap()
+}
+
+fn main() {
+    let pool = pool();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let node = tx.root::<Node>("node")?;
+            tx.free(node)
+        })
+        .unwrap();
+}

@@ -1,0 +1,28 @@
+use firn_heap::{Error, Pool, PoolOptions, Ref, Stored, View};
+use firn_mapped::{Mapped, MappedOptions};
+
+#[derive(Stored)]
+#[repr(C)]
+struct Node {
+    next: Ref<Node>,
+    key: u64,
+}
+
+fn pool() -> Pool<Mapped> {
+    let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
+    Pool::create(medium, &PoolOptions::new("escapes")).unwrap()
+}
+
+fn main() {
+    let pool = pool();
+    let mut reader = pool.session().unwrap();
+    let mut writer = pool.session().unwrap();
+    let guard = reader.guard();
+    let node = guard.root::<Node>("node").unwrap();
+    writer
+        .transaction(|tx| {
+            tx.root::<Node>("node")?.link(Node::NEXT, Some(node));
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+}

@@ -1,0 +1,10 @@
+use firn_heap::Stored;
+
+#[derive(Stored)]
+#[repr(C)]
+enum Color {
+    Red,
+    Blue,
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use firn_heap::Stored;
+
+#[derive(Stored)]
+#[repr(C)]
+struct Node<T> {
+    value: T,
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use firn_heap::Stored;
+
+#[derive(Stored)]
+struct Node {
+    key: u64,
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use firn_heap::Stored;
+
+#[derive(Stored)]
+#[repr(C)]
+struct Node(u64, u64);
+
+fn main() {}

@@ -1,0 +1,10 @@
+use firn_heap::{Bytes, Plain, Ref};
+
+#[derive(Plain)]
+#[repr(C)]
+struct Point {
+    x: u32,
+    node: Ref<Bytes>,
+}
+
+fn main() {}
