@@ -1,0 +1,59 @@
+//! Persistent collections over the heap.
+//!
+//! ```text
+//! map    ordered byte strings to byte strings: a B+tree that logs few lines
+//! list   byte strings keyed by a number, doubly linked
+//! ```
+//!
+//! A collection is an object of the pool. A value of [`Map`] or [`List`] names it inside one guard or
+//! transaction; its reading functions work in both, and see a transaction's own changes. What
+//! changes a collection takes its write lock to the end of the transaction.
+//!
+//! Every function answers damaged media with an error, never with a panic or an endless loop.
+//!
+//! ```
+//! # use firn_heap::{Error, Pool, PoolOptions};
+//! # use firn_mapped::{Mapped, MappedOptions};
+//! use firn_structures::Map;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let medium = Mapped::anonymous(16 << 20, &MappedOptions::default())?;
+//! # let pool = Pool::create(medium, &PoolOptions::new("example"))?;
+//! let mut session = pool.session()?;
+//! session.transaction(|tx| {
+//!     let mut map = Map::create(tx, "files")?;
+//!     map.insert(b"readme", b"read me first")?;
+//!     map.insert(b"license", b"take it")?;
+//!     Ok::<_, Error>(())
+//! })?;
+//! let guard = session.guard();
+//! let map = Map::open(guard.view(), "files")?;
+//! assert_eq!(map.get(b"license")?.as_deref(), Some(&b"take it"[..]));
+//! for entry in map.read()?.iter()? {
+//!     println!("{:?}", entry?.key()?);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+#![deny(unsafe_code)]
+
+pub mod list;
+pub mod map;
+mod reclaim;
+
+pub use list::List;
+pub use map::Map;
+
+/// Errors: there is a root of this name.
+fn refuse_taken_name<'g, V: firn_heap::View<'g>>(
+    view: V,
+    name: &str,
+) -> Result<(), firn_heap::Error> {
+    if view.root_names()?.iter().any(|taken| taken == name) {
+        return Err(firn_heap::Error::WrongKind {
+            what: "creating a collection under a name",
+            needs: "a pool that has no root of this name",
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! Lists.
+/// A list.
+pub struct List;

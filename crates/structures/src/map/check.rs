@@ -1,0 +1,172 @@
+//! Whether every invariant of a map holds.
+
+use std::collections::HashSet;
+
+use firn_heap::{Error, Obj, View};
+
+use super::entry;
+use super::fence::{Fences, separator_at};
+use super::key;
+use super::node::{MapRoot, Visit};
+use super::order::FANOUT;
+use super::search;
+
+/// Findings after which the check ends.
+const MAX_FINDINGS: usize = 100;
+
+/// Looks at every node and entry; the caller holds the lock.
+pub(crate) fn check<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> Vec<String> {
+    let mut check = Check {
+        findings: Vec::new(),
+        seen: HashSet::new(),
+        entries: 0,
+    };
+    if let Err(error) = check.whole(root) {
+        check.findings.push(error.to_string());
+    }
+    check.findings
+}
+
+struct Check {
+    findings: Vec<String>,
+    /// Addresses of all nodes, entries and separators so far.
+    seen: HashSet<u64>,
+    entries: u64,
+}
+
+/// Where a node is, and between which keys.
+struct Place<'k> {
+    level: usize,
+    low: Option<&'k [u8]>,
+    high: Option<&'k [u8]>,
+}
+
+impl Check {
+    fn whole<'g, V: View<'g>>(&mut self, root: Obj<'g, MapRoot, V>) -> Result<(), Error> {
+        let height = search::height(root)?;
+        if height > 0 {
+            let place = Place {
+                level: height - 1,
+                low: None,
+                high: None,
+            };
+            self.node(search::top(root)?, &place)?;
+        } else if root.follow(MapRoot::TOP).is_some() {
+            self.note("the map has no levels, but a topmost node".into());
+        }
+        let len = root.load(MapRoot::LEN);
+        if len != self.entries {
+            let found = self.entries;
+            self.note(format!("the map says {len} entries, there are {found}"));
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, finding: String) {
+        if self.findings.len() < MAX_FINDINGS {
+            self.findings.push(finding);
+        }
+    }
+
+    fn once(&mut self, what: &str, at: u64) -> bool {
+        let new = self.seen.insert(at);
+        if !new {
+            self.note(format!("{what} at {at:#x} is reached twice"));
+        }
+        new
+    }
+
+    fn node<'g, V: View<'g>>(&mut self, node: Visit<'g, V>, place: &Place) -> Result<(), Error> {
+        let at = node.node.address().0;
+        node.check_level(place.level)?;
+        node.check_for_change()?;
+        if !self.once("the node", at) || self.findings.len() == MAX_FINDINGS {
+            return Ok(());
+        }
+        if node.skip > Fences::common(place.low, place.high) {
+            let skip = node.skip;
+            self.note(format!(
+                "the node at {at:#x} leaves out {skip} bytes that its keys do not have in common"
+            ));
+        }
+        for free in node.count()..FANOUT {
+            if node.key(free).is_some() {
+                self.note(format!("a free slot of the node at {at:#x} is in use"));
+            }
+        }
+        match place.level {
+            0 => self.leaf(&node, place),
+            _ => self.inner(&node, place),
+        }
+    }
+
+    fn leaf<'g, V: View<'g>>(&mut self, leaf: &Visit<'g, V>, place: &Place) -> Result<(), Error> {
+        let mut last: Option<Vec<u8>> = None;
+        for at in 0..leaf.count() {
+            let entry = leaf.entry(at)?;
+            let address = entry.address().0;
+            self.once("the entry", address);
+            entry::parts(entry)?;
+            let key = entry::key(entry)?;
+            let within = place.low.is_none_or(|low| low <= &key[..])
+                && place.high.is_none_or(|high| &key[..] < high);
+            if !within {
+                self.note(format!("the key at {address:#x} is in the wrong leaf"));
+            }
+            if last.as_ref().is_some_and(|last| *last >= key) {
+                self.note(format!("the key at {address:#x} is out of order"));
+            }
+            if leaf.word(at) != key::word_at(&key, leaf.skip) {
+                self.note(format!("the key at {address:#x} has another word"));
+            }
+            last = Some(key);
+            self.entries += 1;
+        }
+        Ok(())
+    }
+
+    fn inner<'g, V: View<'g>>(&mut self, node: &Visit<'g, V>, place: &Place) -> Result<(), Error> {
+        let at = node.node.address().0;
+        let children = node.children()?;
+        self.once("the array of children", children.address().0);
+        for free in node.count()..FANOUT {
+            if children.get(node.order.slot(free)).is_some() {
+                self.note(format!("a free slot of the node at {at:#x} has a child"));
+            }
+        }
+        let prefix = place.low.unwrap_or(&[]).get(..node.skip).unwrap_or(&[]);
+        let mut low = place.low.map(<[u8]>::to_vec);
+        for child in 0..node.count() {
+            let high = match child + 1 {
+                next if next == node.count() => place.high.map(<[u8]>::to_vec),
+                next => {
+                    if let Some(object) = node.key(next) {
+                        self.once("the separator", object.address().0);
+                    }
+                    let separator = separator_at(node, next, prefix)?;
+                    if node.word(next) != key::word_at(&separator, node.skip) {
+                        self.note(format!(
+                            "a separator of the node at {at:#x} has another word"
+                        ));
+                    }
+                    Some(separator)
+                }
+            };
+            if let (Some(low), Some(high)) = (&low, &high)
+                && low >= high
+            {
+                self.note(format!(
+                    "separators of the node at {at:#x} are out of order"
+                ));
+            }
+            let below = Place {
+                level: place.level - 1,
+                low: low.as_deref(),
+                high: high.as_deref(),
+            };
+            self.node(node.descend(child, place.level - 1)?, &below)?;
+            low = high;
+        }
+        Ok(())
+    }
+}

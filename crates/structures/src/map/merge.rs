@@ -1,0 +1,154 @@
+//! Two neighbours under one parent: merged into one, or made equally full.
+
+use firn_heap::{Error, Tx};
+use firn_media::Medium;
+
+use super::fence::{Fences, prefix_of, separator_at};
+use super::node::Visit;
+use super::path::Path;
+use super::rebuild::{InnerItem, LeafItems, Separator, store_inner, take_inner};
+use super::remove::free_node;
+use crate::reclaim::free_unlinked;
+
+/// Neighbours, with the fences around them and the separator between.
+pub(crate) struct Pair<'t, M: Medium> {
+    tx: Tx<'t, M>,
+    parent: Visit<'t, Tx<'t, M>>,
+    /// Place of the right one in the parent.
+    place: usize,
+    left: Visit<'t, Tx<'t, M>>,
+    right: Visit<'t, Tx<'t, M>>,
+    low: Option<Vec<u8>>,
+    middle: Vec<u8>,
+    high: Option<Vec<u8>>,
+}
+
+impl<'t, M: Medium> Pair<'t, M> {
+    /// The node at `depth` of the path to `key`, and the emptier of its neighbours. `None` if it is
+    /// an only child.
+    pub(crate) fn choose(
+        path: &Path<'t, Tx<'t, M>>,
+        depth: usize,
+        key: &[u8],
+    ) -> Result<Option<Self>, Error> {
+        let level = path.steps.len() - 1 - depth;
+        let parent = Visit::new(path.steps[depth - 1].visit.node)?;
+        let place = path.steps[depth - 1].place;
+        let visit_at = |place: usize| parent.descend(place, level);
+        let before = place.checked_sub(1).map(visit_at).transpose()?;
+        let behind = Some(place + 1).filter(|&p| p < parent.count());
+        let behind = behind.map(visit_at).transpose()?;
+        let this = visit_at(place)?;
+        let (left, right, place) = match (before, behind) {
+            (Some(before), Some(behind)) if before.count() > behind.count() => {
+                (this, behind, place + 1)
+            }
+            (Some(before), _) => (before, this, place),
+            (None, Some(behind)) => (this, behind, place + 1),
+            (None, None) => return Ok(None),
+        };
+        let prefix = prefix_of(&parent, key)?;
+        let around = Fences::of(path, depth - 1, key)?;
+        let low = match place {
+            1 => around.low,
+            _ => Some(separator_at(&parent, place - 1, prefix)?),
+        };
+        let high = if place + 1 == parent.count() {
+            around.high
+        } else {
+            Some(separator_at(&parent, place + 1, prefix)?)
+        };
+        Ok(Some(Self {
+            tx: parent.node.view(),
+            place,
+            left,
+            right,
+            low,
+            middle: separator_at(&parent, place, prefix)?,
+            high,
+            parent,
+        }))
+    }
+
+    /// Entries of both.
+    pub(crate) fn total(&self) -> usize {
+        self.left.count() + self.right.count()
+    }
+
+    /// Moves everything to the left node and frees the right one.
+    pub(crate) fn merge(mut self) -> Result<(), Error> {
+        self.parent.check_for_change()?;
+        let slot = self.parent.order.slot(self.place);
+        let common = Fences::common(self.low.as_deref(), self.high.as_deref());
+        let object = self.parent.key(self.place);
+        if self.left.is_leaf() {
+            let mut items = LeafItems::take(&self.left)?;
+            items.append(LeafItems::take(&self.right)?)?;
+            items.store(&mut self.left, common)?;
+            if let Some(object) = object {
+                free_unlinked(self.tx, object)?;
+            }
+        } else {
+            let items = self.take_both()?;
+            store_inner(self.tx, &mut self.left, items, common)?;
+        }
+        self.parent.set_key(slot, None);
+        self.parent.children()?.set(slot, None)?;
+        self.parent
+            .set_order(self.parent.order.with_removed(self.place));
+        free_node(self.tx, &self.right)
+    }
+
+    /// Distributes the entries evenly.
+    pub(crate) fn balance(mut self) -> Result<(), Error> {
+        self.parent.check_for_change()?;
+        let slot = self.parent.order.slot(self.place);
+        let at = self.total() / 2;
+        let (low, high) = (self.low.take(), self.high.take());
+        let separator = if self.left.is_leaf() {
+            let mut items = LeafItems::take(&self.left)?;
+            items.append(LeafItems::take(&self.right)?)?;
+            let separator = items.separator(at)?;
+            let common = Fences::common(Some(&separator), high.as_deref());
+            items.split_off(at).store(&mut self.right, common)?;
+            let common = Fences::common(low.as_deref(), Some(&separator));
+            items.store(&mut self.left, common)?;
+            if let Some(object) = self.parent.key(self.place) {
+                free_unlinked(self.tx, object)?;
+            }
+            Separator {
+                key: separator,
+                object: None,
+            }
+        } else {
+            self.low = low.clone();
+            let mut items = self.take_both()?;
+            let mut moved = items.split_off(at);
+            let up = core::mem::replace(&mut moved[0].separator, Separator::NONE);
+            let common = Fences::common(Some(&up.key), high.as_deref());
+            store_inner(self.tx, &mut self.right, moved, common)?;
+            let common = Fences::common(low.as_deref(), Some(&up.key));
+            store_inner(self.tx, &mut self.left, items, common)?;
+            up
+        };
+        let (word, object) = separator.express(self.tx, self.parent.skip)?;
+        self.parent.set_slot(slot, word, object);
+        Ok(())
+    }
+
+    /// The children of both nodes above the leaves; the parent's separator comes down between them,
+    /// with its object.
+    fn take_both(&self) -> Result<Vec<InnerItem<'t, M>>, Error> {
+        let low = self.low.as_deref().unwrap_or(&[]);
+        let mut items = take_inner(&self.left, prefix_of(&self.left, low)?)?;
+        let mut behind = take_inner(&self.right, prefix_of(&self.right, &self.middle)?)?;
+        if let Some(first) = behind.first_mut() {
+            first.separator = Separator {
+                key: self.middle.clone(),
+                object: self.parent.key(self.place),
+            };
+        }
+        items.append(&mut behind);
+        Ok(items)
+    }
+}

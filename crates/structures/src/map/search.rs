@@ -1,0 +1,134 @@
+//! The way from the top to a leaf.
+
+use core::cmp::Ordering;
+
+use firn_heap::{Error, Obj, View};
+
+use super::entry;
+use super::key::{WORD, word_at};
+use super::node::{MAX_HEIGHT, MapRoot, Visit};
+
+/// Where a key is, or where it would be inserted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    At(usize),
+    Before(usize),
+}
+
+impl Found {
+    pub(crate) fn place(self) -> usize {
+        match self {
+            Self::At(place) | Self::Before(place) => place,
+        }
+    }
+}
+
+/// Number of levels, checked.
+#[inline]
+pub(crate) fn height<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> Result<usize, Error> {
+    let height = root.load(MapRoot::HEIGHT);
+    if height > MAX_HEIGHT as u64 {
+        return Err(Error::Damaged {
+            what: "the height of a map",
+            at: root.address().0,
+        });
+    }
+    Ok(height as usize)
+}
+
+/// The topmost node of a map that is not empty.
+#[inline]
+pub(crate) fn top<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> Result<Visit<'g, V>, Error> {
+    match root.follow(MapRoot::TOP) {
+        Some(top) => Visit::new(top),
+        None => Err(Error::Damaged {
+            what: "a map without its topmost node",
+            at: root.address().0,
+        }),
+    }
+}
+
+impl<'g, V: View<'g>> Visit<'g, V> {
+    /// Number of words, from place `first` on, that are below and at most `word`.
+    #[inline(always)]
+    fn rank(&self, first: usize, word: u64) -> (usize, usize) {
+        let (mut below, mut most) = (first, first);
+        for place in first..self.count() {
+            let stored = self.word(place);
+            below += usize::from(stored < word);
+            most += usize::from(stored <= word);
+        }
+        (below.min(self.count()), most.min(self.count()))
+    }
+
+    /// Finds `key` in a leaf.
+    #[inline]
+    pub(crate) fn find(&self, key: &[u8]) -> Result<Found, Error> {
+        let (mut low, mut high) = self.rank(0, word_at(key, self.skip));
+        while low < high {
+            let middle = (low + high) / 2;
+            match entry::compare(self.entry(middle)?, key, self.skip + WORD) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return Ok(Found::At(middle)),
+            }
+        }
+        Ok(Found::Before(low))
+    }
+
+    /// The place of the child whose range holds `key`.
+    #[inline]
+    pub(crate) fn route(&self, key: &[u8]) -> usize {
+        let (mut low, mut high) = self.rank(1, word_at(key, self.skip));
+        while low < high {
+            let middle = (low + high) / 2;
+            // Without an object the separator is the least string with its word.
+            let above = self
+                .key(middle)
+                .is_some_and(|s| entry::compare(s, key, self.skip + WORD).is_gt());
+            if above {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        low.saturating_sub(1)
+    }
+
+    /// The child at `place` that is `level` levels above the leaves.
+    ///
+    /// Errors: there is none, or it is of the wrong level.
+    #[inline]
+    pub(crate) fn descend(&self, place: usize, level: usize) -> Result<Self, Error> {
+        let child = Self::new(self.child(place)?)?;
+        child.check_level(level)?;
+        Ok(child)
+    }
+
+    /// Whether the node has children as a node `level` levels above the leaves must.
+    #[inline]
+    pub(crate) fn check_level(&self, level: usize) -> Result<(), Error> {
+        if self.is_leaf() != (level == 0) || level > 0 && self.count() == 0 {
+            return Err(self.damaged("a map's node on the wrong level"));
+        }
+        Ok(())
+    }
+}
+
+/// The leaf whose range holds `key`; `None` if the map is empty.
+#[inline]
+pub(crate) fn leaf<'g, V: View<'g>>(
+    root: Obj<'g, MapRoot, V>,
+    key: &[u8],
+) -> Result<Option<Visit<'g, V>>, Error> {
+    let height = height(root)?;
+    if height == 0 {
+        return Ok(None);
+    }
+    let mut visit = top(root)?;
+    visit.check_level(height - 1)?;
+    for level in (0..height - 1).rev() {
+        visit = visit.descend(visit.route(key), level)?;
+    }
+    Ok(Some(visit))
+}
