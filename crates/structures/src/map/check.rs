@@ -15,23 +15,39 @@ use super::search;
 const MAX_FINDINGS: usize = 100;
 
 /// Looks at every node and entry; the caller holds the lock.
-pub(crate) fn check<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> Vec<String> {
+pub(crate) fn check<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> (Vec<String>, Shape) {
     let mut check = Check {
         findings: Vec::new(),
         seen: HashSet::new(),
-        entries: 0,
+        shape: Shape::default(),
     };
     if let Err(error) = check.whole(root) {
         check.findings.push(error.to_string());
     }
-    check.findings
+    (check.findings, check.shape)
+}
+
+/// How many nodes a map has, and what is in them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Shape {
+    /// Levels.
+    pub height: u64,
+    /// Entries.
+    pub entries: u64,
+    /// Nodes that hold entries.
+    pub leaves: u64,
+    /// Nodes above the leaves.
+    pub inner_nodes: u64,
+    /// Separators that need an object of their own.
+    pub separator_objects: u64,
 }
 
 struct Check {
     findings: Vec<String>,
     /// Addresses of all nodes, entries and separators so far.
     seen: HashSet<u64>,
-    entries: u64,
+    shape: Shape,
 }
 
 /// Where a node is, and between which keys.
@@ -44,6 +60,7 @@ struct Place<'k> {
 impl Check {
     fn whole<'g, V: View<'g>>(&mut self, root: Obj<'g, MapRoot, V>) -> Result<(), Error> {
         let height = search::height(root)?;
+        self.shape.height = height as u64;
         if height > 0 {
             let place = Place {
                 level: height - 1,
@@ -55,8 +72,8 @@ impl Check {
             self.note("the map has no levels, but a topmost node".into());
         }
         let len = root.load(MapRoot::LEN);
-        if len != self.entries {
-            let found = self.entries;
+        if len != self.shape.entries {
+            let found = self.shape.entries;
             self.note(format!("the map says {len} entries, there are {found}"));
         }
         Ok(())
@@ -101,6 +118,7 @@ impl Check {
     }
 
     fn leaf<'g, V: View<'g>>(&mut self, leaf: &Visit<'g, V>, place: &Place) -> Result<(), Error> {
+        self.shape.leaves += 1;
         let mut last: Option<Vec<u8>> = None;
         for at in 0..leaf.count() {
             let entry = leaf.entry(at)?;
@@ -120,12 +138,13 @@ impl Check {
                 self.note(format!("the key at {address:#x} has another word"));
             }
             last = Some(key);
-            self.entries += 1;
+            self.shape.entries += 1;
         }
         Ok(())
     }
 
     fn inner<'g, V: View<'g>>(&mut self, node: &Visit<'g, V>, place: &Place) -> Result<(), Error> {
+        self.shape.inner_nodes += 1;
         let at = node.node.address().0;
         let children = node.children()?;
         self.once("the array of children", children.address().0);
@@ -141,6 +160,7 @@ impl Check {
                 next if next == node.count() => place.high.map(<[u8]>::to_vec),
                 next => {
                     if let Some(object) = node.key(next) {
+                        self.shape.separator_objects += 1;
                         self.once("the separator", object.address().0);
                     }
                     let separator = separator_at(node, next, prefix)?;

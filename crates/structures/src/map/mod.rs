@@ -36,15 +36,19 @@ mod search;
 use firn_heap::{Error, Obj, Tx, View};
 use firn_media::Medium;
 
+pub use check::Shape;
 pub use node::{MapRoot, Node};
 pub use range::{Entry, Range};
 pub use read::MapReader;
-pub use scan::Scan;
+pub use scan::{Copied, Scan};
 
 /// Longest key, in bytes.
 pub const MAX_KEY_BYTES: usize = 16 << 10;
 /// Longest value, in bytes.
 pub const MAX_VALUE_BYTES: u64 = 1 << 30;
+
+/// A key and its value.
+pub type OwnedEntry = (Vec<u8>, Vec<u8>);
 
 /// A map, seen through a guard or a transaction. It is named by a root of the pool, or by a field
 /// that refers to its [`MapRoot`].
@@ -124,14 +128,14 @@ impl<'g, V: View<'g>> Map<'g, V> {
     }
 
     /// The least key and its value.
-    pub fn first(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>, Error> {
+    pub fn first(&self) -> Result<Option<OwnedEntry>, Error> {
         let reader = self.read()?;
         let first = reader.iter()?.next();
         first.map(|entry| entry?.to_pair()).transpose()
     }
 
     /// The greatest key and its value.
-    pub fn last(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>, Error> {
+    pub fn last(&self) -> Result<Option<OwnedEntry>, Error> {
         let reader = self.read()?;
         let last = reader.iter()?.next_back();
         last.map(|entry| entry?.to_pair()).transpose()
@@ -141,7 +145,13 @@ impl<'g, V: View<'g>> Map<'g, V> {
     /// number of entries.
     pub fn check(&self) -> Result<Vec<String>, Error> {
         let _lock = self.root.view().lock_shared(self.lock)?;
-        Ok(check::check(self.root))
+        Ok(check::check(self.root).0)
+    }
+
+    /// How many nodes the map has and how full they are. In time linear in the number of entries.
+    pub fn shape(&self) -> Result<Shape, Error> {
+        let _lock = self.root.view().lock_shared(self.lock)?;
+        Ok(check::check(self.root).1)
     }
 }
 

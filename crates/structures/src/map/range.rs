@@ -5,9 +5,9 @@ use core::ops::Bound;
 
 use firn_heap::{Error, Obj, View};
 
-use super::entry;
 use super::node::MapRoot;
 use super::path::{Path, Step};
+use super::{OwnedEntry, entry};
 
 /// Leaves without entries that an iteration puts up with. They are rare: only a removal in a full
 /// pool leaves one.
@@ -72,7 +72,7 @@ impl<'g, V: View<'g>> Entry<'_, 'g, V> {
     }
 
     /// Key and value.
-    pub fn to_pair(&self) -> Result<(Vec<u8>, Vec<u8>), Error> {
+    pub fn to_pair(&self) -> Result<OwnedEntry, Error> {
         Ok((self.key()?, self.value()?))
     }
 }

@@ -95,6 +95,9 @@ impl<'t, M: Medium> LeafItems<'t, M> {
     }
 }
 
+/// A separator's word in a node, and its object if the word does not decide alone.
+pub(crate) type Expressed<'t, M> = (u64, Option<Entry<'t, Tx<'t, M>>>);
+
 /// A separator: its bytes, and its object if it has one.
 pub(crate) struct Separator<'t, M: Medium> {
     pub(crate) key: Vec<u8>,
@@ -109,11 +112,7 @@ impl<'t, M: Medium> Separator<'t, M> {
     };
 
     /// Word and object of this separator in a node: the object is dropped or made as needed.
-    pub(crate) fn express(
-        self,
-        tx: Tx<'t, M>,
-        skip: usize,
-    ) -> Result<(u64, Option<Entry<'t, Tx<'t, M>>>), Error> {
+    pub(crate) fn express(self, tx: Tx<'t, M>, skip: usize) -> Result<Expressed<'t, M>, Error> {
         let word = key::word_at(&self.key, skip);
         match (key::decides(&self.key, skip), self.object) {
             (true, None) => Ok((word, None)),

@@ -15,6 +15,9 @@ const STEP_ENTRIES: usize = 256;
 /// Bytes after which a step ends early.
 const STEP_BYTES: usize = 64 << 10;
 
+/// A key and its value, as a [`Scan`] hands them out.
+pub type Copied<'s> = (&'s [u8], &'s [u8]);
+
 /// Which map is scanned.
 enum Origin<M: Medium> {
     Root(String),
@@ -79,7 +82,7 @@ impl<M: Medium> Scan<M> {
     ///
     /// Errors: the map's root or its handle's object is gone, a damaged pool. Trying again continues
     /// where the error occurred.
-    pub fn next(&mut self, session: &mut Session<M>) -> Result<Option<(&[u8], &[u8])>, Error> {
+    pub fn next(&mut self, session: &mut Session<M>) -> Result<Option<Copied<'_>>, Error> {
         if self.next == self.ends.len() && !self.done {
             session.read(|view| self.fill(view))?;
         }
