@@ -10,7 +10,7 @@ use firn_format::superblock::PoolKind;
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 
-use crate::alloc::locate;
+use crate::alloc::{Slot, locate};
 use crate::error::Error;
 use crate::pool::{Inner, Pool};
 use crate::tally;
@@ -65,7 +65,7 @@ impl<M: Medium> Pool<M> {
 
 impl<M: Medium> Inner<M> {
     fn trace_all(&self) -> Trace<'_, M> {
-        let mut trace = Trace::new(&self.medium, self.id, &self.types);
+        let mut trace = Trace::new(&self.medium, self.id, &self.types, ());
         trace.run(&self.handles.strong(&self.medium));
         trace
     }
@@ -285,7 +285,7 @@ pub(crate) fn runs<M: Medium>(medium: &M) -> Result<Vec<(Frame, FrameUse)>, Vec<
 /// Every allocated object of a pool whose allocation bits on media hold.
 pub(crate) fn each_allocated<M: Medium>(
     medium: &M,
-    mut visit: impl FnMut(VirtAddr, ObjectHeader, u64),
+    mut visit: impl FnMut(Slot, ObjectHeader),
 ) -> Result<(), Error> {
     let runs = runs(medium).map_err(|findings| {
         let at = findings.first().map_or(0, |f| f.at);
@@ -299,7 +299,7 @@ pub(crate) fn each_allocated<M: Medium>(
             let word = medium.load_u64(frame.bitmap_at() + slot / 64 * WORD_BYTES);
             if word >> (slot % 64) & 1 != 0 {
                 let at = slot_at(frame, what, slot);
-                visit(at, ObjectHeader(medium.load_u64(at)), slot_bytes(what));
+                visit(locate(medium, at)?, ObjectHeader(medium.load_u64(at)));
             }
         }
     }

@@ -15,9 +15,11 @@
 
 mod alloc;
 mod check;
+mod copy;
 mod error;
 mod handles;
 mod locks;
+mod migrate;
 mod object;
 mod pool;
 mod recovery;
@@ -34,6 +36,7 @@ mod value;
 mod view;
 
 pub use check::{Finding, Traced};
+pub use copy::{CopyError, CopyProgress};
 pub use error::{Error, OpenError};
 pub use handles::Handle;
 pub use locks::ReadLock;

@@ -476,7 +476,23 @@ impl<M: Medium> Inner<M> {
             }
             outcome?;
         }
+        self.cut_end()?;
         Ok(released)
+    }
+
+    /// Gives free chunks at the end back. The length on media falls first, so that a crash between
+    /// leaves a pool that is longer than it says, not shorter.
+    fn cut_end(&self) -> Result<(), Error> {
+        let mut space = self.allocator.space().lock(&self.medium);
+        let end = space.used_len().max(FIRST_DATA_CHUNK * CHUNK_BYTES);
+        if space.looked_at() * CHUNK_BYTES < self.medium.len() || end >= self.medium.len() {
+            return Ok(());
+        }
+        self.medium
+            .store_u64(geometry::LENGTH, Seal::Length.seal(end / CHUNK_BYTES));
+        self.medium.persist(geometry::LENGTH, 8);
+        space.truncate(end);
+        Ok(self.medium.truncate(end)?)
     }
 }
 

@@ -130,14 +130,15 @@ pub(crate) fn remove<M: Medium>(tx: Tx<'_, M>, name: &str) -> Result<(), Error> 
     }
 }
 
-/// Every root's reference, for tracing.
-pub(crate) fn references<M: Medium>(medium: &M) -> Vec<Result<(String, RefWord), Error>> {
+/// Every root's name, the place of its reference, and the reference.
+pub(crate) fn references<M: Medium>(medium: &M) -> Vec<Result<(String, VirtAddr, RefWord), Error>> {
     (0..MAX_ROOTS)
         .filter_map(|index| {
             let words: [u64; 8] =
                 core::array::from_fn(|i| medium.load_u64(root_at(index) + i as u64 * 8));
             match decode(&words, root_at(index)) {
-                Ok(found) => found.map(|(name, word)| Ok((name, RefWord(word)))),
+                Ok(found) => found
+                    .map(|(name, word)| Ok((name, root_at(index) + REFERENCE_AT, RefWord(word)))),
                 Err(error) => Some(Err(error.into())),
             }
         })

@@ -160,6 +160,14 @@ impl<T> Ref<T> {
     pub const fn null() -> Self {
         Self::NULL
     }
+
+    /// The same reference to another version of its type, for the function of a migration.
+    pub fn retyped<U>(self) -> Ref<U> {
+        Ref {
+            word: self.word,
+            to: PhantomData,
+        }
+    }
 }
 
 impl<T> Default for Ref<T> {

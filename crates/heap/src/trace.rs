@@ -63,9 +63,25 @@ impl Marks {
     }
 }
 
+/// What a pass is told besides.
+pub(crate) trait Visitor {
+    /// An object was reached for the first time.
+    fn object(&mut self, slot: &Slot, header: ObjectHeader, requested: u64);
+    /// The word at `field` refers to something.
+    fn reference(&mut self, field: VirtAddr, word: RefWord);
+}
+
+impl Visitor for () {
+    #[inline(always)]
+    fn object(&mut self, _: &Slot, _: ObjectHeader, _: u64) {}
+    #[inline(always)]
+    fn reference(&mut self, _: VirtAddr, _: RefWord) {}
+}
+
 /// One pass over everything reachable.
-pub(crate) struct Trace<'a, M: Medium> {
+pub(crate) struct Trace<'a, M: Medium, V: Visitor = ()> {
     medium: &'a M,
+    pub(crate) visitor: V,
     pool: PoolId,
     /// Size and references by type number.
     types: Vec<Option<(u32, ReferenceMap)>>,
@@ -76,8 +92,8 @@ pub(crate) struct Trace<'a, M: Medium> {
     pub(crate) sums: Box<[i64; WORDS]>,
 }
 
-impl<'a, M: Medium> Trace<'a, M> {
-    pub(crate) fn new(medium: &'a M, pool: PoolId, registry: &Types) -> Self {
+impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
+    pub(crate) fn new(medium: &'a M, pool: PoolId, registry: &Types, visitor: V) -> Self {
         let maps = registry.reference_maps();
         let most = maps.keys().map(|id| id.0 as usize + 1).max().unwrap_or(0);
         let mut types = vec![None; most];
@@ -86,6 +102,7 @@ impl<'a, M: Medium> Trace<'a, M> {
         }
         Self {
             medium,
+            visitor,
             pool,
             types,
             stack: Vec::new(),
@@ -99,7 +116,10 @@ impl<'a, M: Medium> Trace<'a, M> {
     pub(crate) fn run(&mut self, further: &[RefWord]) {
         for root in roots::references(self.medium) {
             match root {
-                Ok((name, reference)) => self.meet(reference, || format!("root `{name}`")),
+                Ok((name, field, reference)) => {
+                    self.visitor.reference(field, reference);
+                    self.meet(reference, || format!("root `{name}`"));
+                }
                 Err(error) => self.find(0, error.to_string()),
             }
             self.drain();
@@ -152,9 +172,11 @@ impl<'a, M: Medium> Trace<'a, M> {
             return self.find(at.0, "the object is larger than its slot".into());
         };
         self.count(slot, header.type_id(), requested);
+        self.visitor.object(slot, header, requested);
         let body = at + HEADER_BYTES;
         if header.flags() & FLAG_FORWARDED != 0 {
             let word = RefWord(self.medium.load_u64(body));
+            self.visitor.reference(body, word);
             return self.meet(word, || format!("the replaced object at {at}"));
         }
         match header.type_id() {
@@ -195,6 +217,9 @@ impl<'a, M: Medium> Trace<'a, M> {
     fn scan_words(&mut self, object: VirtAddr, first: VirtAddr, count: u64) {
         for i in 0..count {
             let word = RefWord(self.medium.load_u64(first + i * 8));
+            if !word.is_null() {
+                self.visitor.reference(first + i * 8, word);
+            }
             self.meet(word, || format!("the object at {object}"));
         }
     }

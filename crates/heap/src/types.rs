@@ -127,9 +127,19 @@ impl Types {
         }
     }
 
-    /// The record of a registered type.
-    pub(crate) fn record(&self, id: TypeId) -> Option<TypeRecord> {
-        self.table().records.get(&id).cloned()
+    /// The record of one version of a type.
+    pub(crate) fn version(&self, name: &str, version: u32) -> Option<TypeRecord> {
+        let table = self.table();
+        table
+            .records
+            .values()
+            .find(|r| r.name == name && r.version == version)
+            .cloned()
+    }
+
+    /// The number that the next registered type gets.
+    pub(crate) fn next_id(&self) -> TypeId {
+        TypeId(self.table().next)
     }
 
     /// Every registered type.
@@ -137,6 +147,25 @@ impl Types {
         let mut records: Vec<_> = self.table().records.values().cloned().collect();
         records.sort_by_key(|r| r.id);
         records
+    }
+
+    /// Words of a registered type's body that are references.
+    pub(crate) fn references_of(&self, id: TypeId) -> Vec<usize> {
+        let table = self.table();
+        let fields = table.records.get(&id).into_iter().flat_map(|r| &r.fields);
+        fields
+            .filter(|f| f.kind == FieldKind::Reference)
+            .flat_map(|f| (0..f.count as usize).map(move |i| f.offset as usize / 8 + i))
+            .collect()
+    }
+
+    /// Whether no later version of the same type is registered.
+    pub(crate) fn is_newest(&self, record: &TypeRecord) -> bool {
+        let table = self.table();
+        !table
+            .records
+            .values()
+            .any(|r| r.name == record.name && r.version > record.version)
     }
 
     /// Where each registered type's references are.
@@ -154,7 +183,7 @@ impl Types {
     }
 
     /// Appends a record: durable before the end word says so.
-    fn append<M: Medium>(&self, medium: &M, record: TypeRecord) -> Result<(), Error> {
+    pub(crate) fn append<M: Medium>(&self, medium: &M, record: TypeRecord) -> Result<(), Error> {
         let bytes = record.encode();
         let mut table = self
             .table

@@ -409,6 +409,11 @@ impl Space {
         (last.map_or(0, |i| i as u64 + 1)) * CHUNK_BYTES
     }
 
+    /// Chunks that were looked at.
+    pub(crate) fn looked_at(&self) -> u64 {
+        self.chunks.len() as u64
+    }
+
     /// Forgets chunks from `len` bytes on.
     pub(crate) fn truncate(&mut self, len: u64) {
         self.chunks.truncate((len / CHUNK_BYTES) as usize);

@@ -209,8 +209,7 @@ impl<'t, M: Medium> Tx<'t, M> {
     /// Errors: the pool is full; the type is stored with another layout or version.
     pub fn alloc<T: Stored>(self, value: T) -> Result<Obj<'t, T, Self>, Error> {
         let type_id = self.core.inner.type_id::<T>()?;
-        let size = u64::from(T::DESCRIPTOR.size);
-        self.alloc_filled(type_id, size, |body| value.encode(&mut Body(body)))
+        self.alloc_as(type_id, &value)
     }
 
     /// Allocates an object that holds a copy of `bytes`.
@@ -299,7 +298,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.free_at(object.address(), object.header())
     }
 
-    fn free_at(self, at: VirtAddr, header: ObjectHeader) -> Result<(), Error> {
+    pub(crate) fn free_at(self, at: VirtAddr, header: ObjectHeader) -> Result<(), Error> {
         let inner = &*self.core.inner;
         let slot = inner.allocator.locate(&inner.medium, at)?;
         let mut state = self.state();
@@ -360,6 +359,24 @@ impl<'t, M: Medium> Tx<'t, M> {
         let result = part(self)?;
         save.keep();
         Ok(result)
+    }
+
+    /// Allocates an object of the type registered under `type_id`.
+    pub(crate) fn alloc_as<T: Stored>(
+        self,
+        type_id: TypeId,
+        value: &T,
+    ) -> Result<Obj<'t, T, Self>, Error> {
+        let size = u64::from(T::DESCRIPTOR.size);
+        self.alloc_filled(type_id, size, |body| value.encode(&mut Body(body)))
+    }
+
+    /// Stores a whole object, header included, over the one at `at`.
+    pub(crate) fn overwrite_object<T: Stored>(self, at: VirtAddr, header: ObjectHeader, value: &T) {
+        let mut words = vec![0; 1 + T::DESCRIPTOR.size.div_ceil(8) as usize];
+        words[0] = header.0;
+        value.encode(&mut Body(&mut words[1..]));
+        self.store_at(at, &words);
     }
 
     pub(crate) fn store_at(self, at: VirtAddr, words: &[u64]) {

@@ -1,0 +1,205 @@
+//! Is every legal crash image of short transaction sequences recoverable, crashes during recovery
+//! included?
+
+use std::cell::RefCell;
+
+use firn_crash::{Crash, CrashState, ExploreOptions, Explorer, Report};
+use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Refs, Session, View};
+use firn_media::Domain;
+
+type Spine = Refs<Bytes>;
+/// What the spine's places hold.
+type Content = [Option<Vec<u8>>; 3];
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    /// Put a new object of so many bytes in a place, freeing the one before.
+    Put(usize, usize),
+    /// Change a word of the object in place.
+    Change(usize),
+    /// Free the object.
+    Remove(usize),
+    /// Put, change and remove, then abort.
+    Abort,
+}
+
+fn options(kind: PoolKind) -> PoolOptions {
+    PoolOptions {
+        kind,
+        lanes: 1,
+        publish_every: u32::MAX,
+        ..PoolOptions::new("crash")
+    }
+}
+
+fn apply(session: &mut Session<Crash>, op: Op, number: u8) -> Result<(), Error> {
+    session.transaction(|tx| {
+        let spine = tx.root::<Spine>("spine")?;
+        let put = |place: usize, len: usize| {
+            let new = tx.alloc_bytes(&vec![number; len])?;
+            if let Some(old) = spine.get(place) {
+                // SAFETY: the only reference is replaced.
+                unsafe { tx.free(old)? };
+            }
+            spine.set(place, Some(new))
+        };
+        match op {
+            Op::Put(place, len) => put(place, len),
+            Op::Change(place) => match spine.get(place) {
+                Some(bytes) => bytes.overwrite(0, &[number; 5]),
+                None => Ok(()),
+            },
+            Op::Remove(place) => {
+                if let Some(old) = spine.get(place) {
+                    // SAFETY: the only reference is removed.
+                    unsafe { tx.free(old)? };
+                }
+                spine.set(place, None)
+            }
+            Op::Abort => {
+                put(0, 20)?;
+                put(2, 20)?;
+                Err(Error::ReadOnly)
+            }
+        }
+    })
+}
+
+fn model(content: &mut Content, op: Op, number: u8) {
+    match op {
+        Op::Put(place, len) => content[place] = Some(vec![number; len]),
+        Op::Change(place) => {
+            if let Some(bytes) = &mut content[place] {
+                bytes[..5].fill(number);
+            }
+        }
+        Op::Remove(place) => content[place] = None,
+        Op::Abort => {}
+    }
+}
+
+fn read(pool: &Pool<Crash>) -> Result<Content, Error> {
+    let mut session = pool.session()?;
+    session.read(|view| {
+        let spine = view.root::<Spine>("spine")?;
+        let mut content = Content::default();
+        for (i, place) in content.iter_mut().enumerate() {
+            *place = spine.get(i).map(|b| b.to_vec()).transpose()?;
+        }
+        Ok(content)
+    })
+}
+
+fn explore(kind: PoolKind, domain: Domain, ops: &[Op], depth: u32) -> Report {
+    let large = ops
+        .iter()
+        .any(|op| matches!(op, Op::Put(_, len) if *len > 2000));
+    let acknowledged: RefCell<Vec<Content>> = RefCell::new(Vec::new());
+    let start: Content = [None, Some(vec![9; 30]), None];
+    let explore = ExploreOptions {
+        recovery_depth: if large { 1 } else { depth },
+        medium: firn_crash::CrashOptions {
+            domain,
+            ..Default::default()
+        },
+        // Only the object that is written at home has too many images to try all.
+        max_states: if large { 300 } else { 1_000_000 },
+        states_per_recovery: if large { 20 } else { 10_000 },
+        ..ExploreOptions::default()
+    };
+    let explorer = Explorer::new(
+        explore,
+        16 << 20,
+        |crash| {
+            let pool = Pool::create(crash.clone(), &options(kind)).unwrap();
+            let mut session = pool.session().unwrap();
+            session
+                .transaction(|tx| {
+                    let spine = tx.alloc_refs::<Bytes>(3)?;
+                    spine.set(1, Some(tx.alloc_bytes(&[9; 30])?))?;
+                    tx.set_root("spine", spine)
+                })
+                .unwrap();
+            drop(session);
+            pool.close().unwrap();
+        },
+        |crash| {
+            let mut states = vec![start.clone()];
+            let pool = Pool::open(crash.clone(), &options(kind)).unwrap();
+            let mut session = pool.session().unwrap();
+            for (i, &op) in ops.iter().enumerate() {
+                let mut next = states.last().unwrap().clone();
+                model(&mut next, op, i as u8 + 1);
+                states.push(next);
+                acknowledged.replace(states.clone());
+                let _ = apply(&mut session, op, i as u8 + 1);
+                crash.note(i as u64 + 1);
+            }
+            std::mem::forget(session);
+            pool.abandon();
+        },
+        |crash, state: &CrashState| {
+            let pool = Pool::open(crash, &options(kind)).map_err(|e| e.to_string())?;
+            pool.medium().end_of_recovery();
+            let found = read(&pool).map_err(|e| e.to_string())?;
+            let findings = pool.check().map_err(|e| e.to_string())?;
+            pool.abandon();
+            if let Some(finding) = findings.first() {
+                return Err(finding.to_string());
+            }
+            let states = acknowledged.borrow();
+            let done = state.note(0) as usize;
+            let begun = (done + 1).min(states.len().saturating_sub(1));
+            let legal = states.is_empty() && found == start
+                || states.get(done) == Some(&found)
+                || states.get(begun) == Some(&found);
+            if legal {
+                Ok(())
+            } else {
+                Err(format!("after {done}: found {found:?}"))
+            }
+        },
+    );
+    let report = explorer.explore();
+    assert!(large || report.exhaustive(), "{ops:?}: not exhaustive");
+    println!("{kind:?} {domain} {ops:?}: {} states", report.states);
+    report
+}
+
+const OPS: [Op; 6] = [
+    Op::Put(0, 20),
+    Op::Put(1, 20),
+    Op::Change(1),
+    Op::Remove(1),
+    Op::Abort,
+    Op::Put(2, 2500),
+];
+
+#[test]
+fn every_image_of_every_pair_in_a_traced_pool() {
+    for first in OPS {
+        for second in OPS {
+            explore(PoolKind::Traced, Domain::Adr, &[first, second], 2).expect_clean();
+        }
+    }
+}
+
+#[test]
+fn every_image_of_every_pair_in_an_explicit_pool() {
+    for first in OPS {
+        for second in OPS {
+            explore(PoolKind::Explicit, Domain::Adr, &[first, second], 1).expect_clean();
+        }
+    }
+}
+
+#[test]
+fn every_image_where_caches_are_persistent() {
+    for domain in [Domain::Eadr, Domain::Process] {
+        for first in OPS {
+            for second in OPS {
+                explore(PoolKind::Traced, domain, &[first, second], 2).expect_clean();
+            }
+        }
+    }
+}
