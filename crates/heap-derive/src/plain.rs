@@ -53,7 +53,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 /// Refuses what is written `Ref<T>`; the bound on `Plain` refuses what is called otherwise.
 fn check_no_references(structure: &Structure<'_>) -> Result<()> {
     let mut errors = Errors::default();
-    for field in structure.fields.iter().filter(|f| f.target.is_some()) {
+    for field in structure.fields.iter().filter(|f| f.is_reference) {
         errors.note::<()>(Err(Error::new_spanned(
             &field.ty,
             "a nested structure holds no references, since a trace looks for them in the fields of \

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{DeriveInput, Ident, Result};
+use syn::{DeriveInput, Result};
 
 use crate::structure::{Field, Structure};
 
@@ -19,13 +19,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// One constant a field, and the hidden one that holds the type's name.
-///
-/// Types refer to each other and to themselves, so a descriptor must not need the descriptors of the
-/// types that it names; `Ref::TARGET` does, by way of `Target::NAME`. See [`descriptor`].
+/// One constant a field.
 fn constants(structure: &Structure<'_>) -> TokenStream {
     let owner = structure.ident;
-    let name = &structure.naming.name;
     let constants = structure.fields.iter().map(|field| {
         let Field {
             ident,
@@ -50,33 +46,6 @@ fn constants(structure: &Structure<'_>) -> TokenStream {
         #[automatically_derived]
         impl #owner {
             #(#constants)*
-
-            #[doc(hidden)]
-            #[allow(dead_code, unreachable_pub)]
-            pub const __FIRN_NAME: &'static str = #name;
-        }
-    }
-}
-
-/// The descriptor of a field.
-///
-/// For a type that is written `Ref<T>` or an array of these, the name of `T` is the hidden constant
-/// of [`constants`], or that of `Target` for types that the macro did not make.
-fn descriptor(owner: &Ident, field: &Field<'_>) -> TokenStream {
-    let (ident, ty, name) = (field.ident, &field.ty, field.name());
-    let offset = quote_spanned!(ty.span()=> ::core::mem::offset_of!(#owner, #ident));
-    let target = match &field.target {
-        Some(target) => quote_spanned!(ty.span()=> <#target>::__FIRN_NAME),
-        None => quote_spanned!(ty.span()=> <#ty as ::firn_heap::Value>::TARGET),
-    };
-    quote_spanned! {ty.span()=>
-        ::firn_heap::FieldDescriptor {
-            name: #name,
-            kind: <#ty as ::firn_heap::Value>::KIND,
-            offset: #offset as u32,
-            size: <#ty as ::firn_heap::Value>::ELEMENT_SIZE,
-            count: <#ty as ::firn_heap::Value>::COUNT,
-            target: #target,
         }
     }
 }
@@ -84,26 +53,31 @@ fn descriptor(owner: &Ident, field: &Field<'_>) -> TokenStream {
 fn implementation(structure: &Structure<'_>) -> TokenStream {
     let owner = structure.ident;
     let (name, version) = (&structure.naming.name, structure.naming.version);
-    let descriptors = structure.fields.iter().map(|f| descriptor(owner, f));
+    let descriptors = structure.fields.iter().map(|field| {
+        let (ident, ty, name) = (field.ident, &field.ty, field.name());
+        quote_spanned! {ty.span()=>
+            ::firn_heap::FieldDescriptor {
+                name: #name,
+                kind: <#ty as ::firn_heap::Value>::KIND,
+                offset: ::core::mem::offset_of!(#owner, #ident) as u32,
+                size: <#ty as ::firn_heap::Value>::ELEMENT_SIZE,
+                count: <#ty as ::firn_heap::Value>::COUNT,
+                target: <#ty as ::firn_heap::Value>::TARGET,
+            }
+        }
+    });
     let encode = encode(structure);
     let decode = decode(structure);
     quote! {
         #[automatically_derived]
         impl ::firn_heap::Stored for #owner {
-            const DESCRIPTOR: &'static ::firn_heap::TypeDescriptor = {
-                #[allow(dead_code)]
-                trait __FirnNamed {
-                    const __FIRN_NAME: &'static str;
-                }
-                impl<T: ::firn_heap::Target> __FirnNamed for T {
-                    const __FIRN_NAME: &'static str = <T as ::firn_heap::Target>::NAME;
-                }
-                &::firn_heap::TypeDescriptor {
-                    name: #name,
-                    version: #version,
-                    size: ::core::mem::size_of::<#owner>().next_multiple_of(8) as u32,
-                    fields: &[#(#descriptors),*],
-                }
+            const TYPE_NAME: &'static str = #name;
+
+            const DESCRIPTOR: &'static ::firn_heap::TypeDescriptor = &::firn_heap::TypeDescriptor {
+                name: #name,
+                version: #version,
+                size: ::core::mem::size_of::<#owner>().next_multiple_of(8) as u32,
+                fields: &[#(#descriptors),*],
             };
 
             #[inline]

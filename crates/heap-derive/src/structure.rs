@@ -27,8 +27,8 @@ pub(crate) struct Field<'a> {
     pub(crate) docs: Vec<&'a Attribute>,
     /// The type, with `Self` written out.
     pub(crate) ty: TokenStream,
-    /// The `T` of a type that is written `Ref<T>`, or as an array of these.
-    pub(crate) target: Option<TokenStream>,
+    /// Whether the type is written `Ref<T>`, or as an array of these.
+    pub(crate) is_reference: bool,
 }
 
 impl<'a> Structure<'a> {
@@ -51,8 +51,7 @@ impl<'a> Structure<'a> {
                     visibility: &field.vis,
                     docs: docs(&field.attrs),
                     ty: write_out_self(field.ty.to_token_stream(), &input.ident),
-                    target: refusals::target(&field.ty)
-                        .map(|t| write_out_self(t.to_token_stream(), &input.ident)),
+                    is_reference: refusals::target(&field.ty).is_some(),
                 })
             })
             .collect();

@@ -117,8 +117,15 @@ impl<M: Medium> Pool<M> {
     where
         V: View<'g, Medium = M>,
     {
+        // An object of another pool is nothing here.
+        let own = core::ptr::eq(object.view().inner(), &*self.inner);
+        let reference = if own {
+            object.reference()
+        } else {
+            RefWord::NULL
+        };
         let entry = Entry {
-            reference: object.reference(),
+            reference,
             strength,
         };
         let index = self.inner.handles.insert(&self.inner.medium, entry);

@@ -13,7 +13,7 @@ use firn_units::VirtAddr;
 
 use crate::alloc::{Slot, locate};
 use crate::error::Error;
-use crate::object::Obj;
+use crate::object::{Obj, Revealed};
 use crate::pool::{Inner, Pool};
 use crate::session::Session;
 use crate::stored::Stored;
@@ -192,7 +192,7 @@ fn turn<M: Medium, Old: Stored, New: Stored>(
 ) -> Result<(), Error> {
     let object: Obj<'_, Old, _> = Obj::new(tx, tx.medium().place(at));
     let header = object.header();
-    let value = convert(Old::decode(&object));
+    let value = convert(Old::decode(&Revealed(object)));
     let slot = locate(tx.medium(), at)?;
     let size = u64::from(New::DESCRIPTOR.size);
     if HEADER_BYTES + size <= slot.bytes {

@@ -39,10 +39,26 @@ impl<'g, T, V: View<'g>> core::fmt::Debug for Obj<'g, T, V> {
     }
 }
 
-impl<'g, T, V: View<'g>> Source for Obj<'g, T, V> {
+/// An object's words, for the fields' own decoding. References read as null.
+struct Words<'g, T, V: View<'g>>(Obj<'g, T, V>);
+
+impl<'g, T, V: View<'g>> Source for Words<'g, T, V> {
     #[inline(always)]
     fn word(&self, at: u32) -> u64 {
-        self.view.load_word(self.place, HEADER_BYTES as u32 + at)
+        self.0.word(at)
+    }
+}
+
+/// An object's words, references included: for migrations, which only move them.
+pub(crate) struct Revealed<'g, T, V: View<'g>>(pub(crate) Obj<'g, T, V>);
+
+impl<'g, T, V: View<'g>> Source for Revealed<'g, T, V> {
+    fn word(&self, at: u32) -> u64 {
+        self.0.word(at)
+    }
+
+    fn reference_word(&self, at: u32) -> u64 {
+        self.0.word(at)
     }
 }
 
@@ -60,6 +76,12 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     #[inline(always)]
     pub fn view(self) -> V {
         self.view
+    }
+
+    /// The word at byte `at` of the body.
+    #[inline(always)]
+    fn word(self, at: u32) -> u64 {
+        self.view.load_word(self.place, HEADER_BYTES as u32 + at)
     }
 
     /// Where the object's header lies. Changes when the object is moved, so it identifies the object
@@ -87,7 +109,7 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     /// Reads a field.
     #[inline(always)]
     pub fn load<F: Plain>(self, field: Field<T, F>) -> F {
-        F::decode(&self, field.offset())
+        F::decode(&Words(self), field.offset())
     }
 
     /// Follows a reference.

@@ -14,6 +14,8 @@ use crate::value::{Sink, Source, Value};
     note = "put `#[derive(Stored)] #[repr(C)]` on the structure"
 )]
 pub trait Stored: Sized + 'static {
+    /// The descriptor's name, apart from it because descriptors name each other's types.
+    const TYPE_NAME: &'static str;
     /// Name, version and fields.
     const DESCRIPTOR: &'static TypeDescriptor;
 
@@ -36,7 +38,7 @@ pub trait Target: 'static {
 }
 
 impl<T: Stored> Target for T {
-    const NAME: &'static str = T::DESCRIPTOR.name;
+    const NAME: &'static str = T::TYPE_NAME;
     const BUILT_IN: Option<TypeId> = None;
     const DESCRIBED_BY: Option<&'static TypeDescriptor> = Some(T::DESCRIPTOR);
 }
@@ -185,7 +187,7 @@ impl<T: Target> Value for Ref<T> {
     #[inline]
     fn decode<S: Source + ?Sized>(source: &S, at: u32) -> Self {
         Self {
-            word: RefWord(source.word(at)),
+            word: RefWord(source.reference_word(at)),
             to: PhantomData,
         }
     }

@@ -11,6 +11,13 @@ use firn_format::registry::FieldKind;
 pub trait Source {
     /// The word at byte `at`, a multiple of 8, of the object's body.
     fn word(&self, at: u32) -> u64;
+
+    /// The stored reference at byte `at`, where references may be taken out: in a migration.
+    #[doc(hidden)]
+    fn reference_word(&self, at: u32) -> u64 {
+        let _ = at;
+        0
+    }
 }
 
 /// Words that a value is written to.

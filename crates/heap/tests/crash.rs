@@ -104,7 +104,7 @@ fn explore(kind: PoolKind, domain: Domain, ops: &[Op], depth: u32) -> Report {
         },
         // Only the object that is written at home has too many images to try all.
         max_states: if large { 300 } else { 1_000_000 },
-        states_per_recovery: if large { 20 } else { 10_000 },
+        drawn_in_recovery: large.then_some(2),
         ..ExploreOptions::default()
     };
     let explorer = Explorer::new(

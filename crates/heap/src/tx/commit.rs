@@ -1,13 +1,14 @@
 //! The end of a transaction.
 
 use firn_format::frame::FrameUse;
+use firn_format::geometry::Frame;
 use firn_format::lane::{ENTRY_HEADER_WORDS, MAX_EXTENTS, Record};
 use firn_format::statistics::Counter;
 use firn_media::{Medium, MediumExt};
-use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, LINE_BYTES, VirtAddr};
+use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::{Change, Changes, redo, type_index};
-use crate::alloc::{Cache, FrameRun, Slot};
+use crate::alloc::{FrameRun, Slot};
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::session::State;
@@ -34,6 +35,10 @@ pub(super) fn commit<M: Medium>(
     entry.clear();
     entry.resize(ENTRY_HEADER_WORDS, 0);
     changes.writes.emit(&mut entry);
+    let fresh = core::mem::take(&mut cache.fresh);
+    if !changes.wrote_home {
+        emit_fresh_frames(medium, &fresh, &mut entry);
+    }
     if inner.logs_allocation() {
         emit_allocation_bits(changes, &mut entry);
     }
@@ -41,14 +46,16 @@ pub(super) fn commit<M: Medium>(
         Ok(overflow) => overflow,
         Err(error) => {
             changes.scratch = entry;
+            cache.fresh = fresh;
             return Err(error);
         }
     };
     let mut free = inner.redo.free_slot(medium, lane, ring);
     let old_overflow = core::mem::take(&mut free.old_overflow);
-    flush_fresh_frames(medium, cache);
     if changes.wrote_home {
-        // A1 (b): the new object is durable before an entry that names it can be.
+        // A1 (b): the new object, and the frame it lies in, are durable before an entry that names
+        // them can be.
+        write_back_frames(medium, &fresh);
         medium.fence();
     }
     let done = inner
@@ -59,6 +66,7 @@ pub(super) fn commit<M: Medium>(
     // R3: the locks may go after the last in-place store, before the homes are written back.
     changes.locks.release(inner);
     write_back_homes(inner, changes);
+    write_back_frames(medium, &fresh);
     inner.redo.written_back(medium, ring, &done);
 
     // A4: slots are offered only now, after the in-place stores.
@@ -192,20 +200,38 @@ pub(super) fn take_overflow<M: Medium>(
     Ok(runs)
 }
 
-/// Writes back the words of frames that came into use since the last commit, to be covered by the
-/// fence of the first commit that publishes an object in them.
-pub(super) fn flush_fresh_frames<M: Medium>(medium: &M, cache: &mut Cache) {
-    for frame in cache.fresh.drain(..) {
-        let at = frame.word_at();
-        let frames = FrameUse::from_word(medium.load_u64(at), at).map_or(1, FrameUse::frames);
-        let mut first = 0;
-        while first < frames {
-            // A run that spans chunks has its words in several tables.
-            let start = frame.plus(first);
-            let here = (frames - first).min(FRAMES_PER_CHUNK - start.index_in_chunk());
-            medium.write_back(start.word_at(), here * 8);
-            first += here;
-        }
+/// Logs the words of frames that came into use since the last commit. They stand in place already;
+/// but the entry may be evicted whole before its fence, and what it publishes needs its frame (A1).
+fn emit_fresh_frames<M: Medium>(medium: &M, fresh: &[Frame], entry: &mut Vec<u64>) {
+    for &head in fresh {
+        each_table_piece(medium, head, |first, count| {
+            let words: Vec<u64> = (0..count)
+                .map(|i| medium.load_u64(first.plus(i).word_at()))
+                .collect();
+            Record::push_range(entry, first.word_at(), &words);
+        });
+    }
+}
+
+/// Writes back the words of frames that came into use since the last commit.
+pub(super) fn write_back_frames<M: Medium>(medium: &M, fresh: &[Frame]) {
+    for &head in fresh {
+        each_table_piece(medium, head, |first, count| {
+            medium.write_back(first.word_at(), count * WORD_BYTES);
+        });
+    }
+}
+
+/// Calls `visit` for each stretch of a run's words that lie together: one a chunk.
+fn each_table_piece<M: Medium>(medium: &M, head: Frame, mut visit: impl FnMut(Frame, u64)) {
+    let at = head.word_at();
+    let frames = FrameUse::from_word(medium.load_u64(at), at).map_or(1, FrameUse::frames);
+    let mut done = 0;
+    while done < frames {
+        let first = head.plus(done);
+        let here = (frames - done).min(FRAMES_PER_CHUNK - first.index_in_chunk());
+        visit(first, here);
+        done += here;
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod undo;
 mod write_set;
 
 use core::cell::RefMut;
+use core::marker::PhantomData;
 
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::superblock::{LogKind, PoolKind};
@@ -31,6 +32,9 @@ const LOGGED_OBJECT_BYTES: u64 = 2048;
 /// A transaction, passed to its closure. Copy it freely; nothing read through it outlives it.
 pub struct Tx<'t, M: Medium> {
     core: &'t Core<M>,
+    /// Makes the lifetime invariant, so that no two transactions can be given the same one and what
+    /// is read in one cannot be stored in the other.
+    only_this: PhantomData<fn(&'t ()) -> &'t ()>,
 }
 
 impl<M: Medium> Clone for Tx<'_, M> {
@@ -91,7 +95,8 @@ where
     }
     core.enter();
     let operation = Operation { core, done: false };
-    let result = body(Tx { core })?;
+    let only_this = PhantomData;
+    let result = body(Tx { core, only_this })?;
     let ticket = operation.commit()?;
     Ok((result, ticket))
 }

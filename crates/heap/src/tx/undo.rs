@@ -5,6 +5,7 @@
 //! transaction, which invalidates its log: three fences with one batch of ranges.
 
 use core::cell::RefCell;
+use core::marker::PhantomData;
 
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::lane::{
@@ -16,7 +17,7 @@ use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, round_up};
 
 use super::Change;
-use super::commit::{flush_fresh_frames, return_slot, take_overflow};
+use super::commit::{return_slot, take_overflow, write_back_frames};
 use super::redo::{fits_slot, load_header, load_payload, store_long};
 use crate::alloc::FrameRun;
 use crate::error::Error;
@@ -35,6 +36,8 @@ const RECORD_WORDS: usize = 1 << 12;
 pub struct RawTx<'t, M: Medium> {
     core: &'t Core<M>,
     log: &'t RefCell<Log>,
+    /// Two transactions never have one lifetime.
+    only: PhantomData<fn(&'t ()) -> &'t ()>,
 }
 
 impl<M: Medium> Clone for RawTx<'_, M> {
@@ -97,13 +100,21 @@ impl<M: Medium> Session<M> {
             log: &log,
             done: false,
         };
-        let result = body(RawTx { core, log: &log })?;
+        let result = body(RawTx::new(core, &log))?;
         operation.commit()?;
         Ok(result)
     }
 }
 
 impl<'t, M: Medium> RawTx<'t, M> {
+    fn new(core: &'t Core<M>, log: &'t RefCell<Log>) -> Self {
+        Self {
+            core,
+            log,
+            only: PhantomData,
+        }
+    }
+
     /// Reads objects as they are in place, this transaction's stores included.
     pub fn view(self) -> Reading<'t, M> {
         Reading::new(&self.core.inner)
@@ -321,16 +332,13 @@ struct Operation<'t, M: Medium> {
 
 impl<M: Medium> Operation<'_, M> {
     fn commit(mut self) -> Result<(), Error> {
-        RawTx {
-            core: self.core,
-            log: self.log,
-        }
-        .commit_bits()?;
+        RawTx::new(self.core, self.log).commit_bits()?;
         let inner = &*self.core.inner;
         let mut state = self.core.state.borrow_mut();
         let log = self.log.borrow();
         if log.batches > 0 || !log.ranges.is_empty() {
-            flush_fresh_frames(&inner.medium, &mut state.cache);
+            let fresh = core::mem::take(&mut state.cache.fresh);
+            write_back_frames(&inner.medium, &fresh);
             for &(start, end) in &log.ranges {
                 inner.medium.write_back(VirtAddr(start), end - start);
             }
