@@ -1,0 +1,221 @@
+//! What the command line takes, and the help that teaches it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Ordered maps in pools that survive crashes
+///
+/// A pool is one file. On an ordinary disk it survives every death of the program; a power failure
+/// may tear it, unless it lies on persistent memory (DAX). `firn stat` says what it lies on.
+#[derive(Parser, Debug)]
+#[command(name = "firn", version, max_term_width = 100, after_help = AFTER_HELP)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+    /// Prints results as JSON, one object
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+const AFTER_HELP: &str = "\
+A first round:
+  firn demo                             kills itself dozens of times and loses nothing
+  firn load p.firn --tree /usr/share    every path below, with its size
+  firn scan p.firn /usr/share/doc/b     what begins with that
+  firn delete p.firn --fraction 0.5     half of the entries, to see fragmentation
+  firn stat p.firn                      how full and how fragmented
+
+Exit status: 0; 1 when a check finds something or a key is not there; 2 for wrong usage or an error.";
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Loads lines of KEY, a tabulator and VALUE, or the paths of a file tree
+    #[command(after_long_help = "\
+Some hundred entries are one transaction; a crash loses at most the one in flight. A key that is
+there already gets the new value.
+
+Examples:
+  firn load p.firn words.tsv
+  cut -f1,3 big.tsv | firn load p.firn
+  firn load p.firn --tree /usr")]
+    Load(Load),
+    /// Prints the values of keys, a line each
+    #[command(after_long_help = "\
+Exit status 1 if one of the keys is not there; the others are printed.
+
+Example:
+  firn get p.firn /usr/bin/env /usr/bin/sh")]
+    Get(Get),
+    /// Prints the entries whose keys begin with a prefix, in order
+    #[command(after_long_help = "\
+Prints KEY, a tabulator and VALUE, as `firn load` reads them. An empty prefix means all entries.
+
+Examples:
+  firn scan p.firn /usr/share/doc --limit 10
+  firn scan p.firn '' | firn load copy.firn")]
+    Scan(Scan),
+    /// Deletes keys, or a fraction of all entries
+    #[command(after_long_help = "\
+Works in a full pool and on a full disk too. Exit status 1 if one of the keys was not there.
+
+Examples:
+  firn delete p.firn /usr/bin/env
+  firn delete p.firn --fraction 0.5 --seed 7")]
+    Delete(Delete),
+    /// Prints how full and how fragmented a pool is, also while a program has it open
+    #[command(after_long_help = "\
+Takes no lock. The fragmentation ratio is the footprint of the pages that hold a live object, divided
+by the live bytes; on pages of 4 KiB and of 2 MiB. While a program has the pool open, and after a
+crash until the pool is traced, the figures may lag.
+
+Example:
+  firn stat p.firn --json | jq .ratio_4k")]
+    Stat(Pool),
+    /// Checks every invariant of a pool and of the maps in it
+    #[command(after_long_help = "\
+Prints what is wrong; exit status 1 if anything is. A pool that was open on an ordinary file when the
+machine died is checked in memory; if nothing is found, `firn copy --salvage` makes a new pool of it.
+
+Example:
+  firn check p.firn && cp p.firn backup.firn")]
+    Check(Pool),
+    /// Makes a compacted copy: the way to back up, and to upgrade a format
+    #[command(after_long_help = "\
+Examples:
+  firn copy p.firn backup.firn
+  firn copy --salvage torn.firn rescued.firn")]
+    Copy(Copy),
+    /// Indexes a file tree, kills itself dozens of times, and shows that nothing is lost
+    #[command(after_long_help = "\
+A child process indexes every path below DIR in a pool on disk, then deletes, changes and re-inserts
+entries from two threads. It tells of each committed operation before it begins the next, and is
+killed with SIGKILL at random moments. After each kill the pool is opened again, and everything that
+was told must be there. Exit status 1 if anything is lost.
+
+Examples:
+  firn demo
+  firn demo /home --pool home.firn --seconds 60 --kills 200")]
+    Demo(Demo),
+    /// The child of the demo
+    #[command(hide = true)]
+    DemoWriter(DemoWriter),
+}
+
+#[derive(Args, Debug)]
+pub struct Load {
+    /// The pool's file, made if it is not there
+    pub pool: PathBuf,
+    /// Lines to load; standard input if absent or `-`
+    #[arg(conflicts_with = "tree")]
+    pub file: Option<PathBuf>,
+    /// Loads every path below DIR as a key, its size in bytes as the value
+    #[arg(long, value_name = "DIR")]
+    pub tree: Option<PathBuf>,
+    /// Bytes beyond which the pool does not grow
+    #[arg(long, value_name = "BYTES")]
+    pub max_bytes: Option<u64>,
+    #[command(flatten)]
+    pub map: MapName,
+}
+
+#[derive(Args, Debug)]
+pub struct Get {
+    /// The pool's file
+    pub pool: PathBuf,
+    /// Keys to look up
+    #[arg(required = true, value_name = "KEY")]
+    pub keys: Vec<std::ffi::OsString>,
+    #[command(flatten)]
+    pub map: MapName,
+}
+
+#[derive(Args, Debug)]
+pub struct Scan {
+    /// The pool's file
+    pub pool: PathBuf,
+    /// What the keys begin with
+    pub prefix: std::ffi::OsString,
+    /// Entries to print at most
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    #[command(flatten)]
+    pub map: MapName,
+}
+
+#[derive(Args, Debug)]
+pub struct Delete {
+    /// The pool's file
+    pub pool: PathBuf,
+    /// Keys to delete
+    #[arg(required_unless_present = "fraction", value_name = "KEY")]
+    pub keys: Vec<std::ffi::OsString>,
+    /// Deletes this fraction of all entries instead, between 0 and 1
+    #[arg(long, value_name = "F", conflicts_with = "keys")]
+    pub fraction: Option<f64>,
+    /// Which entries the fraction takes; the same seed takes the same ones
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub map: MapName,
+}
+
+/// Which map of the pool.
+#[derive(Args, Debug)]
+pub struct MapName {
+    /// The root that names the map, where a pool holds several
+    #[arg(long = "map", value_name = "NAME", default_value = "map")]
+    pub name: String,
+}
+
+#[derive(Args, Debug)]
+pub struct Pool {
+    /// The pool's file
+    pub pool: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub struct Copy {
+    /// The pool's file
+    pub pool: PathBuf,
+    /// The copy's file, which must not exist
+    pub new: PathBuf,
+    /// Copies a pool that was open on an ordinary file when the machine died; check it first
+    #[arg(long)]
+    pub salvage: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct Demo {
+    /// The tree to index
+    #[arg(default_value = "/usr", value_name = "DIR")]
+    pub tree: PathBuf,
+    /// The pool's file, kept afterwards; a temporary one if absent
+    #[arg(long, value_name = "PATH")]
+    pub pool: Option<PathBuf>,
+    /// Seconds that it takes, about
+    #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub seconds: u64,
+    /// Kills
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub kills: u64,
+    /// Decides the moments of the kills and what the writers do
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Args, Debug)]
+pub struct DemoWriter {
+    #[arg(long)]
+    pub pool: PathBuf,
+    #[arg(long)]
+    pub entries: PathBuf,
+    #[arg(long)]
+    pub life: u64,
+    #[arg(long)]
+    pub seed: u64,
+    #[arg(long)]
+    pub payload_bytes: usize,
+    #[arg(long)]
+    pub filling: Vec<usize>,
+}

@@ -1,0 +1,222 @@
+//! The commands on one pool.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use firn_lab::{LabError, LoadReport, Store, StoreOptions};
+use serde_json::json;
+
+use crate::Verdict;
+use crate::arguments::{Copy, Delete, Get, Load, MapName, Scan};
+use crate::bars::Bars;
+use crate::failure::Failure;
+use crate::figures;
+use crate::output::Output;
+
+/// Bytes read at once.
+const BUFFER_BYTES: usize = 1 << 20;
+
+fn options(map: &MapName) -> StoreOptions {
+    StoreOptions {
+        map: map.name.clone(),
+        ..StoreOptions::default()
+    }
+}
+
+pub fn load(load: &Load, output: &mut Output) -> Result<Verdict, Failure> {
+    let mut bars = Bars::new();
+    // A source that cannot be opened should not leave a new pool behind.
+    let source = Source::open(load)?;
+    let options = StoreOptions {
+        max_bytes: load.max_bytes,
+        ..options(&load.map)
+    };
+    let mut store = Store::open_or_create(&load.pool, &options, &mut bars)?;
+    let loaded = source.load(&mut store, &mut bars);
+    drop(bars);
+    let closed = store.close();
+    let report = loaded?;
+    closed?;
+    if output.json() {
+        output.object(&report)?;
+    } else {
+        output.line(&figures::loaded(&report))?;
+    }
+    Ok(Verdict::Well)
+}
+
+/// Where entries come from.
+enum Source {
+    Tree(PathBuf),
+    File(PathBuf, File),
+    Input,
+}
+
+impl Source {
+    fn open(load: &Load) -> Result<Self, LabError> {
+        let error = |path: &Path, doing| {
+            let path = path.to_path_buf();
+            move |source| LabError::File {
+                path,
+                doing,
+                source,
+            }
+        };
+        match (&load.tree, &load.file) {
+            (Some(tree), _) => {
+                std::fs::read_dir(tree).map_err(error(tree, "reading the directory"))?;
+                Ok(Self::Tree(tree.clone()))
+            }
+            (None, Some(path)) if path != Path::new("-") => {
+                let file = File::open(path).map_err(error(path, "opening"))?;
+                Ok(Self::File(path.clone(), file))
+            }
+            _ => Ok(Self::Input),
+        }
+    }
+
+    fn load(self, store: &mut Store, bars: &mut Bars) -> Result<LoadReport, LabError> {
+        let buffered = |file| BufReader::with_capacity(BUFFER_BYTES, file);
+        match self {
+            Self::Tree(root) => firn_lab::load_tree(store, &root, bars),
+            Self::File(path, file) => {
+                // A pipe has no length that means anything.
+                let metadata = file.metadata().ok().filter(|m| m.is_file());
+                let bytes = metadata.map(|m| m.len());
+                firn_lab::load_lines(store, buffered(file), &path, bytes, bars)
+            }
+            Self::Input => {
+                let name = Path::new("standard input");
+                firn_lab::load_lines(store, io::stdin().lock(), name, None, bars)
+            }
+        }
+    }
+}
+
+pub fn get(get: &Get, output: &mut Output) -> Result<Verdict, Failure> {
+    let mut store = Store::open_to_read(&get.pool, &options(&get.map), &mut Bars::new())?;
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for key in &get.keys {
+        match store.get(key.as_bytes())? {
+            Some(value) if output.json() => found.push((key, value)),
+            Some(value) => output.bytes(&[&value])?,
+            None => missing.push(key),
+        }
+    }
+    if output.json() {
+        let text = String::from_utf8_lossy;
+        let entry = |(key, value): &(&std::ffi::OsString, Vec<u8>)| json!({ "key": text(key.as_bytes()), "value": text(value) });
+        let entries: Vec<_> = found.iter().map(entry).collect();
+        let missing: Vec<_> = missing.iter().map(|key| text(key.as_bytes())).collect();
+        output.object(&json!({ "entries": entries, "missing": missing }))?;
+    }
+    output.flush()?;
+    for key in &missing {
+        let (pool, key) = (get.pool.display(), key.display());
+        crate::output::remark(&format!("firn: {pool}: no key {key}"));
+    }
+    store.close()?;
+    Ok(verdict(missing.is_empty()))
+}
+
+pub fn scan(scan: &Scan, output: &mut Output) -> Result<Verdict, Failure> {
+    let mut store = Store::open_to_read(&scan.pool, &options(&scan.map), &mut Bars::new())?;
+    let (prefix, limit) = (scan.prefix.as_bytes(), scan.limit.unwrap_or(u64::MAX));
+    let (mut left, mut printed) = (limit, Ok(()));
+    let mut entries = Vec::new();
+    let json = output.json();
+    let scanned = if limit == 0 {
+        Ok(0)
+    } else {
+        store.scan(prefix, |key, value| {
+            left -= 1;
+            if json {
+                let text = String::from_utf8_lossy;
+                entries.push(json!({ "key": text(key), "value": text(value) }));
+            } else {
+                printed = output.bytes(&[key, b"\t", value]);
+            }
+            left > 0 && printed.is_ok()
+        })
+    };
+    if json && scanned.is_ok() {
+        printed = output.object(&json!({ "entries": entries }));
+    }
+    // The pool is closed whatever became of the output.
+    let closed = store.close();
+    scanned?;
+    printed?;
+    closed?;
+    Ok(Verdict::Well)
+}
+
+pub fn delete(delete: &Delete, output: &mut Output) -> Result<Verdict, Failure> {
+    let mut bars = Bars::new();
+    let mut store = Store::open(&delete.pool, &options(&delete.map), &mut bars)?;
+    let deleted = match delete.fraction {
+        Some(fraction) => {
+            firn_lab::delete_fraction(&mut store, fraction, delete.seed, &mut bars).map(|n| (n, 0))
+        }
+        None => delete_keys(&mut store, delete),
+    };
+    drop(bars);
+    let closed = store.close();
+    let (deleted, missing) = deleted?;
+    closed?;
+    if output.json() {
+        output.object(&json!({ "deleted": deleted, "missing": missing }))?;
+    } else {
+        output.line(&format!("{deleted} deleted"))?;
+    }
+    Ok(verdict(missing == 0))
+}
+
+/// Deletes the keys that are named; returns how many were there, and how many were not.
+fn delete_keys(store: &mut Store, delete: &Delete) -> Result<(u64, u64), LabError> {
+    let keys: Vec<&[u8]> = delete.keys.iter().map(|key| key.as_bytes()).collect();
+    let there = store.remove_all(&keys)?;
+    for (key, _) in delete.keys.iter().zip(&there).filter(|(_, there)| !**there) {
+        let (pool, key) = (delete.pool.display(), key.display());
+        crate::output::remark(&format!("firn: {pool}: no key {key}"));
+    }
+    let deleted = there.iter().filter(|&&there| there).count();
+    Ok((deleted as u64, (there.len() - deleted) as u64))
+}
+
+pub fn stat(pool: &Path, output: &mut Output) -> Result<Verdict, Failure> {
+    let stat = firn_lab::stat(pool)?;
+    if output.json() {
+        output.object(&stat)?;
+    } else {
+        output.line(&figures::stat(&stat))?;
+    }
+    Ok(Verdict::Well)
+}
+
+pub fn check(pool: &Path, output: &mut Output) -> Result<Verdict, Failure> {
+    let report = firn_lab::check(pool, &mut Bars::new())?;
+    if output.json() {
+        output.object(&report)?;
+    } else if report.ok {
+        output.line(&format!("{}: ok", pool.display()))?;
+    } else {
+        for finding in &report.findings {
+            output.line(finding)?;
+        }
+    }
+    Ok(verdict(report.ok))
+}
+
+pub fn copy(_copy: &Copy, _output: &mut Output) -> Result<Verdict, Failure> {
+    todo!()
+}
+
+fn verdict(well: bool) -> Verdict {
+    if well {
+        Verdict::Well
+    } else {
+        Verdict::Finding
+    }
+}

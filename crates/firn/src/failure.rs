@@ -1,0 +1,46 @@
+//! Why a command did not run to its end.
+
+use core::fmt;
+use std::io;
+
+use firn_lab::LabError;
+
+/// Why a command did not run to its end.
+#[derive(Debug)]
+pub enum Failure {
+    /// The work failed.
+    Lab(LabError),
+    /// The result could not be printed.
+    Output(io::Error),
+}
+
+impl Failure {
+    /// Whether the reader of the output went away.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lab(error) => error.fmt(f),
+            Self::Output(error) => write!(
+                f,
+                "standard output: writing failed: {error}; send it to another place"
+            ),
+        }
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        Self::Lab(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}

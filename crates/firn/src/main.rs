@@ -1,0 +1,63 @@
+//! The command line of Firn: takes arguments apart, calls the lab, prints what it says.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod bars;
+mod commands;
+mod demo;
+mod failure;
+mod figures;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command};
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// What a command that ran to its end found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    /// All is well.
+    Well,
+    /// A check found something, or a key is not there.
+    Finding,
+}
+
+const FINDING: u8 = 1;
+const ERROR: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut output = Output::new(arguments.json);
+    let ended = run(arguments.command, &mut output).and_then(|verdict| {
+        output.flush()?;
+        Ok(verdict)
+    });
+    match ended {
+        Ok(Verdict::Well) => ExitCode::SUCCESS,
+        Ok(Verdict::Finding) => FINDING.into(),
+        // Whoever read the output has seen enough.
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::remark(&format!("firn: {failure}"));
+            ERROR.into()
+        }
+    }
+}
+
+fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
+    match command {
+        Command::Load(load) => commands::load(&load, output),
+        Command::Get(get) => commands::get(&get, output),
+        Command::Scan(scan) => commands::scan(&scan, output),
+        Command::Delete(delete) => commands::delete(&delete, output),
+        Command::Stat(pool) => commands::stat(&pool.pool, output),
+        Command::Check(pool) => commands::check(&pool.pool, output),
+        Command::Copy(copy) => commands::copy(&copy, output),
+        Command::Demo(demo) => demo::run(&demo, output),
+        Command::DemoWriter(writer) => demo::write(&writer),
+    }
+}

@@ -1,0 +1,55 @@
+//! Printing: results to standard output, remarks to standard error.
+
+use std::io::{self, BufWriter, Stdout, Write};
+
+use serde::Serialize;
+
+/// Standard output, buffered. Writing fails where `println!` would panic: on a closed pipe.
+pub struct Output {
+    stdout: BufWriter<Stdout>,
+    json: bool,
+}
+
+impl Output {
+    pub fn new(json: bool) -> Self {
+        Self {
+            stdout: BufWriter::new(io::stdout()),
+            json,
+        }
+    }
+
+    /// Whether results are wanted as JSON.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Prints a result as JSON.
+    pub fn object(&mut self, result: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut self.stdout, result)?;
+        self.stdout.write_all(b"\n")
+    }
+
+    /// Prints a line of text.
+    pub fn line(&mut self, text: &str) -> io::Result<()> {
+        self.stdout.write_all(text.as_bytes())?;
+        self.stdout.write_all(b"\n")
+    }
+
+    /// Prints a line of any bytes, in parts.
+    pub fn bytes(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        for part in parts {
+            self.stdout.write_all(part)?;
+        }
+        self.stdout.write_all(b"\n")
+    }
+
+    /// Shows what was printed.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
+}
+
+/// Says something on standard error, as well as that goes.
+pub fn remark(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}

@@ -1,0 +1,51 @@
+//! Pools of the bench, on files that lose their name while they are in use.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use firn_crash::{Crash, CrashOptions};
+use firn_heap::{Pool, PoolKind, PoolOptions};
+use firn_mapped::{Mapped, MappedOptions};
+use firn_media::{Domain, Medium};
+use firn_units::VirtAddr;
+
+use super::BenchError;
+
+/// What the bench calls the content of its pools.
+pub(super) const LAYOUT: &str = "firn bench";
+/// Bytes of a pool on memory that can lose power.
+const CRASH_BYTES: u64 = 64 << 20;
+
+/// The options of a pool of this kind.
+pub(super) fn pool_options(kind: PoolKind) -> PoolOptions {
+    PoolOptions {
+        kind,
+        ..PoolOptions::new(LAYOUT)
+    }
+}
+
+/// Makes a pool on a file in `dir`, `bytes` long, its pages present, treated as persistent in
+/// `domain`. The file goes when the pool goes, however that ends.
+pub(super) fn mapped(
+    dir: &Path,
+    bytes: u64,
+    domain: Domain,
+    kind: PoolKind,
+) -> Result<Pool<Mapped>, BenchError> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let path = dir.join(format!("firn-bench-{}-{number}.pool", std::process::id()));
+    let options = MappedOptions::default().assume_persistent(domain);
+    let medium = Mapped::create(&path, bytes, &options)?;
+    let removed = std::fs::remove_file(&path);
+    removed.map_err(BenchError::io(format!("removing {}", path.display())))?;
+    medium.prefault(VirtAddr(0), medium.len());
+    Ok(Pool::create(medium, &pool_options(kind))?)
+}
+
+/// Makes a pool on memory that can lose power, to count what the heap's code does there.
+pub(super) fn counted(domain: Domain, kind: PoolKind) -> Result<(Crash, Pool<Crash>), BenchError> {
+    let crash = Crash::new(CRASH_BYTES, CrashOptions::with_domain(domain));
+    let pool = Pool::create(crash.clone(), &pool_options(kind))?;
+    Ok((crash, pool))
+}

@@ -1,0 +1,95 @@
+//! Whether a pool is sound, and every map in it.
+
+use std::path::Path;
+
+use firn_heap::{Error, OpenError, Pool, PoolOptions, View};
+use firn_mapped::{Mapped, MappedOptions};
+use firn_media::Medium;
+use firn_structures::Map;
+use serde::Serialize;
+
+use crate::scratch::copy_of_this_boot;
+use crate::{LabError, Progress};
+
+/// What the checker says.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckReport {
+    /// Whether nothing was found.
+    pub ok: bool,
+    /// What is wrong, in sentences.
+    pub findings: Vec<String>,
+}
+
+/// Checks the pool in `path`, whatever it holds: tables, headers, types, references, allocation, and
+/// every map that a root names. A pool that was closed is only read. One that was not is
+/// recovered first, as any open would; one that was open when the machine died is recovered and
+/// checked in memory, and its file stays as it is.
+///
+/// Errors: no such file, in use, not a pool. What is wrong inside a pool is a finding.
+pub fn check(path: &Path, progress: &mut dyn Progress) -> Result<CheckReport, LabError> {
+    let findings = match open(path, progress) {
+        Ok(pool) => {
+            progress.begin("checking", None);
+            let findings = findings(&pool);
+            progress.end();
+            let closed = pool.close();
+            findings
+                .and_then(|f| closed.map(|()| f))
+                .map_err(LabError::pool(path))?
+        }
+        Err(error) if error.is_damage() => vec![error.to_string()],
+        Err(error) => return Err(error),
+    };
+    Ok(CheckReport {
+        ok: findings.is_empty(),
+        findings,
+    })
+}
+
+fn open(path: &Path, progress: &mut dyn Progress) -> Result<Pool<Mapped>, LabError> {
+    let any_layout = PoolOptions::new("");
+    let medium = Mapped::open_read_only(path, &MappedOptions::default())?;
+    match Pool::open_read_only(medium, "") {
+        Err(OpenError::NeedsRecovery { pool }) => {
+            progress.remark(&format!("{pool}: was not closed, recovering it"));
+            let medium = Mapped::open(path, &MappedOptions::default())?;
+            Ok(Pool::open(medium, &any_layout)?)
+        }
+        Err(OpenError::MachineDied { pool }) => {
+            progress.remark(&format!(
+                "{pool}: was open when the machine died; checking a copy in memory"
+            ));
+            Ok(Pool::open(copy_of_this_boot(path, progress)?, &any_layout)?)
+        }
+        other => Ok(other?),
+    }
+}
+
+/// What is wrong with an open pool and with the maps that its roots name.
+///
+/// Errors: an operation on the pool stayed open, or every lane is in use.
+pub(crate) fn findings<M: Medium>(pool: &Pool<M>) -> Result<Vec<String>, Error> {
+    let mut findings: Vec<String> = pool.check()?.iter().map(ToString::to_string).collect();
+    let mut session = pool.session()?;
+    let guard = session.guard();
+    match guard.view().root_names() {
+        Ok(names) => {
+            for name in names {
+                findings.extend(map_findings(guard.view(), &name));
+            }
+        }
+        Err(error) => findings.push(format!("the root table: {error}")),
+    }
+    Ok(findings)
+}
+
+/// What is wrong with the map of a root; nothing if it is none.
+fn map_findings<'g, V: View<'g>>(view: V, name: &str) -> Vec<String> {
+    let found = match Map::find(view, name) {
+        Ok(Some(map)) => map.check().unwrap_or_else(|error| vec![error.to_string()]),
+        Ok(None) | Err(Error::WrongType { .. }) => Vec::new(),
+        Err(error) => vec![error.to_string()],
+    };
+    let in_root = |what| format!("root `{name}`: {what}");
+    found.into_iter().map(in_root).collect()
+}

@@ -1,0 +1,126 @@
+//! Where the demo's files go: on disk, where there is one.
+
+use std::path::{Path, PathBuf};
+use std::process;
+
+use firn_mapped::{Mapped, MappedOptions};
+
+use crate::LabError;
+
+/// What the names of temporary directories begin with, in front of the process's number.
+const PREFIX: &str = "firn-demo-";
+/// Where Cargo puts what it builds.
+const TARGET: &str = "target";
+
+/// The files of a demo. Those that nobody asked to keep go with this value.
+#[derive(Debug)]
+pub struct Place {
+    pool: PathBuf,
+    entries: PathBuf,
+    temporary: Option<PathBuf>,
+}
+
+impl Place {
+    /// The pool at `asked`, or in a new temporary directory.
+    ///
+    /// Errors: a pool that should be new exists; no directory can be written.
+    pub fn choose(asked: Option<&Path>) -> Result<Self, LabError> {
+        if let Some(pool) = asked {
+            // Fails for what exists, and says so, before any work is done.
+            drop(Mapped::create(pool, 0, &MappedOptions::default())?);
+            std::fs::remove_file(pool).map_err(LabError::file(pool, "removing"))?;
+            let mut entries = pool.as_os_str().to_owned();
+            entries.push(".entries");
+            return Ok(Self {
+                pool: pool.to_path_buf(),
+                entries: entries.into(),
+                temporary: None,
+            });
+        }
+        let folder = temporary_folder()?;
+        Ok(Self {
+            pool: folder.join("pool"),
+            entries: folder.join("entries"),
+            temporary: Some(folder),
+        })
+    }
+
+    /// The pool's file.
+    pub fn pool(&self) -> &Path {
+        &self.pool
+    }
+
+    /// The file of entries.
+    pub fn entries_file(&self) -> &Path {
+        &self.entries
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the next demo.
+        let _ = match &self.temporary {
+            Some(folder) => std::fs::remove_dir_all(folder),
+            None => std::fs::remove_file(&self.entries),
+        };
+    }
+}
+
+/// Makes a directory of this process's own, on a disk if one of the usual places is on one.
+fn temporary_folder() -> Result<PathBuf, LabError> {
+    let mut made: Vec<PathBuf> = Vec::new();
+    for parent in candidates() {
+        remove_abandoned(&parent);
+        let folder = parent.join(format!("{PREFIX}{}", process::id()));
+        if std::fs::create_dir(&folder).is_ok() {
+            made.push(folder);
+        }
+    }
+    let on_disk = made.iter().position(|folder| outlives_power(folder));
+    if made.is_empty() {
+        let denied = std::io::ErrorKind::PermissionDenied.into();
+        let doing = "making a directory, here and in /var/tmp,";
+        return Err(LabError::file(&std::env::temp_dir(), doing)(denied));
+    }
+    let chosen = made.swap_remove(on_disk.unwrap_or(0));
+    for other in made {
+        // Empty; one that stays is left to the next demo.
+        let _ = std::fs::remove_dir(other);
+    }
+    Ok(chosen)
+}
+
+fn candidates() -> Vec<PathBuf> {
+    let program = std::env::current_exe().unwrap_or_default();
+    let is_target = |p: &&Path| {
+        p.file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.starts_with(TARGET))
+    };
+    let target = program.ancestors().find(is_target).map(Path::to_path_buf);
+    let usual = ["/var/tmp".into(), std::env::temp_dir()];
+    target.into_iter().chain(usual).collect()
+}
+
+/// Removes what demos left that were killed themselves.
+fn remove_abandoned(parent: &Path) {
+    let Ok(listing) = std::fs::read_dir(parent) else {
+        return;
+    };
+    for item in listing.flatten() {
+        let name = item.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let owner = number.and_then(|number| number.parse::<u32>().ok());
+        if owner.is_some_and(|owner| !Path::new(&format!("/proc/{owner}")).exists()) {
+            let _ = std::fs::remove_dir_all(item.path());
+        }
+    }
+}
+
+fn outlives_power(folder: &Path) -> bool {
+    let probe = folder.join("probe");
+    let outlives = Mapped::create(&probe, 0, &MappedOptions::default())
+        .is_ok_and(|medium| medium.backing().outlives_power());
+    let _ = std::fs::remove_file(&probe);
+    outlives
+}

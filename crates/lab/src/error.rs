@@ -1,0 +1,142 @@
+//! What may go wrong, in sentences that name the file and the way out.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use firn_format::FormatError;
+use firn_heap::{Error, OpenError};
+use firn_mapped::MappedError;
+use thiserror::Error;
+
+/// Work on a pool failed. A pool that was being changed holds every batch before the failure, and
+/// nothing of the batch that failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// The file could not be opened or created.
+    #[error(transparent)]
+    Mapped(#[from] MappedError),
+    /// The file holds no pool that could be opened.
+    #[error(transparent)]
+    Open(OpenError),
+    /// The bytes are not a sound pool.
+    #[error("{path}: {source}{}", way_out(source))]
+    Format {
+        /// The pool's file.
+        path: String,
+        /// What is wrong with them.
+        source: FormatError,
+    },
+    /// An operation on an open pool failed.
+    #[error("{path}: {source}")]
+    Pool {
+        /// The pool's file.
+        path: PathBuf,
+        /// What failed.
+        source: Error,
+    },
+    /// A file other than the pool could not be read or written.
+    #[error("{path}: {doing} failed: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// The system's own word.
+        source: io::Error,
+    },
+    /// A line is not a key, a tabulator and a value.
+    #[error(
+        "{input}:{line}: no tabulator between a key and a value; correct the line and load again (the {loaded} lines before it are in the pool)"
+    )]
+    Line {
+        /// The input.
+        input: String,
+        /// Counted from 1.
+        line: u64,
+        /// Lines that were loaded.
+        loaded: u64,
+    },
+    /// A number is out of range.
+    #[error("{what} must be {range}, not {found}")]
+    Range {
+        /// The parameter.
+        what: &'static str,
+        /// What it may be.
+        range: &'static str,
+        /// What it was.
+        found: String,
+    },
+    /// A tree holds nothing to index.
+    #[error("{path}: nothing to index below it; name a directory with files")]
+    EmptyTree {
+        /// The tree's root.
+        path: PathBuf,
+    },
+    /// The child that writes ended by itself.
+    #[error(
+        "the writing child on {pool} ended by itself ({status}) before it was killed; what it said stands above"
+    )]
+    ChildEnded {
+        /// The pool's file.
+        pool: PathBuf,
+        /// How it ended.
+        status: String,
+    },
+}
+
+impl From<OpenError> for LabError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Format { pool, source } => Self::Format { path: pool, source },
+            other => Self::Open(other),
+        }
+    }
+}
+
+impl LabError {
+    /// Wraps what an operation on the pool at `path` ran into.
+    pub(crate) fn pool(path: &Path) -> impl Fn(Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Pool {
+            path: path.clone(),
+            source,
+        }
+    }
+
+    /// Wraps what the system said about another file.
+    pub(crate) fn file(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::File {
+            path,
+            doing,
+            source,
+        }
+    }
+
+    /// Whether the pool itself is damaged, as opposed to its being the wrong file or out of reach.
+    pub fn is_damage(&self) -> bool {
+        let damaged =
+            |e: &FormatError| matches!(e, FormatError::Checksum { .. } | FormatError::Range { .. });
+        match self {
+            Self::Format { source, .. } => damaged(source),
+            Self::Open(OpenError::TooShort { .. } | OpenError::Recovery { .. }) => true,
+            Self::Pool { source, .. } => match source {
+                Error::Damaged { .. } | Error::WrongType { .. } | Error::NotAllocated { .. } => {
+                    true
+                }
+                Error::Format(source) => damaged(source),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}
+
+fn way_out(error: &FormatError) -> &'static str {
+    match error {
+        FormatError::NotAPool => "; name a file that `firn load` made",
+        FormatError::Version { .. } => "",
+        _ => "; `firn check` says what is damaged, otherwise restore the last copy",
+    }
+}

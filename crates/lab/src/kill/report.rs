@@ -1,0 +1,94 @@
+//! What a run of kills tells.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::script::Deed;
+
+/// What a run of kills did and found.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct KillReport {
+    /// Children that were killed.
+    pub kills: u64,
+    /// Of them, those that were killed before their first operation.
+    pub killed_while_opening: u64,
+    /// Operations that were acknowledged, each a transaction.
+    pub acknowledged: Operations,
+    /// Time in which children wrote.
+    pub writing_seconds: f64,
+    /// Acknowledged operations in a second of that time, by all writers together.
+    pub operations_per_second: f64,
+    /// Operations that were committed and not yet acknowledged when the kill came.
+    pub in_flight: u64,
+    /// Time from opening the file to the first insert that is committed.
+    pub reopen_ms: Spread,
+    /// Time of a trace, where the parent made it.
+    pub trace_ms: Spread,
+    /// Entries that were compared, over all reopenings.
+    pub compared: u64,
+    /// What was acknowledged and is not there, or not as it was.
+    pub lost: Vec<String>,
+    /// What the checker found.
+    pub findings: Vec<String>,
+}
+
+/// Operations by what they did.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Operations {
+    /// Keys that were absent.
+    pub inserts: u64,
+    /// Keys that got another value.
+    pub updates: u64,
+    /// Keys that went.
+    pub deletes: u64,
+}
+
+impl Operations {
+    pub(crate) fn count(&mut self, deed: Deed) {
+        match deed {
+            Deed::Insert => self.inserts += 1,
+            Deed::Update => self.updates += 1,
+            Deed::Remove => self.deletes += 1,
+        }
+    }
+
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.inserts + self.updates + self.deletes
+    }
+}
+
+/// The least, the middle and the greatest of some times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// The least.
+    pub min: f64,
+    /// The middle one.
+    pub median: f64,
+    /// The greatest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of these times, in milliseconds; zeros if there are none.
+    pub(crate) fn of_ms(times: &[Duration]) -> Self {
+        let mut ms: Vec<f64> = times.iter().map(|t| t.as_secs_f64() * 1e3).collect();
+        ms.sort_by(f64::total_cmp);
+        match ms[..] {
+            [] => Self::default(),
+            [min, ..] => Self {
+                min,
+                median: ms[ms.len() / 2],
+                max: ms[ms.len() - 1],
+            },
+        }
+    }
+}
+
+impl KillReport {
+    /// Whether nothing is lost and nothing was found.
+    pub fn is_sound(&self) -> bool {
+        self.lost.is_empty() && self.findings.is_empty()
+    }
+}

@@ -1,0 +1,34 @@
+//! What the command line of Firn does, as a library: maps of byte strings in pools, their figures,
+//! and the demo that kills itself.
+//!
+//! ```text
+//! store      a map in a pool file: opening, recovering, reading, changing
+//! load       from lines and from file trees     select    which entries a fraction takes
+//! stat       figures of a pool in use           check     whether a pool is sound
+//! kill       writers that are killed, and the check that nothing acknowledged is lost
+//! demo       the main job, on real input
+//! ```
+//!
+//! Nothing here prints: progress and remarks go to a [`Progress`], results are returned.
+#![forbid(unsafe_code)]
+
+mod check;
+pub mod demo;
+mod error;
+pub mod kill;
+mod load;
+mod progress;
+mod scratch;
+mod select;
+mod stat;
+mod store;
+mod tree;
+
+pub use check::{CheckReport, check};
+pub use error::LabError;
+pub use load::{LoadReport, load_lines, load_tree};
+pub use progress::{Progress, Silent};
+pub use select::delete_fraction;
+pub use stat::{ClassFigures, Stat, TypeFigures, stat};
+pub use store::{Entry, Store, StoreOptions};
+pub use tree::{Tree, TreeLimits};

@@ -1,0 +1,52 @@
+//! Deleting a fraction of all entries, chosen by a seed.
+
+use fastrand::Rng;
+
+use crate::{LabError, Progress, Store};
+
+/// Keys of a transaction.
+const BATCH_KEYS: usize = 256;
+
+/// Deletes the `fraction` of all entries that `seed` chooses, rounded to whole entries. The same
+/// seed chooses the same entries of the same map. Returns the number deleted.
+///
+/// Errors: a fraction that is none; see [`Store::remove_all`].
+/// Source: selection sampling (Knuth, TAOCP 2, algorithm 3.4.2 S).
+pub fn delete_fraction(
+    store: &mut Store,
+    fraction: f64,
+    seed: u64,
+    progress: &mut dyn Progress,
+) -> Result<u64, LabError> {
+    if !(0.0..=1.0).contains(&fraction) {
+        return Err(LabError::Range {
+            what: "the fraction to delete",
+            range: "between 0 and 1",
+            found: fraction.to_string(),
+        });
+    }
+    let mut left = store.len()?;
+    let mut wanted = (left as f64 * fraction).round() as u64;
+    let mut rng = Rng::with_seed(seed);
+    let mut chosen = Vec::with_capacity(wanted as usize);
+    progress.begin("choosing", Some(left));
+    store.scan(b"", |key, _| {
+        if rng.u64(0..left.max(1)) < wanted {
+            chosen.push(key.to_vec());
+            wanted -= 1;
+        }
+        left = left.saturating_sub(1);
+        progress.advance(1);
+        wanted > 0
+    })?;
+    progress.end();
+    progress.begin("deleting", Some(chosen.len() as u64));
+    let mut deleted = 0;
+    for keys in chosen.chunks(BATCH_KEYS) {
+        let there = store.remove_all(keys)?;
+        deleted += there.iter().filter(|&&there| there).count() as u64;
+        progress.advance(keys.len() as u64);
+    }
+    progress.end();
+    Ok(deleted)
+}

@@ -1,0 +1,302 @@
+//! A map in a pool file.
+
+use std::path::{Path, PathBuf};
+
+use firn_heap::{Error, OpenError, Pool, PoolOptions, Session};
+use firn_mapped::{Mapped, MappedError, MappedOptions};
+use firn_structures::Map;
+use firn_structures::map::Scan;
+
+use crate::{LabError, Progress};
+
+/// What the command line calls the content of its pools.
+pub const LAYOUT: &str = "firn map";
+
+/// A key and its value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The value.
+    pub value: Vec<u8>,
+}
+
+/// Which map of which pool, and how far the pool may grow.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// The root that names the map.
+    pub map: String,
+    /// Bytes beyond which the pool does not grow; unlimited if `None`.
+    pub max_bytes: Option<u64>,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            map: "map".into(),
+            max_bytes: None,
+        }
+    }
+}
+
+/// A map in an open pool file.
+///
+/// Dropping it closes the pool as well as that goes; [`Store::close`] says whether it went.
+pub struct Store {
+    // In front of the pool: sessions end before it closes.
+    session: Session<Mapped>,
+    pool: Pool<Mapped>,
+    path: PathBuf,
+    map: String,
+}
+
+impl Store {
+    /// Opens the pool in `path` for changes, making it if there is none. After an unclean end it is
+    /// recovered and traced, so that all its free space can be used.
+    ///
+    /// Errors: in use, no pool, damaged; the file is as it was, a new one is removed.
+    pub fn open_or_create(
+        path: &Path,
+        options: &StoreOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, LabError> {
+        let pool = match Mapped::open(path, &MappedOptions::default()) {
+            Ok(medium) => Pool::open(medium, &pool_options(options))?,
+            Err(MappedError::NotFound { .. }) => create(path, options)?,
+            Err(other) => return Err(other.into()),
+        };
+        let mut store = Self::on(pool, path, options)?;
+        store.trace(progress)?;
+        store.make_map()?;
+        Ok(store)
+    }
+
+    /// Opens the pool in `path` for changes. After an unclean end it is recovered and traced.
+    ///
+    /// Errors: no such file, in use, no pool, damaged; the file is as it was.
+    pub fn open(
+        path: &Path,
+        options: &StoreOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, LabError> {
+        let mut store = Self::open_untraced(path, options)?;
+        store.trace(progress)?;
+        Ok(store)
+    }
+
+    /// Opens the pool in `path` for changes, recovered but not traced: what a crash left allocated
+    /// stays so, and space that it may have left free is not used.
+    ///
+    /// Errors: as [`Store::open`].
+    pub fn open_untraced(path: &Path, options: &StoreOptions) -> Result<Self, LabError> {
+        let medium = Mapped::open(path, &MappedOptions::default())?;
+        Self::on(Pool::open(medium, &pool_options(options))?, path, options)
+    }
+
+    /// Opens the pool in `path` for reading, together with other readers; if it was not closed, it
+    /// is opened for changes instead and recovered.
+    ///
+    /// Errors: as [`Store::open`].
+    pub fn open_to_read(
+        path: &Path,
+        options: &StoreOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, LabError> {
+        let medium = Mapped::open_read_only(path, &MappedOptions::default())?;
+        match Pool::open_read_only(medium, LAYOUT) {
+            Ok(pool) => Self::on(pool, path, options),
+            Err(OpenError::NeedsRecovery { pool }) => {
+                progress.remark(&format!("{pool}: was not closed, recovering it"));
+                Self::open_untraced(path, options)
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    pub(crate) fn on(
+        pool: Pool<Mapped>,
+        path: &Path,
+        options: &StoreOptions,
+    ) -> Result<Self, LabError> {
+        Ok(Self {
+            session: pool.session().map_err(LabError::pool(path))?,
+            pool,
+            path: path.to_path_buf(),
+            map: options.map.clone(),
+        })
+    }
+
+    /// Tells what is reachable from what a crash left behind, if that is open.
+    fn trace(&mut self, progress: &mut dyn Progress) -> Result<(), LabError> {
+        if !self.pool.needs_trace() {
+            return Ok(());
+        }
+        let path = self.path.display();
+        progress.remark(&format!("{path}: was not closed; recovered, tracing it"));
+        progress.begin("tracing", None);
+        let traced = self.pool.trace().map_err(LabError::pool(&self.path));
+        progress.end();
+        let traced = traced?;
+        progress.remark(&format!(
+            "{path}: {} objects are reachable, {} others were reclaimed",
+            traced.objects, traced.reclaimed
+        ));
+        Ok(())
+    }
+
+    /// Makes the map if the pool has none.
+    ///
+    /// Errors: its root is something else, the pool is full.
+    pub fn make_map(&mut self) -> Result<(), LabError> {
+        let name = self.map.clone();
+        self.session
+            .transaction(|tx| Map::open_or_create(tx, &name).map(|_| ()))
+            .map_err(LabError::pool(&self.path))
+    }
+
+    /// The pool below.
+    pub fn pool(&self) -> &Pool<Mapped> {
+        &self.pool
+    }
+
+    /// Number of entries.
+    pub fn len(&mut self) -> Result<u64, LabError> {
+        let guard = self.session.guard();
+        Map::open(guard.view(), &self.map)
+            .and_then(|map| map.len())
+            .map_err(LabError::pool(&self.path))
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&mut self) -> Result<bool, LabError> {
+        self.len().map(|len| len == 0)
+    }
+
+    /// The value of `key`.
+    pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, LabError> {
+        let guard = self.session.guard();
+        Map::open(guard.view(), &self.map)
+            .and_then(|map| map.get(key))
+            .map_err(LabError::pool(&self.path))
+    }
+
+    /// Hands every entry whose key begins with `prefix` to `visit`, in the order of the keys, until
+    /// it returns `false`. Returns the number handed out.
+    pub fn scan(
+        &mut self,
+        prefix: &[u8],
+        mut visit: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<u64, LabError> {
+        let mut scan = Scan::of_root(&self.map).prefix(prefix);
+        let mut count = 0;
+        while let Some((key, value)) = scan
+            .next(&mut self.session)
+            .map_err(LabError::pool(&self.path))?
+        {
+            count += 1;
+            if !visit(key, value) {
+                break;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Turns to another map of the pool.
+    pub fn select(&mut self, map: &str) {
+        map.clone_into(&mut self.map);
+    }
+
+    /// Inserts an entry, or replaces its value. Returns whether it replaced one.
+    ///
+    /// Errors: as [`Store::insert_all`].
+    pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool, LabError> {
+        let name = &self.map;
+        self.session
+            .transaction(|tx| Map::open(tx, name)?.insert(key, value))
+            .map_err(LabError::pool(&self.path))
+    }
+
+    /// Removes an entry. Returns whether it was there.
+    ///
+    /// Errors: as [`Store::remove_all`].
+    pub fn remove(&mut self, key: &[u8]) -> Result<bool, LabError> {
+        let name = &self.map;
+        self.session
+            .transaction(|tx| Map::open(tx, name)?.remove(key))
+            .map_err(LabError::pool(&self.path))
+    }
+
+    /// Inserts all entries in one transaction, or in several if they are too much for one. Returns
+    /// how many were new.
+    ///
+    /// Errors: the pool or the device is full, an entry is too large. What went into an earlier
+    /// transaction of this call stays.
+    pub fn insert_all(&mut self, entries: &[Entry]) -> Result<u64, LabError> {
+        let name = &self.map;
+        let inserted = self.session.transaction(|tx| {
+            let mut map = Map::open(tx, name)?;
+            let mut new = 0;
+            for entry in entries {
+                new += u64::from(!map.insert(&entry.key, &entry.value)?);
+            }
+            Ok(new)
+        });
+        match inserted {
+            Err(Error::TransactionTooLarge { .. }) if entries.len() > 1 => {
+                let (front, back) = entries.split_at(entries.len() / 2);
+                Ok(self.insert_all(front)? + self.insert_all(back)?)
+            }
+            other => other.map_err(LabError::pool(&self.path)),
+        }
+    }
+
+    /// Removes all keys in one transaction, or in several if they are too much for one. Returns
+    /// which were there.
+    ///
+    /// Errors: a damaged pool. What went into an earlier transaction of this call stays.
+    pub fn remove_all<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<Vec<bool>, LabError> {
+        let name = &self.map;
+        let removed = self.session.transaction(|tx| {
+            let mut map = Map::open(tx, name)?;
+            keys.iter().map(|key| map.remove(key.as_ref())).collect()
+        });
+        match removed {
+            Err(Error::TransactionTooLarge { .. }) if keys.len() > 1 => {
+                let (front, back) = keys.split_at(keys.len() / 2);
+                let mut there = self.remove_all(front)?;
+                there.extend(self.remove_all(back)?);
+                Ok(there)
+            }
+            other => other.map_err(LabError::pool(&self.path)),
+        }
+    }
+
+    /// Closes the pool.
+    ///
+    /// Errors: the medium failed; the next open recovers the pool.
+    pub fn close(self) -> Result<(), LabError> {
+        drop(self.session);
+        self.pool.close().map_err(LabError::pool(&self.path))
+    }
+
+    /// Leaves the pool as a crash would.
+    pub fn abandon(self) {
+        self.pool.clone().abandon();
+    }
+}
+
+fn pool_options(options: &StoreOptions) -> PoolOptions {
+    PoolOptions {
+        max_bytes: options.max_bytes,
+        ..PoolOptions::new(LAYOUT)
+    }
+}
+
+fn create(path: &Path, options: &StoreOptions) -> Result<Pool<Mapped>, LabError> {
+    let medium = Mapped::create(path, 0, &MappedOptions::default())?;
+    Pool::create(medium, &pool_options(options)).map_err(|error| {
+        // What could not become a pool is not left behind; the failure is what counts.
+        let _ = std::fs::remove_file(path);
+        error.into()
+    })
+}
