@@ -134,8 +134,12 @@ pub(crate) fn remove<M: Medium>(tx: Tx<'_, M>, name: &str) -> Result<(), Error> 
 pub(crate) fn references<M: Medium>(medium: &M) -> Vec<Result<(String, VirtAddr, RefWord), Error>> {
     (0..MAX_ROOTS)
         .filter_map(|index| {
-            let words: [u64; 8] =
-                core::array::from_fn(|i| medium.load_u64(root_at(index) + i as u64 * 8));
+            let word = |i: usize| medium.load_u64(root_at(index) + i as u64 * 8);
+            // A name has no zeros, so a place without a first word is free, whatever else it holds.
+            if word(0) == 0 {
+                return None;
+            }
+            let words: [u64; 8] = core::array::from_fn(word);
             match decode(&words, root_at(index)) {
                 Ok(found) => found
                     .map(|(name, word)| Ok((name, root_at(index) + REFERENCE_AT, RefWord(word)))),

@@ -141,7 +141,11 @@ impl<M: Medium> Chunks<M> {
         for i in 0..FRAMES_PER_CHUNK {
             let frame = chunk.first_frame().plus(i);
             let at = frame.word_at();
-            let slots = match FrameUse::from_word(medium.load_u64(at), at)? {
+            let word = medium.load_u64(at);
+            if word == 0 {
+                continue;
+            }
+            let slots = match FrameUse::from_word(word, at)? {
                 FrameUse::Slots(class) => class.slots(),
                 FrameUse::Large { .. } => 1,
                 _ => continue,
@@ -197,6 +201,9 @@ impl<M: Medium> Chunks<M> {
 fn repair<M: Medium>(medium: &M, chunk: Chunk) -> Result<(), FormatError> {
     for i in 0..FRAMES_PER_CHUNK {
         let frame = chunk.first_frame().plus(i);
+        if medium.load_u64(frame.word_at()) == 0 {
+            continue;
+        }
         let sound = match frame_use(medium, frame)? {
             FrameUse::Free => true,
             FrameUse::Log => false,
