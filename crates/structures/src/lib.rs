@@ -57,3 +57,10 @@ fn refuse_taken_name<'g, V: firn_heap::View<'g>>(
     }
     Ok(())
 }
+
+/// A stored length, or the number of smallest objects that the pool has room for if that is less: a
+/// damaged length does not make a walk endless.
+fn plausible_len<'g, V: firn_heap::View<'g>>(view: V, len: u64) -> u64 {
+    const SMALLEST_BYTES: u64 = 16;
+    len.min(firn_media::Medium::len(view.medium()) / SMALLEST_BYTES)
+}

@@ -56,6 +56,17 @@ impl Order {
         (self.0 >> (FIRST_PLACE + PLACE_BITS * place as u32) & SLOT_MASK) as usize
     }
 
+    /// The slots of the places from `first` on, as bits.
+    #[inline(always)]
+    pub(crate) const fn slots(self, first: usize) -> u32 {
+        let (mut slots, mut place) = (0, first);
+        while place < self.count() {
+            slots |= 1 << self.slot(place);
+            place += 1;
+        }
+        slots
+    }
+
     /// Whether no two places name the same slot.
     pub(crate) fn is_permutation(self) -> bool {
         let seen = (0..FANOUT).fold(0u32, |seen, place| seen | 1 << self.slot(place));

@@ -107,7 +107,7 @@ impl<'g, V: View<'g>> Range<'_, 'g, V> {
         };
         Ok(Self {
             ends,
-            leaves_left: root.load(MapRoot::LEN).saturating_add(EMPTY_LEAVES),
+            leaves_left: crate::plausible_len(root.view(), root.load(MapRoot::LEN)) + EMPTY_LEAVES,
             of: PhantomData,
         })
     }

@@ -6,7 +6,8 @@ use firn_heap::{Error, Obj, View};
 
 use super::entry;
 use super::key::{WORD, word_at};
-use super::node::{MAX_HEIGHT, MapRoot, Visit};
+use super::node::{MAX_HEIGHT, MapRoot, Node, Visit};
+use super::order::FANOUT;
 
 /// Where a key is, or where it would be inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,21 +50,28 @@ pub(crate) fn top<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> Result<Visit<'g
 }
 
 impl<'g, V: View<'g>> Visit<'g, V> {
-    /// Number of words, from place `first` on, that are below and at most `word`.
+    /// Number of words, from place `first` on, that are below and at most `word`; each with the
+    /// places before.
+    ///
+    /// Looks at every slot, in use or not: the addresses do not wait for the order word, so all
+    /// lines of the node are on their way at once.
     #[inline(always)]
     fn rank(&self, first: usize, word: u64) -> (usize, usize) {
-        let (mut below, mut most) = (first, first);
-        for place in first..self.count() {
-            let stored = self.word(place);
-            below += usize::from(stored < word);
-            most += usize::from(stored <= word);
+        let (mut below, mut most) = (0u32, 0u32);
+        for slot in 0..FANOUT {
+            let stored = self.node.load(Node::WORDS.at(slot));
+            below |= u32::from(stored < word) << slot;
+            most |= u32::from(stored <= word) << slot;
         }
-        (below.min(self.count()), most.min(self.count()))
+        let used = self.order.slots(first);
+        let count = |slots: u32| first + (slots & used).count_ones() as usize;
+        (count(below), count(most))
     }
 
     /// Finds `key` in a leaf.
     #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> Result<Found, Error> {
+        self.expect_references();
         let (mut low, mut high) = self.rank(0, word_at(key, self.skip));
         while low < high {
             let middle = (low + high) / 2;
@@ -74,6 +82,12 @@ impl<'g, V: View<'g>> Visit<'g, V> {
             }
         }
         Ok(Found::Before(low))
+    }
+
+    /// Touches the last line of the node, so that it is on its way when a reference is needed.
+    #[inline(always)]
+    fn expect_references(&self) {
+        core::hint::black_box(self.node.tag(Node::KEYS.at(FANOUT - 1)));
     }
 
     /// The place of the child whose range holds `key`.

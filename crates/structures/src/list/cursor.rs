@@ -1,0 +1,212 @@
+//! A position in a list, and changes there.
+
+use firn_heap::{Error, Ref, Tx};
+use firn_media::Medium;
+
+use super::node::{Direction, ListRoot, Node, NodeAt, Root, damaged, end, step, value};
+use crate::reclaim::free_unlinked;
+
+/// Values up to this size are replaced in place if the length stays.
+const IN_PLACE_BYTES: usize = 512;
+
+/// A position in a list that is being changed: at an element, or beside them all, which is in front
+/// of the first and behind the last.
+pub struct Cursor<'l, 't, M: Medium> {
+    root: Root<'t, Tx<'t, M>>,
+    node: Option<NodeAt<'t, Tx<'t, M>>>,
+    /// No second cursor, so that no element goes from under the first.
+    of: core::marker::PhantomData<&'l mut ()>,
+}
+
+impl<'t, M: Medium> Cursor<'_, 't, M> {
+    pub(crate) fn new(root: Root<'t, Tx<'t, M>>) -> Self {
+        Self {
+            root,
+            node: None,
+            of: core::marker::PhantomData,
+        }
+    }
+
+    /// The element's key; `None` beside the elements.
+    pub fn key(&self) -> Option<u64> {
+        self.node.map(|node| node.load(Node::KEY))
+    }
+
+    /// The element's value; `None` beside the elements.
+    pub fn value(&self) -> Result<Option<Vec<u8>>, Error> {
+        self.node.map(|node| value(node)?.to_vec()).transpose()
+    }
+
+    /// Goes to the next element: from beside the elements to the first, from the last to beside
+    /// them. Returns whether it is at an element.
+    pub fn move_next(&mut self) -> Result<bool, Error> {
+        self.go(Direction::Forward)
+    }
+
+    /// Goes to the previous element: from beside the elements to the last, from the first to beside
+    /// them. Returns whether it is at an element.
+    pub fn move_previous(&mut self) -> Result<bool, Error> {
+        self.go(Direction::Back)
+    }
+
+    fn go(&mut self, direction: Direction) -> Result<bool, Error> {
+        self.node = self.neighbour(direction)?;
+        Ok(self.node.is_some())
+    }
+
+    /// Goes forward to the next element with this key, in linear time; beside the elements if there
+    /// is none. Returns whether there is.
+    pub fn find(&mut self, key: u64) -> Result<bool, Error> {
+        let len = crate::plausible_len(self.root.view(), self.root.load(ListRoot::LEN));
+        for _ in 0..=len {
+            if !self.move_next()? {
+                return Ok(false);
+            }
+            if self.key() == Some(key) {
+                return Ok(true);
+            }
+        }
+        Err(damaged("links of a list that do not end", self.root))
+    }
+
+    /// Inserts an element behind this position, in front of all if beside them. The position stays.
+    ///
+    /// Errors: the value is too large, the pool is full; the list is as before.
+    pub fn insert_after(&mut self, key: u64, value: &[u8]) -> Result<(), Error> {
+        let next = self.neighbour(Direction::Forward)?;
+        self.check_link(self.node, next)?;
+        self.insert(self.node, next, key, value)
+    }
+
+    /// Inserts an element in front of this position, behind all if beside them. The position stays.
+    ///
+    /// Errors: as [`Cursor::insert_after`].
+    pub fn insert_before(&mut self, key: u64, value: &[u8]) -> Result<(), Error> {
+        let previous = self.neighbour(Direction::Back)?;
+        self.check_link(previous, self.node)?;
+        self.insert(previous, self.node, key, value)
+    }
+
+    /// Gives the element another value. Returns whether there is an element.
+    ///
+    /// Errors: as [`Cursor::insert_after`].
+    pub fn set_value(&mut self, bytes: &[u8]) -> Result<bool, Error> {
+        let Some(node) = self.node else {
+            return Ok(false);
+        };
+        let old = value(node)?;
+        if old.checked_len()? == bytes.len() && bytes.len() <= IN_PLACE_BYTES {
+            old.overwrite(0, bytes)?;
+        } else {
+            let tx = self.root.view();
+            node.link(Node::VALUE, Some(tx.alloc_bytes(bytes)?));
+            free_unlinked(tx, old)?;
+        }
+        Ok(true)
+    }
+
+    /// Removes the element and goes to the next one. Returns whether there was an element.
+    pub fn remove(&mut self) -> Result<bool, Error> {
+        let Some(node) = self.node else {
+            return Ok(false);
+        };
+        let previous = step(node, Direction::Back)?;
+        let next = step(node, Direction::Forward)?;
+        self.check_link(previous, Some(node))?;
+        self.check_link(Some(node), next)?;
+        let tx = self.root.view();
+        let old = value(node)?;
+        self.join(previous, next);
+        self.count(u64::wrapping_sub);
+        free_unlinked(tx, old)?;
+        free_unlinked(tx, node)?;
+        self.node = next;
+        Ok(true)
+    }
+
+    /// Removes the element, goes to the next one and returns what it was.
+    pub fn take(&mut self) -> Result<Option<(u64, Vec<u8>)>, Error> {
+        let taken = self.key().zip(self.value()?);
+        self.remove()?;
+        Ok(taken)
+    }
+
+    fn neighbour(&self, direction: Direction) -> Result<Option<NodeAt<'t, Tx<'t, M>>>, Error> {
+        match self.node {
+            Some(node) => step(node, direction),
+            None => end(self.root, direction),
+        }
+    }
+
+    /// Refuses neighbours that do not name each other: they are damaged, or an element is gone that
+    /// this cursor was at, removed through another value of the same list.
+    fn check_link(
+        &self,
+        left: Option<NodeAt<'t, Tx<'t, M>>>,
+        right: Option<NodeAt<'t, Tx<'t, M>>>,
+    ) -> Result<(), Error> {
+        let behind_left = match left {
+            Some(left) => left.follow(Node::NEXT),
+            None => self.root.follow(ListRoot::FIRST),
+        };
+        let before_right = match right {
+            Some(right) => right.follow(Node::PREVIOUS),
+            None => self.root.follow(ListRoot::LAST),
+        };
+        if behind_left == right && before_right == left {
+            return Ok(());
+        }
+        let what = "links of a list that disagree";
+        Err(match left.or(right) {
+            Some(node) => damaged(what, node),
+            None => damaged(what, self.root),
+        })
+    }
+
+    fn insert(
+        &self,
+        left: Option<NodeAt<'t, Tx<'t, M>>>,
+        right: Option<NodeAt<'t, Tx<'t, M>>>,
+        key: u64,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        let limit = crate::map::MAX_VALUE_BYTES;
+        if bytes.len() as u64 > limit {
+            let bytes = bytes.len() as u64;
+            return Err(Error::ObjectTooLarge { bytes, limit });
+        }
+        // Both allocations may fail, and a lone value would be garbage: nothing is linked before.
+        let fresh = self.root.view().nested(|tx| {
+            let value = tx.alloc_bytes(bytes)?;
+            let node = tx.alloc(Node {
+                next: Ref::NULL,
+                previous: Ref::NULL,
+                key,
+                value: Ref::NULL,
+            })?;
+            node.link(Node::VALUE, Some(value));
+            Ok::<_, Error>(node)
+        })?;
+        self.join(left, Some(fresh));
+        self.join(Some(fresh), right);
+        self.count(u64::wrapping_add);
+        Ok(())
+    }
+
+    /// Makes two nodes neighbours; `None` is the list's end.
+    fn join(&self, left: Option<NodeAt<'t, Tx<'t, M>>>, right: Option<NodeAt<'t, Tx<'t, M>>>) {
+        match left {
+            Some(left) => left.link(Node::NEXT, right),
+            None => self.root.link(ListRoot::FIRST, right),
+        }
+        match right {
+            Some(right) => right.link(Node::PREVIOUS, left),
+            None => self.root.link(ListRoot::LAST, left),
+        }
+    }
+
+    fn count(&self, change: impl Fn(u64, u64) -> u64) {
+        let len = self.root.load(ListRoot::LEN);
+        self.root.store(ListRoot::LEN, change(len, 1));
+    }
+}

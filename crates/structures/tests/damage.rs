@@ -1,0 +1,217 @@
+//! Does a damaged node lead to an error or a wrong answer, but never to a panic or an endless loop?
+
+mod support;
+
+use std::collections::HashSet;
+
+use firn_heap::{Error, Pool, Session, View};
+use firn_mapped::Mapped;
+use firn_media::Medium;
+use firn_structures::{List, Map};
+use support::{Random, pool};
+
+const HEADER_BYTES: u64 = 8;
+/// Bits of a reference that are an address.
+const ADDRESS_MASK: u64 = (1 << 48) - 16;
+/// Words looked at from the start of an object.
+const WORDS: u64 = 40;
+const ROUNDS: u64 = 12_000;
+
+/// Addresses of words that belong to a structure: all that is found by following what looks like a
+/// reference, from its root object on.
+fn words_of(pool: &Pool<Mapped>, root: u64, id: u64) -> Vec<u64> {
+    let (mut objects, mut seen) = (vec![root], HashSet::from([root]));
+    let mut words = Vec::new();
+    while let Some(object) = objects.pop() {
+        // Objects of bytes are short here; nodes are longer.
+        for index in 0..WORDS {
+            let at = object + index * 8;
+            let word = load(pool, at);
+            words.push(at);
+            let target = word & ADDRESS_MASK;
+            if word >> 48 == id && word & 15 == 0 && target != 0 && seen.insert(target) {
+                objects.push(target);
+            }
+        }
+    }
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+fn load(pool: &Pool<Mapped>, at: u64) -> u64 {
+    let mut bytes = [0; 8];
+    let zero = pool
+        .medium()
+        .address(pool.medium().place(Default::default()));
+    pool.medium().load_bytes(zero + at, &mut bytes);
+    u64::from_le_bytes(bytes)
+}
+
+fn store(pool: &Pool<Mapped>, at: u64, word: u64) {
+    let zero = pool
+        .medium()
+        .address(pool.medium().place(Default::default()));
+    pool.medium().store_u64(zero + at, word);
+}
+
+fn damage(random: &mut Random, words: &[u64], old: u64, other: u64) -> u64 {
+    let any = words[random.below(words.len() as u64) as usize];
+    match random.below(8) {
+        0 => 0,
+        1 => u64::MAX,
+        2 => random.next(),
+        3 => old ^ 1 << random.below(64),
+        4 => random.below(64),
+        // Another word of the structure: most are references, to a sound object of another kind.
+        5 | 6 => other,
+        _ => old & !ADDRESS_MASK | any & ADDRESS_MASK,
+    }
+}
+
+fn use_map(session: &mut Session<Mapped>, random: &mut Random) -> Result<(), Error> {
+    let keys: Vec<_> = (0..20).map(|_| key(random.below(900))).collect();
+    {
+        let guard = session.guard();
+        let map = Map::open(guard.view(), "it")?;
+        let _ = map.check();
+        let _ = map.first();
+        let _ = map.last();
+        let reader = map.read()?;
+        for key in &keys {
+            let _ = reader.get(key);
+            if let Ok(range) = reader.range(&key[..]..) {
+                range.take(40).for_each(drop);
+            }
+        }
+        for entry in reader.iter()?.rev().flatten() {
+            let _ = entry.to_pair();
+        }
+        for entry in reader.iter()?.flatten() {
+            let _ = entry.to_pair();
+        }
+    }
+    let clear = random.below(4) == 0;
+    session.transaction(|tx| {
+        let mut map = Map::open(tx, "it")?;
+        for (index, key) in keys.iter().enumerate() {
+            let _ = match index % 3 {
+                0 => map.insert(key, b"another value"),
+                1 => map.remove(key),
+                _ => map.take(key).map(|_| true),
+            };
+        }
+        if clear {
+            let _ = map.clear();
+        }
+        let _ = map.check();
+        Err(Error::ReadOnly)
+    })
+}
+
+fn use_list(session: &mut Session<Mapped>, random: &mut Random) -> Result<(), Error> {
+    let key = random.below(60);
+    {
+        let guard = session.guard();
+        let list = List::open(guard.view(), "it")?;
+        let _ = list.check();
+        let reader = list.read()?;
+        let _ = reader.find(key);
+        reader.iter().flatten().for_each(|e| drop(e.value()));
+        reader.iter().rev().flatten().for_each(|e| drop(e.value()));
+    }
+    session.transaction(|tx| {
+        let mut list = List::open(tx, "it")?;
+        let _ = list.remove(key);
+        let _ = list.push_front(1, b"more");
+        let _ = list.push_back(2, b"more");
+        let _ = list.pop_front();
+        let _ = list.pop_back();
+        let mut cursor = list.cursor()?;
+        let _ = cursor.find(key);
+        let _ = cursor.set_value(b"another value");
+        let _ = cursor.insert_after(3, b"more");
+        let _ = cursor.insert_before(3, b"more");
+        let _ = cursor.remove();
+        Err(Error::ReadOnly)
+    })
+}
+
+fn key(number: u64) -> Vec<u8> {
+    match number % 3 {
+        0 => number.to_be_bytes().to_vec(),
+        _ => format!("a long start that is shared {number}").into_bytes(),
+    }
+}
+
+/// Damages one to three words at a time, uses the structure, and repairs it.
+fn bombard(
+    root: u64,
+    pool: &Pool<Mapped>,
+    mut using: impl FnMut(&mut Random) -> Result<(), Error>,
+) {
+    let id = load(pool, root + HEADER_BYTES + 24) >> 48;
+    let words = words_of(pool, root, id);
+    assert!(words.len() > 200);
+    let mut random = Random(4711);
+    let mut refused = 0;
+    for round in 0..ROUNDS {
+        let pick = |random: &mut Random| words[random.below(words.len() as u64) as usize];
+        let places: Vec<_> = (0..=round % 3).map(|_| pick(&mut random)).collect();
+        let old: Vec<_> = places.iter().map(|&at| load(pool, at)).collect();
+        for (&at, &old) in places.iter().zip(&old) {
+            let other = load(pool, pick(&mut random));
+            store(pool, at, damage(&mut random, &words, old, other));
+        }
+        refused += u64::from(using(&mut random).is_err());
+        for (&at, &old) in places.iter().zip(&old).rev() {
+            store(pool, at, old);
+        }
+    }
+    assert!(refused > 0);
+}
+
+#[test]
+fn a_damaged_map_is_an_error() {
+    let pool = pool();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let mut map = Map::create(tx, "it")?;
+            for number in 0..900 {
+                map.insert(&key(number), &[1; 24])?;
+            }
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    let root = {
+        let guard = session.guard();
+        Map::open(guard.view(), "it").unwrap().object().address().0
+    };
+    bombard(root, &pool, |random| use_map(&mut session, random));
+    let guard = session.guard();
+    let map = Map::open(guard.view(), "it").unwrap();
+    assert_eq!(map.check().unwrap(), Vec::<String>::new());
+    assert_eq!(map.len().unwrap(), 900);
+}
+
+#[test]
+fn a_damaged_list_is_an_error() {
+    let pool = pool();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let mut list = List::create(tx, "it")?;
+            (0..60).try_for_each(|key| list.push_back(key, &[1; 24]))
+        })
+        .unwrap();
+    let root = {
+        let guard = session.guard();
+        List::open(guard.view(), "it").unwrap().object().address().0
+    };
+    bombard(root, &pool, |random| use_list(&mut session, random));
+    let guard = session.guard();
+    let list = List::open(guard.view(), "it").unwrap();
+    assert_eq!(list.check().unwrap(), Vec::<String>::new());
+    assert_eq!(guard.view().root_names().unwrap(), ["it"]);
+}
