@@ -5,7 +5,7 @@ use std::io::{self, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use firn_lab::{LabError, LoadReport, Store, StoreOptions};
+use firn_lab::{LabError, LoadReport, Store, StoreOptions, Torn};
 use serde_json::json;
 
 use crate::Verdict;
@@ -209,8 +209,19 @@ pub fn check(pool: &Path, output: &mut Output) -> Result<Verdict, Failure> {
     Ok(verdict(report.ok))
 }
 
-pub fn copy(_copy: &Copy, _output: &mut Output) -> Result<Verdict, Failure> {
-    todo!()
+pub fn copy(copy: &Copy, output: &mut Output) -> Result<Verdict, Failure> {
+    let torn = if copy.salvage {
+        Torn::InMemory
+    } else {
+        Torn::Refuse
+    };
+    let report = firn_lab::copy(&copy.pool, &copy.new, torn, &mut Bars::new())?;
+    if output.json() {
+        output.object(&report)?;
+    } else {
+        output.line(&figures::copied(&report))?;
+    }
+    Ok(Verdict::Well)
 }
 
 fn verdict(well: bool) -> Verdict {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use firn_lab::{LoadReport, Stat};
+use firn_lab::{CopyReport, LoadReport, Stat};
 
 const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
 const STEP: f64 = 1024.0;
@@ -44,6 +44,17 @@ pub fn loaded(report: &LoadReport) -> String {
         let _ = write!(text, "; {} paths unreadable", count(report.unreadable));
     }
     text
+}
+
+/// What `firn copy` says.
+pub fn copied(report: &CopyReport) -> String {
+    format!(
+        "{} objects, {}; the file was {} long, the copy is {}",
+        count(report.objects),
+        bytes(report.live_bytes),
+        bytes(report.file_bytes),
+        bytes(report.new_file_bytes)
+    )
 }
 
 /// What `firn stat` says.

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use firn_heap::{Error, OpenError, Pool, PoolOptions, View};
-use firn_mapped::{Mapped, MappedOptions};
+use firn_heap::{Error, Pool, View};
 use firn_media::Medium;
 use firn_structures::Map;
 use serde::Serialize;
 
-use crate::scratch::copy_of_this_boot;
+use crate::any::{Torn, open_any};
 use crate::{LabError, Progress};
 
 /// What the checker says.
@@ -27,7 +26,7 @@ pub struct CheckReport {
 ///
 /// Errors: no such file, in use, not a pool. What is wrong inside a pool is a finding.
 pub fn check(path: &Path, progress: &mut dyn Progress) -> Result<CheckReport, LabError> {
-    let findings = match open(path, progress) {
+    let findings = match open_any(path, Torn::InMemory, progress) {
         Ok(pool) => {
             progress.begin("checking", None);
             let findings = findings(&pool);
@@ -44,25 +43,6 @@ pub fn check(path: &Path, progress: &mut dyn Progress) -> Result<CheckReport, La
         ok: findings.is_empty(),
         findings,
     })
-}
-
-fn open(path: &Path, progress: &mut dyn Progress) -> Result<Pool<Mapped>, LabError> {
-    let any_layout = PoolOptions::new("");
-    let medium = Mapped::open_read_only(path, &MappedOptions::default())?;
-    match Pool::open_read_only(medium, "") {
-        Err(OpenError::NeedsRecovery { pool }) => {
-            progress.remark(&format!("{pool}: was not closed, recovering it"));
-            let medium = Mapped::open(path, &MappedOptions::default())?;
-            Ok(Pool::open(medium, &any_layout)?)
-        }
-        Err(OpenError::MachineDied { pool }) => {
-            progress.remark(&format!(
-                "{pool}: was open when the machine died; checking a copy in memory"
-            ));
-            Ok(Pool::open(copy_of_this_boot(path, progress)?, &any_layout)?)
-        }
-        other => Ok(other?),
-    }
 }
 
 /// What is wrong with an open pool and with the maps that its roots name.

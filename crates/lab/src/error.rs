@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use firn_format::FormatError;
-use firn_heap::{Error, OpenError};
+use firn_heap::{CopyError, Error, OpenError};
 use firn_mapped::MappedError;
 use thiserror::Error;
 
@@ -44,6 +44,22 @@ pub enum LabError {
         doing: &'static str,
         /// The system's own word.
         source: io::Error,
+    },
+    /// A pool could not be copied.
+    #[error("{path}: {source}")]
+    Copy {
+        /// The pool's file.
+        path: PathBuf,
+        /// What failed.
+        source: CopyError,
+    },
+    /// The checker finds something in a copy, which is removed.
+    #[error("{path}: the copy is not sound ({finding}); `firn check` the pool")]
+    UnsoundCopy {
+        /// The copy's file.
+        path: PathBuf,
+        /// The first finding.
+        finding: String,
     },
     /// A line is not a key, a tabulator and a value.
     #[error(

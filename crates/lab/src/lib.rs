@@ -5,6 +5,7 @@
 //! store      a map in a pool file: opening, recovering, reading, changing
 //! load       from lines and from file trees     select    which entries a fraction takes
 //! stat       figures of a pool in use           check     whether a pool is sound
+//! copy       packed copies, and what can be saved of a torn pool
 //! kill       writers that are killed, and the check that nothing acknowledged is lost
 //! demo       the main job, on real input
 //! ```
@@ -12,7 +13,9 @@
 //! Nothing here prints: progress and remarks go to a [`Progress`], results are returned.
 #![forbid(unsafe_code)]
 
+mod any;
 mod check;
+mod copy;
 pub mod demo;
 mod error;
 pub mod kill;
@@ -24,7 +27,9 @@ mod stat;
 mod store;
 mod tree;
 
+pub use any::Torn;
 pub use check::{CheckReport, check};
+pub use copy::{CopyReport, copy};
 pub use error::LabError;
 pub use load::{LoadReport, load_lines, load_tree};
 pub use progress::{Progress, Silent};

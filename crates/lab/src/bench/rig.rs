@@ -59,7 +59,7 @@ impl<M: Medium> Rig<M> {
             })?;
             let links = tx.alloc(Links {
                 front: [0; FRONT_WORDS],
-                links: [Ref::NULL; LINK_PLACES].map(|link: Ref<Bytes>| link),
+                links: [const { Ref::NULL }; LINK_PLACES],
             })?;
             Ok::<_, Error>((pool.handle(ranges), pool.handle(links)))
         })?;

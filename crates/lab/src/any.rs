@@ -1,0 +1,44 @@
+//! Opening a pool whatever its content is called, to look at all of it.
+
+use std::path::Path;
+
+use firn_heap::{OpenError, Pool, PoolOptions};
+use firn_mapped::{Mapped, MappedOptions};
+
+use crate::scratch::copy_of_this_boot;
+use crate::{LabError, Progress};
+
+/// What becomes of a pool that was open on an ordinary file when the machine died.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Torn {
+    /// It is refused.
+    Refuse,
+    /// It is copied into memory and recovered there; the file stays as it is.
+    InMemory,
+}
+
+/// Opens the pool in `path`: for reading if it was closed; if not, for changes, and recovers it.
+///
+/// Errors: no such file, in use, no pool, damaged; the file is as it was.
+pub(crate) fn open_any(
+    path: &Path,
+    torn: Torn,
+    progress: &mut dyn Progress,
+) -> Result<Pool<Mapped>, LabError> {
+    let any_layout = PoolOptions::new("");
+    let medium = Mapped::open_read_only(path, &MappedOptions::default())?;
+    match Pool::open_read_only(medium, "") {
+        Err(OpenError::NeedsRecovery { pool }) => {
+            progress.remark(&format!("{pool}: was not closed, recovering it"));
+            let medium = Mapped::open(path, &MappedOptions::default())?;
+            Ok(Pool::open(medium, &any_layout)?)
+        }
+        Err(OpenError::MachineDied { pool }) if torn == Torn::InMemory => {
+            progress.remark(&format!(
+                "{pool}: was open when the machine died; looking at a copy in memory"
+            ));
+            Ok(Pool::open(copy_of_this_boot(path, progress)?, &any_layout)?)
+        }
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,207 @@
+//! What the allocator itself costs: allocating and freeing inside transactions.
+//!
+//! A round frees some objects in one transaction and allocates as many in another. Three figures
+//! come of it, each an object:
+//!
+//! ```text
+//! call       the calls alone, on the thread's CPU clock around their loop, less the clock's cost;
+//!            allocating fills the object, which is then in the transaction's write set
+//! marginal   what one more object adds to a transaction: the slope between few and many objects;
+//!            with its share of the commit, of reading or storing its link, and of the log
+//! whole      a transaction of many objects over their number, its fence included
+//! ```
+
+use std::sync::Barrier;
+
+use firn_heap::{Pool, PoolKind};
+use firn_mapped::Mapped;
+
+use super::clock::Times;
+use super::figure::{Figure, Subject};
+use super::herd::{Cost, Costs, Herd, Order};
+use super::rival::Rival;
+use super::{BenchError, Options, pools};
+use crate::Progress;
+
+/// The name of this part of the bench, and of what its figures are about.
+pub(super) const SECTION: &str = "allocator";
+const POOL_BYTES: u64 = 512 << 20;
+/// Objects of a transaction: few and many for the slope, both logged in one piece.
+const FEW: usize = 4;
+const MANY: usize = 16;
+/// Objects of a transaction whose calls are timed: enough that the clock does not show.
+const CALLS: usize = super::herd::MOST_AT_ONCE;
+/// Rounds of a warm-up.
+const WARM_ROUNDS: u64 = 50;
+/// What the rival measures beside: a call that is durable by itself.
+const RIVAL_OPERATIONS: [&str; 2] = ["alloc_128", "free_128"];
+
+/// Threads, objects of a thread, and what is added to the names of the figures.
+const CASES: [(u64, usize, Order, &str); 4] = [
+    (1, 64, Order::InOrder, ""),
+    (2, 64, Order::InOrder, ""),
+    (1, 1 << 16, Order::Scattered, " scattered"),
+    (2, 1 << 16, Order::Scattered, " scattered"),
+];
+
+/// Blocks of one figure, of allocating and of freeing.
+#[derive(Default)]
+struct Blocks {
+    call: [Vec<Times>; 2],
+    marginal: [Vec<Times>; 2],
+    whole: [Vec<Times>; 2],
+    rival: [Vec<Times>; 2],
+}
+
+/// Measures the allocator, if it was asked for.
+pub(super) fn measure(
+    options: &Options,
+    mut rival: Option<&mut Rival>,
+    progress: &mut dyn Progress,
+) -> Result<Vec<Figure>, BenchError> {
+    if !options.wants(SECTION, SECTION) {
+        return Ok(Vec::new());
+    }
+    let mut cases: Vec<Blocks> = CASES.iter().map(|_| Blocks::default()).collect();
+    progress.begin("allocator", Some((options.blocks * cases.len()) as u64));
+    for _ in 0..options.blocks {
+        for (case, blocks) in CASES.iter().zip(&mut cases) {
+            block(options, case, blocks, rival.as_deref_mut())?;
+            progress.advance(1);
+        }
+    }
+    progress.end();
+    let rival = rival.map(|rival| rival.name.clone());
+    let all = CASES.iter().zip(&cases);
+    Ok(all
+        .flat_map(|(case, blocks)| figures(options, case, blocks, rival.as_deref()))
+        .collect())
+}
+
+fn block(
+    options: &Options,
+    &(threads, len, order, suffix): &(u64, usize, Order, &str),
+    blocks: &mut Blocks,
+    rival: Option<&mut Rival>,
+) -> Result<(), BenchError> {
+    let dir = &options.memory_dir;
+    let pool = pools::mapped(dir, POOL_BYTES, options.domain, PoolKind::Traced)?;
+    let batches = [FEW, MANY, CALLS];
+    let [few, many, calls] = together(&pool, threads, len, order, options.n, batches)?;
+    for (which, of) in [pick_alloc, pick_free].into_iter().enumerate() {
+        let each = |costs: &Costs, count: usize| {
+            let objects = rounds(options.n, count) * count as u64 * threads;
+            (of(costs), objects as f64)
+        };
+        let (cost, objects) = each(&calls, CALLS);
+        blocks.call[which].push(Times {
+            cpu_ns: cost.call_ns / objects,
+            wall_ns: f64::NAN,
+        });
+        let (cost, objects) = each(&many, MANY);
+        let whole_many = cost.whole / objects;
+        blocks.whole[which].push(whole_many);
+        let (cost, objects) = each(&few, FEW);
+        blocks.marginal[which].push(slope(cost.whole / objects, whole_many));
+    }
+    if let (Some(rival), "") = (rival, suffix) {
+        for (which, op) in RIVAL_OPERATIONS.iter().enumerate() {
+            blocks.rival[which].push(rival.time(op, options.n, threads)?);
+        }
+    }
+    Ok(())
+}
+
+/// What one more object adds, from the times an object of transactions of few and of many.
+fn slope(few: Times, many: Times) -> Times {
+    let of = |few: f64, many: f64| (many * MANY as f64 - few * FEW as f64) / (MANY - FEW) as f64;
+    Times {
+        cpu_ns: of(few.cpu_ns, many.cpu_ns),
+        wall_ns: of(few.wall_ns, many.wall_ns),
+    }
+}
+
+fn pick_alloc(costs: &Costs) -> Cost {
+    costs.alloc
+}
+
+fn pick_free(costs: &Costs) -> Cost {
+    costs.free
+}
+
+/// Rounds in which about `objects` objects come and go.
+fn rounds(objects: u64, count: usize) -> u64 {
+    (objects / count as u64).max(1)
+}
+
+/// Runs rounds of each of `batches` objects on so many threads at once, and adds up what they took.
+fn together<const N: usize>(
+    pool: &Pool<Mapped>,
+    threads: u64,
+    len: usize,
+    order: Order,
+    objects: u64,
+    batches: [usize; N],
+) -> Result<[Costs; N], BenchError> {
+    let start = Barrier::new(threads as usize);
+    let thread = || -> Result<[Costs; N], BenchError> {
+        let herd = Herd::new(pool, len, order);
+        // A thread that failed still comes to the barriers, or the other would wait for ever.
+        start.wait();
+        let mut herd = herd.map_err(|error| {
+            batches.iter().for_each(|_| drop(start.wait()));
+            error
+        })?;
+        let mut costs = [Costs::default(); N];
+        for (cost, count) in costs.iter_mut().zip(batches) {
+            let warm = herd.rounds(WARM_ROUNDS, count);
+            start.wait();
+            warm?;
+            *cost = herd.rounds(rounds(objects, count), count)?;
+        }
+        Ok(costs)
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(thread)).collect();
+        let mut sum = [Costs::default(); N];
+        for worker in workers {
+            let costs = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            for (sum, cost) in sum.iter_mut().zip(costs) {
+                sum.add(cost);
+            }
+        }
+        Ok(sum)
+    })
+}
+
+fn figures(
+    options: &Options,
+    &(threads, _, _, suffix): &(u64, usize, Order, &str),
+    blocks: &Blocks,
+    rival: Option<&str>,
+) -> Vec<Figure> {
+    let mut all = Vec::new();
+    for (which, verb) in ["alloc", "free"].into_iter().enumerate() {
+        let kinds = [
+            ("call", &blocks.call[which], "the calls inside transactions of 64, thread CPU clock around their loop"),
+            ("marginal", &blocks.marginal[which], "slope of whole transactions between 4 and 16 objects"),
+            ("whole", &blocks.whole[which], "transactions of 16 objects, over 16"),
+        ];
+        for (kind, times, how) in kinds {
+            let operation = format!("{verb}_128 {kind}{suffix}");
+            all.push(Figure::of(
+                Subject { system: "firn", structure: SECTION, operation: &operation, n: options.n, threads, how },
+                times,
+            ));
+        }
+        if let (Some(system), false) = (rival, blocks.rival[which].is_empty()) {
+            let how = "a call without a transaction, durable by itself";
+            let operation = RIVAL_OPERATIONS[which];
+            all.push(Figure::of(
+                Subject { system, structure: SECTION, operation, n: options.n, threads, how },
+                &blocks.rival[which],
+            ));
+        }
+    }
+    all
+}

@@ -1,0 +1,77 @@
+//! The bench: what Firn costs, beside others in one run.
+//!
+//! ```text
+//! transactions   durable transactions, in turns with the rival's
+//! allocator      allocating and freeing inside transactions
+//! operation, rig, herd    what is measured, on any medium
+//! clock, figure           how it is timed and told
+//! pools, rival, reclaim   what it is measured on
+//! ```
+//!
+//! Times are thread CPU time, so that other programs on the machine do not lengthen them, taken in
+//! blocks that alternate between what is compared. What caches and cores share is still shared: only
+//! ratios of one run mean much.
+
+mod allocator;
+mod clock;
+mod error;
+mod figure;
+mod herd;
+mod operation;
+mod pools;
+mod reclaim;
+mod rig;
+mod rival;
+mod transactions;
+
+use std::path::PathBuf;
+
+use firn_media::Domain;
+
+pub use error::BenchError;
+pub use figure::Figure;
+pub use rival::{Build, RivalSource};
+
+use crate::Progress;
+
+/// What is measured, and how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Who else is measured.
+    pub rival: Option<RivalSource>,
+    /// Names of parts and of operations; everything if empty.
+    pub only: Vec<String>,
+    /// Blocks, of which the median counts.
+    pub blocks: usize,
+    /// Operations of a block.
+    pub n: u64,
+    /// Durability that pools in `memory_dir` are treated with.
+    pub domain: Domain,
+    /// Where pools in memory go, a tmpfs.
+    pub memory_dir: PathBuf,
+}
+
+impl Options {
+    /// Whether an operation of a part was asked for.
+    fn wants(&self, section: &str, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == section || only == name)
+    }
+}
+
+/// Measures what was asked for.
+///
+/// Errors: no pool could be made, the rival failed, nothing has a name that was asked for.
+pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>, BenchError> {
+    let mut known: Vec<String> = vec![transactions::SECTION.into(), allocator::SECTION.into()];
+    known.extend(transactions::names());
+    if let Some(name) = options.only.iter().find(|name| !known.contains(name)) {
+        return Err(BenchError::Unknown { name: name.clone(), known: known.join(", ") });
+    }
+    let mut rival = match &options.rival {
+        Some(source) => Some(rival::Rival::start(source, &options.memory_dir)?),
+        None => None,
+    };
+    let mut figures = transactions::measure(options, rival.as_mut(), progress)?;
+    figures.extend(allocator::measure(options, rival.as_mut(), progress)?);
+    Ok(figures)
+}
