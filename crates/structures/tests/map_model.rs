@@ -159,11 +159,9 @@ fn same<'g, V: View<'g>>(map: &Map<'g, V>, model: &Model) {
     assert!(!reader.contains(b"never inserted").unwrap());
 }
 
-fn same_ranges(
-    session: &mut Session<Mapped>,
-    model: &Model,
-    bounds: &[(Bound<Vec<u8>>, Bound<Vec<u8>>)],
-) {
+type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+fn same_ranges(session: &mut Session<Mapped>, model: &Model, bounds: &[Bounds]) {
     let guard = session.guard();
     let map = Map::open(guard.view(), "map").unwrap();
     assert_eq!(
@@ -176,11 +174,7 @@ fn same_ranges(
     );
     let reader = map.read().unwrap();
     for bounds in bounds {
-        let expected: Vec<_> = model
-            .iter()
-            .map(|(k, _)| k)
-            .filter(|k| same_bounds(bounds, k))
-            .collect();
+        let expected: Vec<_> = model.keys().filter(|k| same_bounds(bounds, k)).collect();
         let range = || reader.range(bounds.clone()).unwrap();
         assert_eq!(keys_of(range()).iter().collect::<Vec<_>>(), expected);
         let mut back: Vec<_> = range().rev().map(|e| e.unwrap().key().unwrap()).collect();

@@ -1,0 +1,255 @@
+//! Is every legal crash image of every sequence of up to two operations recoverable, crashes inside
+//! recovery included?
+//!
+//! Three keys; insert, update (an insert of a key that is there), remove, and each of them aborted.
+//! One key is there from the start, so that every sequence of one or two operations occurs.
+
+use std::cell::RefCell;
+
+use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer};
+use firn_heap::{Error, Pool, PoolOptions, Session, Tx};
+use firn_media::Domain;
+use firn_structures::{List, Map};
+
+/// Keys and values in the structure's own order.
+type Content = Vec<(u8, Vec<u8>)>;
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Insert(u8),
+    Remove(u8),
+    AbortedInsert(u8),
+    AbortedRemove(u8),
+}
+
+const OPS: [Op; 9] = [
+    Op::Insert(1),
+    Op::Insert(2),
+    Op::Insert(3),
+    Op::Remove(1),
+    Op::Remove(2),
+    Op::Remove(3),
+    Op::AbortedInsert(1),
+    Op::AbortedInsert(2),
+    Op::AbortedRemove(2),
+];
+
+/// The key that is there from the start.
+const PRESENT: u8 = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    List,
+    Map,
+}
+
+fn options() -> PoolOptions {
+    PoolOptions {
+        lanes: 1,
+        publish_every: u32::MAX,
+        ..PoolOptions::new("structures")
+    }
+}
+
+fn value(number: u8) -> Vec<u8> {
+    vec![number; 10 + usize::from(number)]
+}
+
+fn insert(kind: Kind, tx: Tx<'_, Crash>, key: u8, value: &[u8]) -> Result<(), Error> {
+    match kind {
+        Kind::Map => Map::open(tx, "it")?.insert(&[key], value).map(|_| ()),
+        Kind::List => {
+            let mut list = List::open(tx, "it")?;
+            let mut cursor = list.cursor()?;
+            if cursor.find(u64::from(key))? {
+                cursor.set_value(value).map(|_| ())
+            } else {
+                list.push_back(u64::from(key), value)
+            }
+        }
+    }
+}
+
+fn remove(kind: Kind, tx: Tx<'_, Crash>, key: u8) -> Result<(), Error> {
+    match kind {
+        Kind::Map => Map::open(tx, "it")?.remove(&[key]).map(|_| ()),
+        Kind::List => List::open(tx, "it")?.remove(u64::from(key)).map(|_| ()),
+    }
+}
+
+fn apply(kind: Kind, session: &mut Session<Crash>, op: Op, number: u8) -> Result<(), Error> {
+    session.transaction(|tx| match op {
+        Op::Insert(key) => insert(kind, tx, key, &value(number)),
+        Op::Remove(key) => remove(kind, tx, key),
+        Op::AbortedInsert(key) => {
+            insert(kind, tx, key, &value(number))?;
+            Err(Error::ReadOnly)
+        }
+        Op::AbortedRemove(key) => {
+            remove(kind, tx, key)?;
+            Err(Error::ReadOnly)
+        }
+    })
+}
+
+fn model(kind: Kind, content: &mut Content, op: Op, number: u8) {
+    match op {
+        Op::Insert(key) => match content.iter_mut().find(|(k, _)| *k == key) {
+            Some((_, old)) => *old = value(number),
+            None => {
+                content.push((key, value(number)));
+                if kind == Kind::Map {
+                    content.sort();
+                }
+            }
+        },
+        Op::Remove(key) => content.retain(|(k, _)| *k != key),
+        Op::AbortedInsert(_) | Op::AbortedRemove(_) => {}
+    }
+}
+
+/// The content, or what is wrong with the structure.
+fn read(kind: Kind, session: &mut Session<Crash>) -> Result<Content, String> {
+    let text = |e: Error| e.to_string();
+    session.read(|view| {
+        let (wrong, content) = match kind {
+            Kind::Map => {
+                let map = Map::open(view, "it").map_err(text)?;
+                let wrong = map.check().map_err(text)?;
+                let reader = map.read().map_err(text)?;
+                let mut content = Content::new();
+                for entry in reader.iter().map_err(text)? {
+                    let entry = entry.map_err(text)?;
+                    let key = entry.key().map_err(text)?;
+                    content.push((key[0], entry.value().map_err(text)?));
+                }
+                (wrong, content)
+            }
+            Kind::List => {
+                let list = List::open(view, "it").map_err(text)?;
+                let wrong = list.check().map_err(text)?;
+                let reader = list.read().map_err(text)?;
+                let mut content = Content::new();
+                for element in reader.iter() {
+                    let element = element.map_err(text)?;
+                    content.push((element.key() as u8, element.value().map_err(text)?));
+                }
+                (wrong, content)
+            }
+        };
+        match wrong.first() {
+            Some(wrong) => Err(wrong.clone()),
+            None => Ok(content),
+        }
+    })
+}
+
+fn setup(kind: Kind, crash: &Crash) {
+    let pool = Pool::create(crash.clone(), &options()).unwrap();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            match kind {
+                Kind::Map => drop(Map::create(tx, "it")?),
+                Kind::List => drop(List::create(tx, "it")?),
+            }
+            insert(kind, tx, PRESENT, &value(0))
+        })
+        .unwrap();
+    drop(session);
+    pool.close().unwrap();
+}
+
+fn verify(kind: Kind, crash: Crash, state: &CrashState, legal: &[Content]) -> Result<(), String> {
+    let pool = Pool::open(crash, &options()).map_err(|e| e.to_string())?;
+    pool.medium().end_of_recovery();
+    let mut session = pool.session().map_err(|e| e.to_string())?;
+    let found = read(kind, &mut session)?;
+    let findings = pool.check().map_err(|e| e.to_string())?;
+    std::mem::forget(session);
+    pool.abandon();
+    if let Some(finding) = findings.first() {
+        return Err(finding.to_string());
+    }
+    let done = state.note(0) as usize;
+    let either = [legal.get(done), legal.get(done + 1)];
+    if either.contains(&Some(&found)) {
+        Ok(())
+    } else {
+        Err(format!(
+            "{done} operations were acknowledged; found {found:?}"
+        ))
+    }
+}
+
+/// Explores one sequence; returns the number of states.
+fn explore(kind: Kind, domain: Domain, ops: &[Op]) -> u64 {
+    let mut legal = vec![vec![(PRESENT, value(0))]];
+    for (number, &op) in (1..).zip(ops) {
+        let mut next = legal.last().unwrap().clone();
+        model(kind, &mut next, op, number);
+        legal.push(next);
+    }
+    let outcome = RefCell::new(Vec::new());
+    let explorer = Explorer::new(
+        ExploreOptions {
+            recovery_depth: 1,
+            medium: CrashOptions::with_domain(domain),
+            ..ExploreOptions::default()
+        },
+        16 << 20,
+        |crash| setup(kind, crash),
+        |crash| {
+            outcome.borrow_mut().clear();
+            let pool = Pool::open(crash.clone(), &options()).unwrap();
+            let mut session = pool.session().unwrap();
+            for (number, &op) in (1..).zip(ops) {
+                outcome
+                    .borrow_mut()
+                    .push(apply(kind, &mut session, op, number).is_ok());
+                crash.note(u64::from(number));
+            }
+            std::mem::forget(session);
+            pool.abandon();
+        },
+        |crash, state| verify(kind, crash, state, &legal),
+    );
+    let report = explorer.explore();
+    let report = report.expect_clean();
+    assert!(report.exhaustive(), "{ops:?}");
+    for (op, done) in ops.iter().zip(outcome.borrow().iter()) {
+        let aborts = matches!(op, Op::AbortedInsert(_) | Op::AbortedRemove(_));
+        assert_eq!(*done, !aborts, "{op:?}");
+    }
+    report.states
+}
+
+fn explore_all(kind: Kind, domain: Domain) {
+    let mut states = 0;
+    let mut sequences = 0;
+    for first in OPS {
+        for second in OPS {
+            states += explore(kind, domain, &[first, second]);
+            sequences += 1;
+        }
+    }
+    println!("{kind:?} under {domain}: {sequences} sequences, {states} states, all legal");
+}
+
+#[test]
+fn every_image_of_the_list_under_adr() {
+    explore_all(Kind::List, Domain::Adr);
+}
+
+#[test]
+fn every_image_of_the_map_under_adr() {
+    explore_all(Kind::Map, Domain::Adr);
+}
+
+#[test]
+fn every_image_where_caches_or_the_page_cache_survive() {
+    for domain in [Domain::Eadr, Domain::Process] {
+        explore_all(Kind::List, domain);
+        explore_all(Kind::Map, domain);
+    }
+}
