@@ -215,6 +215,7 @@ fn explore(kind: Kind, domain: Domain, ops: &[Op]) -> u64 {
         |crash, state| verify(kind, crash, state, &legal),
     );
     let report = explorer.explore();
+    println!("{kind:?} {ops:?} {report}");
     let report = report.expect_clean();
     assert!(report.exhaustive(), "{ops:?}");
     for (op, done) in ops.iter().zip(outcome.borrow().iter()) {

@@ -175,18 +175,23 @@ impl<'t, M: Medium> Cursor<'_, 't, M> {
             let bytes = bytes.len() as u64;
             return Err(Error::ObjectTooLarge { bytes, limit });
         }
-        // Both allocations may fail, and a lone value would be garbage: nothing is linked before.
-        let fresh = self.root.view().nested(|tx| {
-            let value = tx.alloc_bytes(bytes)?;
-            let node = tx.alloc(Node {
-                next: Ref::NULL,
-                previous: Ref::NULL,
-                key,
-                value: Ref::NULL,
-            })?;
-            node.link(Node::VALUE, Some(value));
-            Ok::<_, Error>(node)
-        })?;
+        let tx = self.root.view();
+        let value = tx.alloc_bytes(bytes)?;
+        let node = Node {
+            next: Ref::NULL,
+            previous: Ref::NULL,
+            key,
+            value: Ref::NULL,
+        };
+        let fresh = match tx.alloc(node) {
+            Ok(node) => node,
+            Err(error) => {
+                // Nothing is linked yet: the list stays as it was even if the caller goes on.
+                free_unlinked(tx, value)?;
+                return Err(error);
+            }
+        };
+        fresh.link(Node::VALUE, Some(value));
         self.join(left, Some(fresh));
         self.join(Some(fresh), right);
         self.count(u64::wrapping_add);
