@@ -1,0 +1,30 @@
+//! Do the examples run, twice on one pool, and say what they should?
+
+use std::path::Path;
+use std::process::Command;
+
+fn run(program: &str, arguments: &[&Path]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_first_program_remembers_its_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let pool = dir.path().join("notes.firn");
+    let program = env!("CARGO_BIN_EXE_first_program");
+    assert_eq!(run(program, &[&pool]), "1: run 1\n");
+    assert_eq!(run(program, &[&pool]), "2: run 2\n1: run 1\n");
+}
+
+#[test]
+fn words_are_counted_across_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let (pool, text) = (dir.path().join("words.firn"), dir.path().join("text"));
+    std::fs::write(&text, "snow ice snow firn").unwrap();
+    let program = env!("CARGO_BIN_EXE_word_count");
+    run(program, &[&pool, &text]);
+    let counted = run(program, &[&pool, &text]);
+    assert_eq!(counted, "       2 firn\n       2 ice\n       4 snow\n");
+}
