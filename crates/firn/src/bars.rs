@@ -1,7 +1,9 @@
 //! Progress bars on standard error, where that is a terminal.
 
 use std::io::IsTerminal;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use firn_lab::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,7 +12,7 @@ use crate::output;
 
 /// Work that is done sooner is not worth a bar.
 const PATIENCE: Duration = Duration::from_secs(1);
-const DRAWS_A_SECOND: u8 = 10;
+const TICK: Duration = Duration::from_millis(100);
 const WITH_TOTAL: &str = "{msg} [{bar:40}] {percent} %, {eta} left";
 const WITHOUT_TOTAL: &str = "{msg} {spinner} {human_pos}";
 
@@ -20,10 +22,12 @@ pub struct Bars {
     work: Option<Work>,
 }
 
+/// A bar, hidden until a thread has waited long enough.
 struct Work {
     bar: ProgressBar,
-    start: Instant,
-    shown: bool,
+    /// Dropping it ends the waiting.
+    done: Option<mpsc::Sender<()>>,
+    waiting: Option<JoinHandle<()>>,
 }
 
 impl Bars {
@@ -35,49 +39,64 @@ impl Bars {
     }
 }
 
-impl Progress for Bars {
-    fn begin(&mut self, what: &str, total: Option<u64>) {
-        self.end();
-        if !self.terminal {
-            return;
-        }
-        let hidden = ProgressDrawTarget::hidden();
+impl Work {
+    fn begin(what: &str, total: Option<u64>) -> Self {
         let template = if total.is_some() {
             WITH_TOTAL
         } else {
             WITHOUT_TOTAL
         };
         let style = ProgressStyle::with_template(template);
-        let bar = ProgressBar::with_draw_target(total, hidden)
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden())
             .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
             .with_message(what.to_owned());
-        self.work = Some(Work {
-            bar,
-            start: Instant::now(),
-            shown: false,
+        let (done, wait) = mpsc::channel();
+        let shown = bar.clone();
+        let waiting = thread::spawn(move || {
+            if wait.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                shown.set_draw_target(ProgressDrawTarget::stderr());
+                shown.enable_steady_tick(TICK);
+            }
         });
+        Self {
+            bar,
+            done: Some(done),
+            waiting: Some(waiting),
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        drop(self.done.take());
+        // A thread that panicked has drawn no bar, and that is all.
+        let _ = self.waiting.take().map(JoinHandle::join);
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Progress for Bars {
+    fn begin(&mut self, what: &str, total: Option<u64>) {
+        self.end();
+        if self.terminal {
+            self.work = Some(Work::begin(what, total));
+        }
     }
 
     fn advance(&mut self, steps: u64) {
-        let Some(work) = &mut self.work else { return };
-        work.bar.inc(steps);
-        if !work.shown && work.start.elapsed() > PATIENCE {
-            work.shown = true;
-            let target = ProgressDrawTarget::stderr_with_hz(DRAWS_A_SECOND);
-            work.bar.set_draw_target(target);
+        if let Some(work) = &self.work {
+            work.bar.inc(steps);
         }
     }
 
     fn end(&mut self) {
-        if let Some(work) = self.work.take() {
-            work.bar.finish_and_clear();
-        }
+        self.work = None;
     }
 
     fn remark(&mut self, text: &str) {
         match &self.work {
-            Some(work) if work.shown => work.bar.suspend(|| output::remark(text)),
-            _ => output::remark(text),
+            Some(work) => work.bar.suspend(|| output::remark(text)),
+            None => output::remark(text),
         }
     }
 }

@@ -60,15 +60,30 @@ impl Store {
         options: &StoreOptions,
         progress: &mut dyn Progress,
     ) -> Result<Self, LabError> {
-        let pool = match Mapped::open(path, &MappedOptions::default()) {
-            Ok(medium) => Pool::open(medium, &pool_options(options))?,
-            Err(MappedError::NotFound { .. }) => create(path, options)?,
-            Err(other) => return Err(other.into()),
+        let medium = match Mapped::open(path, &MappedOptions::default()) {
+            Err(MappedError::NotFound { .. }) => return Self::create(path, options),
+            other => other?,
         };
+        let pool = Pool::open(medium, &pool_options(options))?;
         let mut store = Self::on(pool, path, options)?;
         store.trace(progress)?;
         store.make_map()?;
         Ok(store)
+    }
+
+    /// Makes a new pool in `path` with an empty map.
+    fn create(path: &Path, options: &StoreOptions) -> Result<Self, LabError> {
+        let medium = Mapped::create(path, 0, &MappedOptions::default())?;
+        let make = || {
+            let pool = Pool::create(medium, &pool_options(options))?;
+            let mut store = Self::on(pool, path, options)?;
+            store.make_map()?;
+            Ok(store)
+        };
+        make().inspect_err(|_| {
+            // What could not become a pool is not left behind; the failure is what counts.
+            let _ = std::fs::remove_file(path);
+        })
     }
 
     /// Opens the pool in `path` for changes. After an unclean end it is recovered and traced.
@@ -290,13 +305,4 @@ fn pool_options(options: &StoreOptions) -> PoolOptions {
         max_bytes: options.max_bytes,
         ..PoolOptions::new(LAYOUT)
     }
-}
-
-fn create(path: &Path, options: &StoreOptions) -> Result<Pool<Mapped>, LabError> {
-    let medium = Mapped::create(path, 0, &MappedOptions::default())?;
-    Pool::create(medium, &pool_options(options)).map_err(|error| {
-        // What could not become a pool is not left behind; the failure is what counts.
-        let _ = std::fs::remove_file(path);
-        error.into()
-    })
 }

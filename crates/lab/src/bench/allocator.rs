@@ -38,8 +38,8 @@ const RIVAL_OPERATIONS: [&str; 2] = ["alloc_128", "free_128"];
 
 /// Threads, objects of a thread, and what is added to the names of the figures.
 const CASES: [(u64, usize, Order, &str); 4] = [
-    (1, 64, Order::InOrder, ""),
-    (2, 64, Order::InOrder, ""),
+    (1, 1024, Order::InOrder, ""),
+    (2, 1024, Order::InOrder, ""),
     (1, 1 << 16, Order::Scattered, " scattered"),
     (2, 1 << 16, Order::Scattered, " scattered"),
 ];

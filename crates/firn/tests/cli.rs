@@ -1,0 +1,211 @@
+//! Do the commands do what their help says?
+
+mod support;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use serde_json::Value;
+use support::{ENTRIES, Folder, called, command, firn, lines_of};
+
+fn json(arguments: &[&str]) -> Value {
+    let called = firn(&[arguments, &["--json"]].concat());
+    serde_json::from_str(&called.out)
+        .unwrap_or_else(|e| panic!("{e}: {}{}", called.out, called.err))
+}
+
+#[test]
+fn what_is_loaded_is_scanned_in_order_and_got() {
+    let folder = Folder::new();
+    let pool = folder.pool("pool");
+    assert_eq!(firn(&["scan", &pool, ""]).out, lines_of(ENTRIES));
+    assert_eq!(firn(&["scan", &pool, "key-00001"]).out.lines().count(), 10);
+    assert_eq!(firn(&["scan", &pool, "", "--limit", "3"]).out, lines_of(3));
+    assert_eq!(firn(&["scan", &pool, "", "--limit", "0"]).out, "");
+    let got = firn(&["get", &pool, "key-000001", "key-000000"]);
+    assert_eq!((got.status, &*got.out), (0, "value-x1\nvalue-0\n"));
+    let got = firn(&["get", &pool, "key-000001", "nobody"]);
+    assert_eq!((got.status, &*got.out), (1, "value-x1\n"));
+    assert!(got.err.contains("nobody") && got.err.contains(&pool));
+    let got = json(&["get", &pool, "key-000000", "nobody"]);
+    assert_eq!(got["entries"][0]["value"], "value-0");
+    assert_eq!(got["missing"][0], "nobody");
+}
+
+#[test]
+fn input_comes_from_a_pipe_too() {
+    let folder = Folder::new();
+    let pool = folder.arg("pool");
+    for arguments in [&["load", &pool][..], &["load", &pool, "-"]] {
+        let mut child = command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(b"a\t1\nb\t2").unwrap();
+        drop(input);
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(firn(&["scan", &pool, ""]).out, "a\t1\nb\t2\n");
+}
+
+#[test]
+fn a_tree_is_loaded_with_sizes() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("tree/below")).unwrap();
+    std::fs::write(folder.path("tree/below/file"), [0; 77]).unwrap();
+    let (pool, tree) = (folder.arg("pool"), folder.arg("tree"));
+    assert_eq!(json(&["load", &pool, "--tree", &tree])["entries"], 2);
+    let file = folder.arg("tree/below/file");
+    assert_eq!(firn(&["get", &pool, &file]).out, "77\n");
+}
+
+#[test]
+fn deleting_takes_keys_or_a_fraction() {
+    let folder = Folder::new();
+    let (pool, other) = (folder.pool("pool"), folder.pool("other"));
+    assert_eq!(firn(&["delete", &pool, "key-000007"]).status, 0);
+    assert_eq!(firn(&["delete", &pool, "key-000007"]).status, 1);
+    assert_eq!(firn(&["get", &pool, "key-000007"]).status, 1);
+    firn(&["delete", &other, "key-000007"]);
+    let fraction = ["--fraction", "0.25", "--seed", "9"];
+    for pool in [&pool, &other] {
+        let deleted = json(&[&["delete", pool][..], &fraction].concat());
+        assert_eq!(deleted["deleted"], (ENTRIES as u64 - 1).div_ceil(4));
+    }
+    let left = firn(&["scan", &pool, ""]).out;
+    assert_eq!(
+        left,
+        firn(&["scan", &other, ""]).out,
+        "one seed, one choice"
+    );
+    firn(&["delete", &pool, "--fraction", "1"]);
+    assert_eq!(firn(&["scan", &pool, ""]).out, "");
+    assert_eq!(json(&["check", &pool])["ok"], true);
+}
+
+#[test]
+fn stat_has_its_fields_and_the_figures_are_right() {
+    let folder = Folder::new();
+    let pool = folder.pool("pool");
+    let stat = json(&["stat", &pool]);
+    for field in [
+        "objects",
+        "live_bytes",
+        "footprint_4k_bytes",
+        "footprint_2m_bytes",
+        "file_bytes",
+        "file_backed_bytes",
+        "largest_free_bytes",
+    ] {
+        assert!(stat[field].as_u64().unwrap() > 0, "{field}");
+    }
+    let ratio = |field: &str| stat[field].as_f64().unwrap();
+    assert!(ratio("ratio_4k") > 1.0 && ratio("ratio_2m") >= ratio("ratio_4k"));
+    assert!(stat["objects"].as_u64().unwrap() > ENTRIES as u64);
+    assert_eq!(
+        (&stat["domain"], &stat["exact"]),
+        (&"process".into(), &true.into())
+    );
+    let objects = |list: &Value| -> u64 {
+        let all = list.as_array().unwrap().iter();
+        all.map(|of| of["objects"].as_u64().unwrap()).sum()
+    };
+    assert_eq!(objects(&stat["types"]), stat["objects"]);
+    assert_eq!(objects(&stat["classes"]), stat["objects"]);
+}
+
+#[test]
+fn stat_looks_into_a_pool_in_use_and_says_so() {
+    let folder = Folder::new();
+    let pool = folder.pool("pool");
+    let closed = json(&["stat", &pool]);
+    let mut writer = command(&["load", &pool])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stat = json(&["stat", &pool]);
+    while stat["open"] != true {
+        stat = json(&["stat", &pool]);
+    }
+    assert_eq!(stat["objects"], closed["objects"]);
+    assert_eq!(stat["exact"], false);
+    for refused in [
+        &["scan", &pool, ""][..],
+        &["check", &pool],
+        &["load", &pool],
+    ] {
+        let called = called(command(refused).stdin(Stdio::null()).output().unwrap());
+        assert_eq!(called.status, 2);
+        assert!(
+            called.err.contains(&pool) && called.err.contains("in use"),
+            "{}",
+            called.err
+        );
+    }
+    drop(writer.stdin.take());
+    assert!(writer.wait().unwrap().success());
+}
+
+#[test]
+fn a_copy_is_packed_and_holds_the_same() {
+    let folder = Folder::new();
+    let (pool, copy) = (folder.pool("pool"), folder.arg("copy"));
+    firn(&["delete", &pool, "--fraction", "0.8"]);
+    let copied = firn(&["copy", &pool, &copy]);
+    assert_eq!(copied.status, 0, "{}", copied.err);
+    let (before, after) = (json(&["stat", &pool]), json(&["stat", &copy]));
+    assert_eq!(before["objects"], after["objects"]);
+    assert_eq!(before["live_bytes"], after["live_bytes"]);
+    assert!(after["ratio_4k"].as_f64() < before["ratio_4k"].as_f64());
+    let content = firn(&["scan", &pool, ""]).out;
+    assert_eq!(content, firn(&["scan", &copy, ""]).out);
+    assert_eq!(firn(&["check", &copy]).status, 0);
+    let again = firn(&["copy", &pool, &copy]);
+    assert_eq!(again.status, 2);
+    assert!(again.err.contains("exists"), "{}", again.err);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = Folder::new();
+    let pool = folder.arg("pool");
+    std::fs::write(folder.path("many"), lines_of(20_000)).unwrap();
+    assert_eq!(firn(&["load", &pool, &folder.arg("many")]).status, 0);
+    let mut scan = command(&["scan", &pool, ""])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    let mut reader = BufReader::new(scan.stdout.take().unwrap());
+    reader.read_line(&mut first).unwrap();
+    drop(reader);
+    let called = called(scan.wait_with_output().unwrap());
+    assert_eq!((called.status, &*called.err), (0, ""));
+    assert_eq!(json(&["stat", &pool])["open"], false);
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let help = firn(&["--help"]);
+    assert_eq!(help.status, 0);
+    for name in [
+        "load", "get", "scan", "delete", "stat", "check", "copy", "demo",
+    ] {
+        assert!(help.out.contains(name), "{name}");
+        let help = firn(&[name, "--help"]);
+        assert_eq!(help.status, 0);
+        assert!(help.out.contains(&format!("firn {name}")), "{}", help.out);
+    }
+}
+
+#[test]
+fn the_demo_indexes_a_small_tree_and_loses_nothing() {
+    let folder = Folder::new();
+    for i in 0..200 {
+        std::fs::write(folder.path(&format!("file-{i}")), "x").unwrap();
+    }
+    let tree = folder.arg("");
+    let report = json(&["demo", &tree, "--seconds", "1", "--kills", "5"]);
+    assert_eq!(report["ok"], true, "{report:#}");
+    assert_eq!(report["kills"]["kills"], 5);
+    assert_eq!(report["paths"], 200);
+}
