@@ -23,16 +23,24 @@ fn an_insert_without_room_changes_nothing() {
                 List::create(tx, "list").map(|_| ())
             })
             .unwrap();
-        let key = |n: u64| format!("{:01000}", n.wrapping_mul(7919) % 1_000_003).into_bytes();
+        // Long ones fill the pool; of the short ones, of several classes, some fit in when a node
+        // does not.
+        let key = |n: u64| {
+            let mixed = n.wrapping_mul(7919) % 1_000_003;
+            match n % 3 {
+                0 => format!("{mixed:01000}").into_bytes(),
+                _ => format!("{mixed:0width$}", width = 30 + (n % 8) as usize * 16).into_bytes(),
+            }
+        };
         let mut refused = 0;
         let mut number = 0;
-        while refused < 50 {
+        while refused < 4_000 {
             number += 1;
             let full = session
                 .transaction(|tx| {
                     // Errors are swallowed: what failed must have changed nothing.
                     let map = Map::open(tx, "map")?.insert(&key(number), b"");
-                    let list = List::open(tx, "list")?.push_back(number, &[1; 200]);
+                    let list = List::open(tx, "list")?.push_back(number, &[1; 20]);
                     Ok::<_, Error>(map.is_err() || list.is_err())
                 })
                 .unwrap_or(true);
