@@ -153,7 +153,11 @@ impl Medium for Lossy {
     fn random_u64(&self) -> u64 {
         self.crash.random_u64()
     }
-    fn spawn(&self, name: &str, job: Box<dyn FnOnce() + Send>) -> Result<Self::Thread, MediumError> {
+    fn spawn(
+        &self,
+        name: &str,
+        job: Box<dyn FnOnce() + Send>,
+    ) -> Result<Self::Thread, MediumError> {
         self.crash.spawn(name, job)
     }
     fn join(&self, thread: Self::Thread) -> bool {
@@ -306,7 +310,10 @@ fn every_fault_in_transactions_is_found() {
         Fault::WriteBack(DATA),
     ];
     for fault in faults {
-        assert!(is_found(PoolKind::Traced, &fault, During::Transactions), "{fault:?}");
+        assert!(
+            is_found(PoolKind::Traced, &fault, During::Transactions),
+            "{fault:?}"
+        );
     }
     // In an explicit pool the tables hold the allocation bits as well.
     let bits = Fault::WriteBack(TABLES);
@@ -315,10 +322,21 @@ fn every_fault_in_transactions_is_found() {
 
 #[test]
 fn every_fault_in_recovery_is_found() {
-    let faults = [Fault::Fence, Fault::WriteBack(DATA), Fault::FenceAfter(DATA)];
+    let faults = [
+        Fault::Fence,
+        Fault::WriteBack(DATA),
+        Fault::FenceAfter(DATA),
+    ];
     for fault in faults {
-        assert!(is_found(PoolKind::Traced, &fault, During::Recovery), "{fault:?}");
+        assert!(
+            is_found(PoolKind::Traced, &fault, During::Recovery),
+            "{fault:?}"
+        );
     }
     // W_pool alone may stay behind: the entries are valid still, and are replayed again.
-    assert!(!is_found(PoolKind::Traced, &Fault::WriteBack(STATE), During::Recovery));
+    assert!(!is_found(
+        PoolKind::Traced,
+        &Fault::WriteBack(STATE),
+        During::Recovery
+    ));
 }
