@@ -4,6 +4,7 @@ use firn_format::reference::RefWord;
 use firn_media::{Medium, Place};
 use firn_units::VirtAddr;
 
+use crate::check::each_allocated;
 use crate::error::Error;
 use crate::locks::ReadLock;
 use crate::object::Obj;
@@ -76,6 +77,28 @@ pub trait View<'g>: Copy + private::Sealed {
     /// The object that a handle names; `None` for a weak one whose object is gone.
     fn deref<T: Target>(self, handle: &Handle<T, Self::Medium>) -> Option<Obj<'g, T, Self>> {
         self.resolve(handle.current(self.inner()))
+    }
+
+    /// Every allocated object of type `T` of an explicit pool, reachable or not, by address.
+    ///
+    /// Takes time in the size of the pool. In a transaction, what it has itself allocated or freed
+    /// does not count yet.
+    ///
+    /// Errors: the pool is traced, where only reachability says what lives.
+    fn objects<T: Target>(self) -> Result<Vec<Obj<'g, T, Self>>, Error> {
+        let inner = self.inner();
+        if !inner.logs_allocation() {
+            let (what, needs) = ("iterating over all objects", "an explicit pool");
+            return Err(Error::WrongKind { what, needs });
+        }
+        let id = inner.type_id::<T>()?;
+        let mut found = Vec::new();
+        each_allocated(&inner.medium, |slot, header| {
+            if header.type_id() == id {
+                found.push(Obj::new(self, inner.medium.place(slot.at)));
+            }
+        })?;
+        Ok(found)
     }
 
     /// Names of all roots.

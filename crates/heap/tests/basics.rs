@@ -295,3 +295,40 @@ fn handles_stay_across_operations_and_weak_ones_let_go() {
     );
     assert!(guard.view().deref(&weak).is_none());
 }
+
+#[test]
+fn an_explicit_pool_lists_what_nothing_refers_to() {
+    let pool = pool(PoolKind::Explicit);
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| (0..10).try_for_each(|i| tx.alloc_bytes(&[i; 10]).map(|_| ())))
+        .unwrap();
+    let found: Vec<Vec<u8>> = session
+        .read(|view| {
+            view.objects::<Bytes>()?
+                .into_iter()
+                .map(|b| b.to_vec())
+                .collect()
+        })
+        .unwrap();
+    assert_eq!(found.len(), 10);
+    session
+        .transaction(|tx| {
+            let all = tx.objects::<Bytes>()?;
+            // SAFETY: nothing refers to any of them.
+            all.into_iter()
+                .skip(3)
+                .try_for_each(|object| unsafe { tx.free(object) })
+        })
+        .unwrap();
+    assert_eq!(
+        session.read(|view| view.objects::<Bytes>().unwrap().len()),
+        3
+    );
+    let traced = self::pool(PoolKind::Traced);
+    let refused = traced
+        .session()
+        .unwrap()
+        .read(|view| view.objects::<Bytes>().map(|_| ()));
+    assert!(matches!(refused, Err(Error::WrongKind { .. })));
+}
