@@ -92,7 +92,7 @@ impl Medium for Crash {
         }
         let mut state = self.shared.lock();
         self.shared.drain_current(&mut state);
-        let old = self.shared.memory.load(word);
+        let old = self.shared.visible(word);
         state.thread().counts.loads += 1;
         if old != current {
             return Err(old);

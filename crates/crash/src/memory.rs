@@ -21,7 +21,31 @@ pub type Line = [u64; LINE_WORDS as usize];
 /// The content of a page.
 pub(crate) type PageWords = [u64; PAGE_WORDS as usize];
 
-type Page = [AtomicU64; PAGE_WORDS as usize];
+struct Page {
+    words: [AtomicU64; PAGE_WORDS as usize],
+    /// A bit for each word: whether its next load is to be recorded. What is stored is known.
+    fresh: [AtomicU64; (PAGE_WORDS / 64) as usize],
+}
+
+impl Page {
+    #[inline(always)]
+    fn is_fresh(&self, index: usize) -> bool {
+        self.fresh[index / 64].load(Relaxed) >> (index % 64) & 1 != 0
+    }
+
+    fn change_fresh(&self, first: usize, bits: u64, fresh: bool) {
+        let mask = bits << (first % 64);
+        let into = &self.fresh[first / 64];
+        let before = into.load(Relaxed);
+        let after = if fresh { before | mask } else { before & !mask };
+        if after != before {
+            into.store(after, Relaxed);
+        }
+    }
+}
+
+/// A bit for each word of a line.
+const LINE_BITS: u64 = (1 << LINE_WORDS) - 1;
 
 pub(crate) struct Memory {
     pages: Box<[OnceLock<Box<Page>>]>,
@@ -48,15 +72,64 @@ impl Memory {
             .get((word / PAGE_WORDS) as usize)
             .and_then(OnceLock::get)
         {
-            Some(page) => page[(word % PAGE_WORDS) as usize].load(Relaxed),
+            Some(page) => page.words[(word % PAGE_WORDS) as usize].load(Relaxed),
             None => 0,
         }
+    }
+
+    /// The word, and whether this load is to be recorded.
+    #[inline(always)]
+    pub(crate) fn look(&self, word: u64) -> (u64, bool) {
+        match self
+            .pages
+            .get((word / PAGE_WORDS) as usize)
+            .and_then(OnceLock::get)
+        {
+            Some(page) => {
+                let index = (word % PAGE_WORDS) as usize;
+                (page.words[index].load(Relaxed), page.is_fresh(index))
+            }
+            None => (0, false),
+        }
+    }
+
+    /// Has the next load of each word of a line recorded.
+    pub(crate) fn mark_fresh(&self, line: u64) {
+        let first = (line % PAGE_LINES * LINE_WORDS) as usize;
+        self.page((line / PAGE_LINES) as usize)
+            .change_fresh(first, LINE_BITS, true);
+    }
+
+    pub(crate) fn clear_fresh(&self, line: u64) {
+        let first = (line % PAGE_LINES * LINE_WORDS) as usize;
+        self.page((line / PAGE_LINES) as usize)
+            .change_fresh(first, LINE_BITS, false);
+    }
+
+    /// The word's load was recorded.
+    pub(crate) fn clear_fresh_word(&self, word: u64) {
+        self.page((word / PAGE_WORDS) as usize)
+            .change_fresh((word % PAGE_WORDS) as usize, 1, false);
+    }
+
+    /// Words whose load would be recorded.
+    pub(crate) fn fresh_words(&self) -> Vec<u64> {
+        let mut words = Vec::new();
+        for (number, page) in self.pages.iter().enumerate() {
+            if let Some(page) = page.get() {
+                let fresh = (0..PAGE_WORDS as usize).filter(|&index| page.is_fresh(index));
+                words.extend(fresh.map(|index| number as u64 * PAGE_WORDS + index as u64));
+            }
+        }
+        words
     }
 
     #[inline]
     pub(crate) fn store(&self, word: u64, value: u64) {
         let page = self.page((word / PAGE_WORDS) as usize);
-        page[(word % PAGE_WORDS) as usize].store(value, Relaxed);
+        let index = (word % PAGE_WORDS) as usize;
+        page.words[index].store(value, Relaxed);
+        page.change_fresh(index, 1, false);
     }
 
     pub(crate) fn line(&self, line: u64) -> Line {
@@ -67,7 +140,7 @@ impl Memory {
             .and_then(OnceLock::get)
         {
             let first = (line % PAGE_LINES * LINE_WORDS) as usize;
-            for (word, from) in content.iter_mut().zip(&page[first..]) {
+            for (word, from) in content.iter_mut().zip(&page.words[first..]) {
                 *word = from.load(Relaxed);
             }
         }
@@ -77,9 +150,10 @@ impl Memory {
     pub(crate) fn set_line(&self, line: u64, content: &Line) {
         let page = self.page((line / PAGE_LINES) as usize);
         let first = (line % PAGE_LINES * LINE_WORDS) as usize;
-        for (word, into) in content.iter().zip(&page[first..]) {
+        for (word, into) in content.iter().zip(&page.words[first..]) {
             into.store(*word, Relaxed);
         }
+        page.change_fresh(first, LINE_BITS, false);
     }
 
     /// Pages that were ever touched, with their number.
@@ -88,7 +162,7 @@ impl Memory {
             let page = page.get()?;
             Some((
                 number as u64,
-                core::array::from_fn(|word| page[word].load(Relaxed)),
+                core::array::from_fn(|word| page.words[word].load(Relaxed)),
             ))
         })
     }
@@ -126,7 +200,11 @@ impl Memory {
     }
 
     fn page(&self, number: usize) -> &Page {
-        self.pages[number]
-            .get_or_init(|| Box::new([const { AtomicU64::new(0) }; PAGE_WORDS as usize]))
+        self.pages[number].get_or_init(|| {
+            Box::new(Page {
+                words: [const { AtomicU64::new(0) }; PAGE_WORDS as usize],
+                fresh: [const { AtomicU64::new(0) }; (PAGE_WORDS / 64) as usize],
+            })
+        })
     }
 }

@@ -61,8 +61,10 @@ impl Persistence {
     pub(crate) fn apply(&mut self, event: &Event, memory: &Memory) {
         match *event {
             Event::Store { word, old, new, .. } => {
-                if old != new && self.domain != Domain::Eadr {
-                    let line = word / LINE_WORDS;
+                let line = word / LINE_WORDS;
+                // A store into a hole that may not last yet does not outlast it.
+                let kept = self.domain != Domain::Eadr || self.lines.contains_key(&line);
+                if old != new && kept {
                     self.change(line, memory, |content| {
                         content[(word % LINE_WORDS) as usize] = new
                     });

@@ -4,7 +4,7 @@
 //! load is one look into memory; inside one it passes a scheduling point first and stores wait in
 //! the thread's buffer. Once dead, nothing changes persistent memory any more.
 
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use firn_units::{FRAME_BYTES, WORD_BYTES};
@@ -37,9 +37,21 @@ pub(crate) struct Shared {
     pub(crate) last_run: Mutex<Option<RunOutcome>>,
     /// What an inherited schedule means.
     pub(crate) inherited: Mutex<Schedule>,
+    /// Loads that were recorded, and the events before the next.
+    footprint: Mutex<Vec<FirstLoad>>,
+    traced: AtomicU32,
     mode: AtomicU8,
     loads: AtomicU64,
     state: Mutex<State>,
+}
+
+/// A recorded load of a word: the first, before any store to it.
+#[derive(Clone, Copy)]
+pub(crate) struct FirstLoad {
+    pub(crate) word: u64,
+    pub(crate) value: u64,
+    /// Events of the trace before it.
+    pub(crate) at: u32,
 }
 
 impl Shared {
@@ -57,6 +69,8 @@ impl Shared {
             base_boots: AtomicU64::new(0),
             last_run: Mutex::new(None),
             inherited: Mutex::new(Schedule::Sequential),
+            footprint: Mutex::new(Vec::new()),
+            traced: AtomicU32::new(0),
             mode: AtomicU8::new(DIRECT),
             loads: AtomicU64::new(0),
             state: State::new(options.seed, Some(persistence)).locked(),
@@ -134,9 +148,47 @@ impl Shared {
     pub(crate) fn load(&self, word: u64) -> u64 {
         if self.mode.load(Relaxed) == DIRECT {
             self.loads.store(self.loads.load(Relaxed) + 1, Relaxed);
-            return self.memory.load(word);
+            return self.visible(word);
         }
         self.load_simulated(word)
+    }
+
+    /// What the cache holds, recorded if it is to be.
+    #[inline(always)]
+    pub(crate) fn visible(&self, word: u64) -> u64 {
+        let (value, fresh) = self.memory.look(word);
+        if fresh {
+            self.record_load(word, value);
+        }
+        value
+    }
+
+    #[cold]
+    fn record_load(&self, word: u64, value: u64) {
+        self.memory.clear_fresh_word(word);
+        let at = self.traced.load(Relaxed);
+        let mut footprint = self
+            .footprint
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        footprint.push(FirstLoad { word, value, at });
+    }
+
+    /// Records loads of everything: the caller looks at all of memory.
+    pub(crate) fn look_at_everything(&self) {
+        for word in self.memory.fresh_words() {
+            self.visible(word);
+        }
+    }
+
+    /// Begins to record anew; what was recorded.
+    pub(crate) fn take_footprint(&self) -> Vec<FirstLoad> {
+        self.traced.store(0, Relaxed);
+        let mut footprint = self
+            .footprint
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        core::mem::take(&mut *footprint)
     }
 
     #[cold]
@@ -147,7 +199,7 @@ impl Shared {
         state
             .buffer()
             .forward(word)
-            .unwrap_or_else(|| self.memory.load(word))
+            .unwrap_or_else(|| self.visible(word))
     }
 
     // ---- stores and write-backs ----
@@ -261,12 +313,15 @@ impl Shared {
         event.redo(&self.memory);
         if let Some(trace) = &mut state.trace {
             trace.push(event);
+            self.traced.store(trace.len() as u32, Relaxed);
         }
     }
 
     /// Discards the content of the lines in `lines`.
     pub(crate) fn zero_lines(&self, state: &mut State, lines: core::ops::Range<u64>) {
         for line in lines {
+            let words = line * LINE_WORDS..(line + 1) * LINE_WORDS;
+            words.for_each(|word| drop(self.visible(word)));
             let old = self.memory.line(line);
             if old != Line::default() {
                 let thread = state.current as u16;

@@ -308,7 +308,7 @@ fn an_explicit_pool_lists_what_nothing_refers_to() {
             view.objects::<Bytes>()?
                 .into_iter()
                 .map(|b| b.to_vec())
-                .collect()
+                .collect::<Result<Vec<_>, Error>>()
         })
         .unwrap();
     assert_eq!(found.len(), 10);

@@ -25,14 +25,12 @@ use crate::Progress;
 
 /// The name of this part of the bench, and of what its figures are about.
 pub(super) const SECTION: &str = "allocator";
-const POOL_BYTES: u64 = 512 << 20;
+const POOL_BYTES: u64 = 128 << 20;
 /// Objects of a transaction: few and many for the slope, both logged in one piece.
 const FEW: usize = 4;
 const MANY: usize = 16;
 /// Objects of a transaction whose calls are timed: enough that the clock does not show.
 const CALLS: usize = super::herd::MOST_AT_ONCE;
-/// Rounds of a warm-up.
-const WARM_ROUNDS: u64 = 50;
 /// What the rival measures beside: a call that is durable by itself.
 const RIVAL_OPERATIONS: [&str; 2] = ["alloc_128", "free_128"];
 
@@ -63,10 +61,12 @@ pub(super) fn measure(
         return Ok(Vec::new());
     }
     let mut cases: Vec<Blocks> = CASES.iter().map(|_| Blocks::default()).collect();
+    let dir = &options.memory_dir;
+    let pool = pools::mapped(dir, POOL_BYTES, options.domain, PoolKind::Traced)?;
     progress.begin("allocator", Some((options.blocks * cases.len()) as u64));
     for _ in 0..options.blocks {
         for (case, blocks) in CASES.iter().zip(&mut cases) {
-            block(options, case, blocks, rival.as_deref_mut())?;
+            block(options, &pool, case, blocks, rival.as_deref_mut())?;
             progress.advance(1);
         }
     }
@@ -80,14 +80,13 @@ pub(super) fn measure(
 
 fn block(
     options: &Options,
+    pool: &Pool<Mapped>,
     &(threads, len, order, suffix): &(u64, usize, Order, &str),
     blocks: &mut Blocks,
     rival: Option<&mut Rival>,
 ) -> Result<(), BenchError> {
-    let dir = &options.memory_dir;
-    let pool = pools::mapped(dir, POOL_BYTES, options.domain, PoolKind::Traced)?;
     let batches = [FEW, MANY, CALLS];
-    let [few, many, calls] = together(&pool, threads, len, order, options.n, batches)?;
+    let [few, many, calls] = together(pool, threads, len, order, options.n, batches)?;
     for (which, of) in [pick_alloc, pick_free].into_iter().enumerate() {
         let each = |costs: &Costs, count: usize| {
             let objects = rounds(options.n, count) * count as u64 * threads;
@@ -154,11 +153,13 @@ fn together<const N: usize>(
         })?;
         let mut costs = [Costs::default(); N];
         for (cost, count) in costs.iter_mut().zip(batches) {
-            let warm = herd.rounds(WARM_ROUNDS, count);
+            // As many again to warm up: frames that were freed come round, so that none is cold.
+            let warm = herd.rounds(rounds(objects, count), count);
             start.wait();
             warm?;
             *cost = herd.rounds(rounds(objects, count), count)?;
         }
+        herd.clear()?;
         Ok(costs)
     };
     std::thread::scope(|scope| {

@@ -94,6 +94,15 @@ impl<M: Medium> Herd<M> {
         Ok(sum)
     }
 
+    /// Frees all objects, for the next herd of the pool.
+    pub(super) fn clear(mut self) -> Result<(), Error> {
+        for _ in 0..self.len / MOST_AT_ONCE {
+            self.free(MOST_AT_ONCE)?;
+            self.next = self.next.wrapping_add(MOST_AT_ONCE);
+        }
+        Ok(())
+    }
+
     fn free(&mut self, count: usize) -> Result<Cost, Error> {
         let (len, order, next) = (self.len, self.order, self.next);
         let start = Moment::now();
