@@ -10,6 +10,9 @@ use firn_media::{Medium, RwLockTable};
 use crate::error::Error;
 use crate::pool::Inner;
 
+/// Pauses for which a transaction that holds locks waits for another. Guards know no order of
+/// locks, so one that holds this lock may wait for what the transaction holds.
+const PATIENCE: u32 = 200;
 /// Locks of a pool.
 pub(crate) const LOCKS: usize = 256;
 
@@ -76,13 +79,25 @@ impl LockSet {
             }
             return Ok(());
         }
+        let (locks, medium) = (&inner.locks, &inner.medium);
+        let first = self.held.is_empty();
         let in_order = self.held.iter().all(|(i, _)| *i < index);
-        match (mode, in_order) {
-            (Mode::Read, true) => inner.locks.read(&inner.medium, index),
-            (Mode::Write, true) => inner.locks.write(&inner.medium, index),
-            (Mode::Read, false) if inner.locks.try_read(index) => {}
-            (Mode::Write, false) if inner.locks.try_write(index) => {}
-            _ => return Err(Error::Conflict),
+        let taken = match (mode, in_order) {
+            (Mode::Read, _) if first => {
+                locks.read(medium, index);
+                true
+            }
+            (Mode::Write, _) if first => {
+                locks.write(medium, index);
+                true
+            }
+            (Mode::Read, true) => locks.read_within(medium, index, PATIENCE),
+            (Mode::Write, true) => locks.write_within(medium, index, PATIENCE),
+            (Mode::Read, false) => locks.try_read(index),
+            (Mode::Write, false) => locks.try_write(index),
+        };
+        if !taken {
+            return Err(Error::Conflict);
         }
         self.held.push((index, mode));
         Ok(())

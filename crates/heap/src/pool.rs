@@ -417,10 +417,10 @@ impl<M: Medium> Inner<M> {
                 return Ok(());
             }
             // Any lane's ring will do: nothing is in flight.
-            let Some((lane, ring)) = lanes.free.last_mut() else {
+            let Some((_, ring)) = lanes.free.last_mut() else {
                 return Err(Error::Busy { waited_ms: 0 });
             };
-            self.redo.retire(&self.medium, *lane, ring);
+            self.redo.retire(&self.medium, ring);
             for (_, ring) in &mut lanes.free {
                 for run in ring.take_overflow() {
                     self.allocator.give_log(&self.medium, run);

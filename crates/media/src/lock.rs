@@ -82,6 +82,12 @@ const WRITER: u64 = 1 << 63;
 const WAITING: u64 = 1 << 32;
 /// All waiting writers.
 const WAITING_MASK: u64 = 0x7fff_ffff << 32;
+/// Pauses for which a waiting writer holds new readers off at a time.
+const HOLD_OFF: u32 = 96;
+/// Pauses for which it then lets them in.
+const LET_IN: u32 = 16;
+/// Pauses after which a wait without end looks again.
+const PATIENCE: u32 = 1 << 16;
 /// Words from one lock to the next, so that each has a cache line of its own.
 const STRIDE: usize = 8;
 
@@ -155,13 +161,46 @@ impl<M: Medium> RwLockTable<M> {
         if self.try_write(index) {
             return;
         }
-        self.words.fetch_add(index * STRIDE, WAITING);
+        while !self.write_within(medium, index, PATIENCE) {}
+    }
+
+    /// Waits for lock `index` for writing, at most `patience` pauses. Returns whether it was taken.
+    ///
+    /// While it waits it holds new readers off, but not for ever: a reader that holds the lock
+    /// already may need it once more before it can go.
+    pub fn write_within(&self, medium: &M, index: usize, patience: u32) -> bool {
         let mut attempt = 0;
-        while !self.try_write(index) {
-            medium.pause(attempt);
-            attempt += 1;
+        while attempt < patience {
+            self.words.fetch_add(index * STRIDE, WAITING);
+            let taken = self.try_write_for(medium, index, &mut attempt, HOLD_OFF);
+            self.words.fetch_add(index * STRIDE, WAITING.wrapping_neg());
+            if taken || self.try_write_for(medium, index, &mut attempt, LET_IN) {
+                return true;
+            }
         }
-        self.words.fetch_add(index * STRIDE, WAITING.wrapping_neg());
+        false
+    }
+
+    fn try_write_for(&self, medium: &M, index: usize, attempt: &mut u32, pauses: u32) -> bool {
+        for _ in 0..pauses {
+            if self.try_write(index) {
+                return true;
+            }
+            medium.pause(*attempt);
+            *attempt += 1;
+        }
+        self.try_write(index)
+    }
+
+    /// Waits for lock `index` for reading, at most `patience` pauses. Returns whether it was taken.
+    pub fn read_within(&self, medium: &M, index: usize, patience: u32) -> bool {
+        for attempt in 0..patience {
+            if self.try_read(index) {
+                return true;
+            }
+            medium.pause(attempt);
+        }
+        self.try_read(index)
     }
 
     /// Gives back a lock taken for reading.

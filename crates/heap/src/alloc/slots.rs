@@ -319,10 +319,16 @@ impl<M: Medium> Allocator<M> {
         })
     }
 
-    /// Makes a slot free again. Rule A4: the freeing transaction's in-place stores are done. `stamp`
-    /// is the counter of numbers now.
+    /// Makes slots free again: the `bits` of the bitmap word in which `place` lies. Rule A4: the
+    /// freeing transaction's in-place stores are done. `stamp` is the counter of numbers now.
     #[inline]
-    pub(crate) fn release(&self, medium: &M, place: Place, stamp: u64) -> Result<(), Error> {
+    pub(crate) fn release(
+        &self,
+        medium: &M,
+        place: Place,
+        bits: u64,
+        stamp: u64,
+    ) -> Result<(), Error> {
         let Some(class) = place.class else {
             let frames = run_frames(medium, place.frame);
             self.give_frames(
@@ -336,9 +342,9 @@ impl<M: Medium> Allocator<M> {
             return Ok(());
         };
         let chunk = self.chunks.get(medium, place.frame.chunk())?;
-        let (word, bit) = place.bit();
+        let (word, _) = place.bit();
         let index = base(place.frame) + FREE + word as usize;
-        chunk.words().fetch_or(index, bit);
+        chunk.words().fetch_or(index, bits);
         let state = chunk.words().load(base(place.frame) + STATE);
         if state == FrameState::Full as u64 {
             self.lists.offer(medium, &self.chunks, place.frame, class)?;

@@ -12,6 +12,7 @@ use crate::alloc::{FrameRun, Slot};
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::session::State;
+use crate::tally::Tally;
 
 /// Commits. On an error nothing was logged and the caller rolls back.
 pub(super) fn commit<M: Medium>(
@@ -25,7 +26,7 @@ pub(super) fn commit<M: Medium>(
         changes,
         tally,
     } = state;
-    drop_short_lived(inner, changes);
+    drop_short_lived(inner, changes)?;
     if changes.writes.is_empty() && changes.allocated.is_empty() && changes.freed.is_empty() {
         changes.finish(inner);
         return Ok(());
@@ -65,20 +66,17 @@ pub(super) fn commit<M: Medium>(
     inner.redo.applied(medium, &done);
     // R3: the locks may go after the last in-place store, before the homes are written back.
     changes.locks.release(inner);
-    write_back_homes(inner, changes);
-    write_back_frames(medium, &fresh);
-    inner.redo.written_back(medium, ring, &done);
+    let mut homes = homes(inner, changes);
+    each_frame_piece(medium, &fresh, |first, count| {
+        homes.push((first.word_at(), count * WORD_BYTES));
+    });
+    inner.redo.note_homes(medium, ring, &done, homes.drain(..));
+    changes.homes = homes;
 
     // A4: slots are offered only now, after the in-place stores.
-    let stamp = inner.redo.counter();
-    for change in &changes.allocated {
-        count(inner, tally, change, 1);
-    }
-    for change in &changes.freed {
-        count(inner, tally, change, -1);
-        // The chunk's state was read when the object was located, so this cannot fail.
-        let _ = inner.allocator.release(medium, change.slot.place, stamp);
-    }
+    count_all(inner, tally, &changes.allocated, 1);
+    count_all(inner, tally, &changes.freed, -1);
+    release_all(inner, &changes.freed);
     for run in old_overflow {
         inner.allocator.give_log(medium, run);
     }
@@ -101,9 +99,12 @@ pub(super) fn roll_back<M: Medium>(inner: &Inner<M>, state: &mut State) {
 /// Makes a slot free again that no committed transaction has used.
 pub(super) fn return_slot<M: Medium>(inner: &Inner<M>, slot: Slot) {
     // The chunk's state was read when the slot was taken, so this cannot fail.
-    let _ = inner
-        .allocator
-        .release(&inner.medium, slot.place, inner.redo.counter());
+    let _ = inner.allocator.release(
+        &inner.medium,
+        slot.place,
+        slot.place.bit().1,
+        inner.redo.counter(),
+    );
 }
 
 impl Changes {
@@ -117,26 +118,39 @@ impl Changes {
 }
 
 /// Drops writes to objects that are freed (A3), and objects that were allocated and freed here.
-fn drop_short_lived<M: Medium>(inner: &Inner<M>, changes: &mut Changes) {
+///
+/// Errors: an object was freed twice.
+fn drop_short_lived<M: Medium>(inner: &Inner<M>, changes: &mut Changes) -> Result<(), Error> {
     let Changes {
         writes,
         allocated,
         freed,
         ..
     } = changes;
+    if freed.is_empty() {
+        return Ok(());
+    }
+    freed.sort_unstable_by_key(|change| change.slot.at);
+    if let Some(twice) = freed
+        .windows(2)
+        .find(|pair| pair[0].slot.at == pair[1].slot.at)
+    {
+        return Err(Error::NotAllocated {
+            at: twice[0].slot.at.0,
+        });
+    }
     for change in freed.iter() {
         writes.forget(change.slot.at, change.slot.bytes);
     }
-    if allocated.is_empty() {
-        return;
-    }
-    freed.retain(|gone| {
-        let own = allocated.iter().position(|new| new.slot.at == gone.slot.at);
-        if let Some(own) = own {
-            return_slot(inner, allocated.swap_remove(own).slot);
+    allocated.retain(|new| {
+        let gone = freed.binary_search_by_key(&new.slot.at, |change| change.slot.at);
+        if let Ok(gone) = gone {
+            freed.remove(gone);
+            return_slot(inner, new.slot);
         }
-        own.is_none()
+        gone.is_err()
     });
+    Ok(())
 }
 
 /// A6: bits are logged as bits, not as words, so that neighbours' transactions do not collide.
@@ -215,10 +229,14 @@ fn emit_fresh_frames<M: Medium>(medium: &M, fresh: &[Frame], entry: &mut Vec<u64
 
 /// Writes back the words of frames that came into use since the last commit.
 pub(super) fn write_back_frames<M: Medium>(medium: &M, fresh: &[Frame]) {
+    each_frame_piece(medium, fresh, |first, count| {
+        medium.write_back(first.word_at(), count * WORD_BYTES);
+    });
+}
+
+fn each_frame_piece<M: Medium>(medium: &M, fresh: &[Frame], mut visit: impl FnMut(Frame, u64)) {
     for &head in fresh {
-        each_table_piece(medium, head, |first, count| {
-            medium.write_back(first.word_at(), count * WORD_BYTES);
-        });
+        each_table_piece(medium, head, &mut visit);
     }
 }
 
@@ -254,20 +272,22 @@ fn store_in_place<M: Medium>(inner: &Inner<M>, changes: &Changes) {
     }
 }
 
-fn write_back_homes<M: Medium>(inner: &Inner<M>, changes: &Changes) {
-    if !inner.medium.domain().needs_flush() {
-        return;
-    }
-    for (line, _, _) in changes.writes.lines() {
-        inner.medium.write_back(line, LINE_BYTES);
-    }
+/// Where the transaction stored.
+fn homes<M: Medium>(inner: &Inner<M>, changes: &mut Changes) -> Vec<(VirtAddr, u64)> {
+    let mut homes = core::mem::take(&mut changes.homes);
+    homes.extend(
+        changes
+            .writes
+            .lines()
+            .map(|(line, _, _)| (line, LINE_BYTES)),
+    );
     if inner.logs_allocation() {
-        for (change, _) in changes.bit_changes() {
-            inner
-                .medium
-                .write_back(change.slot.place.bitmap_word_at(), 8);
-        }
+        let bits = changes
+            .bit_changes()
+            .map(|(c, _)| c.slot.place.bitmap_word_at());
+        homes.extend(bits.map(|at| (at, WORD_BYTES)));
     }
+    homes
 }
 
 impl Changes {
@@ -277,20 +297,44 @@ impl Changes {
     }
 }
 
-pub(super) fn count<M: Medium>(
+/// Counts objects that came (`sign` 1) or went (-1).
+pub(super) fn count_all<M: Medium>(
     inner: &Inner<M>,
-    tally: &mut crate::tally::Tally,
-    change: &Change,
+    tally: &mut Tally,
+    changes: &[Change],
     sign: i64,
 ) {
-    let place = change.slot.place;
-    // The chunk's state was read when the slot was taken or located, so this cannot fail.
-    let footprint = inner
-        .allocator
-        .count_live(&inner.medium, place, sign)
-        .unwrap_or_default();
-    let bytes = change.requested as i64 * sign;
-    tally.objects(type_index(change.type_id), place.class_index(), sign, bytes);
-    tally.add(Counter::LiveFrames, footprint.frames);
-    tally.add(Counter::LiveChunks, footprint.chunks);
+    let alike =
+        |a: &Change, b: &Change| a.slot.place.frame == b.slot.place.frame && a.type_id == b.type_id;
+    for group in changes.chunk_by(alike) {
+        let place = group[0].slot.place;
+        let objects = group.len() as i64 * sign;
+        let bytes = group.iter().map(|c| c.requested as i64).sum::<i64>() * sign;
+        // The chunk's state was read when the slot was taken or located, so this cannot fail.
+        let footprint = inner
+            .allocator
+            .count_live(&inner.medium, place, objects)
+            .unwrap_or_default();
+        tally.objects(
+            type_index(group[0].type_id),
+            place.class_index(),
+            objects,
+            bytes,
+        );
+        tally.add(Counter::LiveFrames, footprint.frames);
+        tally.add(Counter::LiveChunks, footprint.chunks);
+    }
+}
+
+/// Makes freed slots free, those of one bitmap word together.
+pub(super) fn release_all<M: Medium>(inner: &Inner<M>, freed: &[Change]) {
+    let stamp = inner.redo.counter();
+    let word = |c: &Change| (c.slot.place.frame, c.slot.place.bit().0);
+    for group in freed.chunk_by(|a, b| word(a) == word(b)) {
+        let bits = group.iter().fold(0, |bits, c| bits | c.slot.place.bit().1);
+        // The chunk's state was read when the objects were located, so this cannot fail.
+        let _ = inner
+            .allocator
+            .release(&inner.medium, group[0].slot.place, bits, stamp);
+    }
 }

@@ -50,6 +50,8 @@ pub(crate) struct Changes {
     allocated: Vec<Change>,
     freed: Vec<Change>,
     locks: LockSet,
+    /// Scratch for the homes of a commit.
+    homes: Vec<(VirtAddr, u64)>,
     /// A large object was written at home: its lines need a fence before the entry.
     wrote_home: bool,
     scratch: Vec<u64>,
@@ -70,6 +72,7 @@ impl Changes {
             allocated: Vec::new(),
             freed: Vec::new(),
             locks: LockSet::default(),
+            homes: Vec::new(),
             wrote_home: false,
             scratch: Vec::new(),
         }
@@ -255,7 +258,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         let slot = match inner.take_slot(cache, bytes) {
             Err(Error::PoolFull { .. }) if inner.has_quarantine() => {
                 // Freed frames wait for older homes to become durable: make them so.
-                inner.redo.settle_homes(&inner.medium, self.core.lane, ring);
+                inner.redo.settle_homes(&inner.medium, ring);
                 inner.take_slot(cache, bytes)?
             }
             other => other?,
@@ -294,7 +297,7 @@ impl<'t, M: Medium> Tx<'t, M> {
     /// handle. A reference that does would come to name whatever is allocated there next. No memory
     /// of the process is at risk, only the pool's meaning.
     ///
-    /// Errors: nothing is allocated there, or it was freed in this transaction already.
+    /// Errors: nothing is allocated there; that it was freed twice the commit says.
     #[allow(
         unsafe_code,
         reason = "unsafe to call for what it asks of the caller; safe inside"
@@ -307,14 +310,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         let inner = &*self.core.inner;
         let slot = inner.allocator.locate(&inner.medium, at)?;
         let mut state = self.state();
-        let twice = state
-            .changes
-            .freed
-            .iter()
-            .rev()
-            .take(64)
-            .any(|c| c.slot.at == at);
-        if twice || !inner.allocator.is_allocated(&inner.medium, slot.place)? {
+        if !inner.allocator.is_allocated(&inner.medium, slot.place)? {
             return Err(Error::NotAllocated { at: at.0 });
         }
         let damaged = Error::Damaged {
@@ -512,23 +508,14 @@ impl<'t, M: Medium> Obj<'t, Bytes, Tx<'t, M>> {
                 len: bytes.len() as u64,
             });
         }
-        let mut sink = InTx {
-            tx: self.view(),
-            body: self.body(),
-        };
-        let start = Self::CONTENT as u32 + offset as u32;
-        let mut done = 0;
-        while done < bytes.len() {
-            let at = start + done as u32;
-            let within = (at % 8) as usize;
-            let step = (8 - within).min(bytes.len() - done);
-            let mut word = [0; 8];
-            let mut mask = [0; 8];
-            word[within..within + step].copy_from_slice(&bytes[done..done + step]);
-            mask[within..within + step].fill(0xff);
-            sink.put(at & !7, u64::from_le_bytes(word), u64::from_le_bytes(mask));
-            done += step;
-        }
+        let tx = self.view();
+        tx.core.dirty.set(true);
+        let at = self.body() + Self::CONTENT + offset as u64;
+        let medium = tx.medium();
+        tx.state()
+            .changes
+            .writes
+            .store_bytes(at, bytes, |word| medium.load_u64(word));
         Ok(())
     }
 }

@@ -45,9 +45,11 @@ pub(crate) struct RedoLog<M: Medium> {
 #[derive(Default)]
 pub(crate) struct Ring {
     next: usize,
-    /// Own applied entries whose homes this thread wrote back since its last fence.
+    /// Own applied entries whose homes are written back just before this thread's next fence.
     pending: Vec<(usize, u64)>,
-    /// Others' applied entries, likewise.
+    /// These homes: first byte and length.
+    homes: Vec<(VirtAddr, u64)>,
+    /// Further applied entries whose homes this thread wrote back since its last fence.
     adopted: Vec<(usize, u64)>,
     /// What the entries in the slots have outside their slot.
     overflow: [Vec<FrameRun>; SLOTS],
@@ -60,11 +62,23 @@ pub(crate) struct FreeSlot {
 }
 
 impl Ring {
-    /// Forgets which homes were written back: another thread may go on with the ring, and its
-    /// fence does not cover this one's write-backs.
+    /// Forgets which homes are to be written back or were: another thread may go on with the ring,
+    /// and its fence does not cover this one's write-backs. Whoever adopts the entries does both.
     pub(crate) fn detach(&mut self) {
         self.pending.clear();
+        self.homes.clear();
         self.adopted.clear();
+    }
+
+    /// Writes back the homes of this ring's own applied entries.
+    ///
+    /// As late as this, because a locked instruction waits for write-backs as a fence does: issued
+    /// right after the in-place stores, they would hold up the next operation's first exchange.
+    #[inline]
+    fn write_back_pending<M: Medium>(&mut self, medium: &M) {
+        for (at, len) in self.homes.drain(..) {
+            medium.write_back(at, len);
+        }
     }
 
     /// Every run of frames that entries have outside their slots.
@@ -149,11 +163,11 @@ impl<M: Medium> RedoLog<M> {
         if !self.is_reusable(lane * SLOTS + (slot + ADOPT_AHEAD) % SLOTS) {
             // R9, early enough that one's own next fence covers it: an idle thread's applied
             // entries would otherwise pin W until the ring is full.
-            self.adopt(medium, lane, ring);
+            self.adopt(medium, ring);
         }
         let mut attempt = 0;
         while !self.is_reusable(index) {
-            self.retire(medium, lane, ring);
+            self.retire(medium, ring);
             if !self.is_reusable(index) {
                 medium.pause(attempt);
                 attempt += 1;
@@ -165,11 +179,11 @@ impl<M: Medium> RedoLog<M> {
         }
     }
 
-    /// Writes back the homes of every other lane's applied entries (R9).
-    fn adopt(&self, medium: &M, lane: usize, ring: &mut Ring) {
+    /// Writes back the homes of every applied entry but this ring's own pending ones (R9).
+    fn adopt(&self, medium: &M, ring: &mut Ring) {
         let mut found = Vec::new();
         self.each_open_slot(|index, word| {
-            if index / SLOTS != lane && word & STATE_MASK == APPLIED {
+            if word & STATE_MASK == APPLIED && !ring.pending.contains(&(index, word)) {
                 found.push((index, word));
             }
         });
@@ -191,8 +205,8 @@ impl<M: Medium> RedoLog<M> {
     }
 
     /// Makes every applied home durable and raises `W_pool`: two fences (R8, ring full).
-    pub(crate) fn retire(&self, medium: &M, lane: usize, ring: &mut Ring) {
-        self.settle_homes(medium, lane, ring);
+    pub(crate) fn retire(&self, medium: &M, ring: &mut Ring) {
+        self.settle_homes(medium, ring);
         let least = self.scan(self.counter());
         let mut word = medium.load_u64(geometry::WATERMARK);
         while Seal::Watermark.open(word).is_none_or(|old| old < least) {
@@ -210,8 +224,9 @@ impl<M: Medium> RedoLog<M> {
     }
 
     /// Makes every applied home durable: one fence. Raises what is known.
-    pub(crate) fn settle_homes(&self, medium: &M, lane: usize, ring: &mut Ring) {
-        self.adopt(medium, lane, ring);
+    pub(crate) fn settle_homes(&self, medium: &M, ring: &mut Ring) {
+        self.adopt(medium, ring);
+        ring.write_back_pending(medium);
         medium.fence();
         self.fenced(ring);
         self.scan(self.counter());
@@ -255,6 +270,7 @@ impl<M: Medium> RedoLog<M> {
             store_long(medium, at, header, &entry[ENTRY_HEADER_WORDS..], &overflow);
         }
         ring.overflow[slot] = overflow;
+        ring.write_back_pending(medium);
         // R1: no in-place store is issued before this fence.
         medium.fence();
         self.fenced(ring);
@@ -274,10 +290,17 @@ impl<M: Medium> RedoLog<M> {
         self.slots.store(done.index, done.seq << 2 | state);
     }
 
-    /// This thread has written back all homes; its next fence makes them durable.
+    /// Notes the homes of an applied entry, to be written back before this thread's next fence.
     #[inline]
-    pub(crate) fn written_back(&self, medium: &M, ring: &mut Ring, done: &Committed) {
+    pub(crate) fn note_homes(
+        &self,
+        medium: &M,
+        ring: &mut Ring,
+        done: &Committed,
+        homes: impl Iterator<Item = (VirtAddr, u64)>,
+    ) {
         if medium.domain().needs_flush() {
+            ring.homes.extend(homes);
             ring.pending.push((done.index, done.seq << 2 | APPLIED));
         }
     }

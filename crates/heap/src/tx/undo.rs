@@ -17,7 +17,7 @@ use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, round_up};
 
 use super::Change;
-use super::commit::{return_slot, take_overflow, write_back_frames};
+use super::commit::{count_all, release_all, return_slot, take_overflow, write_back_frames};
 use super::redo::{fits_slot, load_header, load_payload, store_long};
 use crate::alloc::FrameRun;
 use crate::error::Error;
@@ -345,15 +345,9 @@ impl<M: Medium> Operation<'_, M> {
             inner.medium.fence();
             self.invalidate(&log);
         }
-        for change in &log.allocated {
-            super::commit::count(inner, &mut state.tally, change, 1);
-        }
-        for change in &log.freed {
-            super::commit::count(inner, &mut state.tally, change, -1);
-            let _ = inner
-                .allocator
-                .release(&inner.medium, change.slot.place, inner.redo.counter());
-        }
+        count_all(inner, &mut state.tally, &log.allocated, 1);
+        count_all(inner, &mut state.tally, &log.freed, -1);
+        release_all(inner, &log.freed);
         state.tally.committed(&inner.medium, inner.publish_every);
         self.done = true;
         Ok(())

@@ -153,6 +153,41 @@ impl WriteSet {
         shadow.words[word] = value;
     }
 
+    /// Stores bytes; what the words at both ends held otherwise, `home` says where they were not
+    /// stored yet.
+    pub(crate) fn store_bytes(
+        &mut self,
+        at: VirtAddr,
+        bytes: &[u8],
+        home: impl Fn(VirtAddr) -> u64,
+    ) {
+        let mut at = at;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let within = (at.0 % 8) as usize;
+            let word_at = VirtAddr(at.0 & !7);
+            if within == 0 && rest.len() >= 8 {
+                let room = ((LINE_BYTES - word_at.0 % LINE_BYTES) / 8) as usize;
+                let count = room.min(rest.len() / 8);
+                let mut words = [0u64; 8];
+                for (word, bytes) in words.iter_mut().zip(rest.chunks_exact(8)).take(count) {
+                    *word = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+                }
+                self.store_words(word_at, &words[..count]);
+                rest = &rest[count * 8..];
+                at = at + count as u64 * 8;
+            } else {
+                let step = (8 - within).min(rest.len());
+                let old = self.word(word_at).unwrap_or_else(|| home(word_at));
+                let mut word = old.to_le_bytes();
+                word[within..within + step].copy_from_slice(&rest[..step]);
+                self.store(word_at, u64::from_le_bytes(word));
+                rest = &rest[step..];
+                at = at + step as u64;
+            }
+        }
+    }
+
     /// Stores consecutive words, of a new object.
     pub(crate) fn store_words(&mut self, at: VirtAddr, words: &[u64]) {
         let mut at = at;
