@@ -8,6 +8,7 @@ use crate::image::Image;
 use crate::options::CrashOptions;
 use crate::path::Path;
 use crate::plan::Plan;
+use crate::replay::Goal;
 use crate::report::Report;
 use crate::run::{RunOutcome, panic_message};
 use crate::schedule::Schedule;
@@ -24,6 +25,17 @@ pub enum Failure {
     Power,
 }
 
+/// How the images of a moment are tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Exploration {
+    /// Only what the check looks at is told apart: one run for all images in which its loads give
+    /// the same values. The check must be deterministic, and learn of memory through the medium.
+    #[default]
+    Lazy,
+    /// Each image by itself. Drawn images are always tried this way.
+    Eager,
+}
+
 /// How far an exploration goes.
 #[derive(Clone, Debug)]
 pub struct ExploreOptions {
@@ -31,11 +43,14 @@ pub struct ExploreOptions {
     pub medium: CrashOptions,
     /// What fails under `Process`.
     pub failure: Failure,
+    /// How images are tried.
+    pub exploration: Exploration,
     /// Crashes inside recovery, one after the other.
     pub recovery_depth: u32,
-    /// Images tried in an execution, beyond which they are drawn: the report says so.
+    /// Images tried in an execution, beyond which they are drawn: the report says so. If lazy, runs
+    /// of the check, after which as many images are drawn.
     pub max_states: u64,
-    /// The same inside one recovery.
+    /// The same inside one recovery, if eager.
     pub states_per_recovery: u64,
     /// Crash each recovery at this many drawn events with a drawn image, instead of everywhere.
     pub drawn_in_recovery: Option<u32>,
@@ -50,6 +65,7 @@ impl Default for ExploreOptions {
         Self {
             medium: CrashOptions::default(),
             failure: Failure::Kill,
+            exploration: Exploration::Lazy,
             recovery_depth: 1,
             max_states: 1_000_000,
             states_per_recovery: 10_000,
@@ -160,8 +176,9 @@ impl<'a> Explorer<'a> {
         if let Some(failure) = execution.failure {
             return Err(failure);
         }
+        let goals: Vec<Goal<'_>> = path.crashes.iter().map(Goal::Point).collect();
         self.walker(&self.options)
-            .replay(&execution.trace, &path.crashes, path.seed)
+            .replay(&execution.trace, &goals, path.seed, &mut Vec::new())
     }
 
     pub(crate) fn walker<'w>(&'w self, options: &'w ExploreOptions) -> Walker<'w> {
@@ -181,11 +198,21 @@ impl<'a> Explorer<'a> {
         if let Some(message) = execution.failure {
             walker.failed(message, seed, chosen(schedule, execution.run.as_ref()));
         } else {
-            let plan = walker.plan_within(&execution.trace, self.options.max_states);
             let schedule = chosen(schedule, execution.run.as_ref());
-            let _ = walker.execution(&execution.trace, seed, schedule, &plan);
+            self.walk_trace(walker, &execution.trace, seed, schedule);
         }
         execution.run
+    }
+
+    fn walk_trace(&self, walker: &mut Walker<'_>, trace: &[Event], seed: u64, schedule: Schedule) {
+        let lazy = self.options.exploration == Exploration::Lazy
+            && self.options.drawn_in_recovery.is_none();
+        if lazy && walker.execution_lazily(trace, seed, schedule.clone()) {
+            return;
+        }
+        walker.report.cut |= lazy;
+        let plan = walker.plan_within(trace, self.options.max_states);
+        let _ = walker.execution(trace, seed, schedule, &plan);
     }
 
     /// Runs the workload once and takes memory back to where it was.

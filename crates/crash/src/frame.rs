@@ -1,5 +1,7 @@
 //! The dirty lines of one moment, each at a version of choice, laid out in memory.
 
+use rustc_hash::FxHashMap;
+
 use crate::memory::{Line, Memory};
 use crate::path::CrashPoint;
 use crate::persistence::Persistence;
@@ -157,6 +159,26 @@ impl Frame {
                     return Err(format!("line {} has no version {number}", dirty.line));
                 }
             };
+            self.set(index, digit, memory, hash);
+        }
+        Ok(())
+    }
+
+    /// Puts the lines at the versions that hold what `contents` says; an error if there is none.
+    pub(crate) fn go_to_contents(
+        &mut self,
+        contents: &FxHashMap<u64, Line>,
+        memory: &Memory,
+        hash: &mut u128,
+    ) -> Result<(), String> {
+        for index in 0..self.lines.len() {
+            let dirty = &self.lines[index];
+            let wanted = contents.get(&dirty.line);
+            let digit = dirty
+                .versions
+                .iter()
+                .position(|(_, content, _)| Some(content) == wanted)
+                .ok_or_else(|| format!("line {} has no such version", dirty.line))?;
             self.set(index, digit, memory, hash);
         }
         Ok(())

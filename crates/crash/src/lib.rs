@@ -64,9 +64,12 @@
 #![deny(unsafe_code)]
 
 mod buffer;
+mod candidates;
 mod choices;
+mod class;
 mod counts;
 mod crash;
+mod decisions;
 mod explorer;
 mod fiber;
 mod fleet;
@@ -74,10 +77,12 @@ mod frame;
 mod image;
 mod images;
 mod interleave;
+mod lazy;
 mod line;
 mod medium;
 mod memory;
 mod options;
+mod passage;
 mod path;
 mod persistence;
 mod place;
@@ -92,12 +97,13 @@ mod state;
 mod swarm;
 mod threads;
 mod trace;
+mod unsettled;
 mod walk;
 mod words;
 
 pub use counts::Counts;
 pub use crash::Crash;
-pub use explorer::{ExploreOptions, Explorer, Failure};
+pub use explorer::{Exploration, ExploreOptions, Explorer, Failure};
 pub use image::Image;
 pub use images::Images;
 pub use interleave::{Interleavings, interleavings};

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::OnceLock;
 
 use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Words of a line.
 pub(crate) const LINE_WORDS: u64 = LINE_BYTES / WORD_BYTES;
@@ -51,6 +52,8 @@ pub(crate) struct Memory {
     pages: Box<[OnceLock<Box<Page>>]>,
     /// Per frame, whether the device has blocks for it.
     backed: Box<[AtomicBool]>,
+    /// Hash of which frames differ in that from the beginning.
+    backing: AtomicU64,
     len: AtomicU64,
 }
 
@@ -61,6 +64,7 @@ impl Memory {
         Self {
             pages: (0..frames).map(|_| OnceLock::new()).collect(),
             backed: (0..frames).map(backed).collect(),
+            backing: AtomicU64::new(0),
             len: AtomicU64::new(len),
         }
     }
@@ -108,8 +112,23 @@ impl Memory {
 
     /// The word's load was recorded.
     pub(crate) fn clear_fresh_word(&self, word: u64) {
-        self.page((word / PAGE_WORDS) as usize)
-            .change_fresh((word % PAGE_WORDS) as usize, 1, false);
+        self.page((word / PAGE_WORDS) as usize).change_fresh(
+            (word % PAGE_WORDS) as usize,
+            1,
+            false,
+        );
+    }
+
+    /// Whether a load of the line would be recorded.
+    #[inline]
+    pub(crate) fn has_fresh(&self, line: u64) -> bool {
+        let first = (line % PAGE_LINES * LINE_WORDS) as usize;
+        self.pages
+            .get((line / PAGE_LINES) as usize)
+            .and_then(OnceLock::get)
+            .is_some_and(|page| {
+                page.fresh[first / 64].load(Relaxed) >> (first % 64) & LINE_BITS != 0
+            })
     }
 
     /// Words whose load would be recorded.
@@ -181,7 +200,16 @@ impl Memory {
     }
 
     pub(crate) fn set_backed(&self, frame: u64, backed: bool) {
-        self.backed[frame as usize].store(backed, Relaxed);
+        if self.backed[frame as usize].swap(backed, Relaxed) != backed {
+            let hash = xxh3_64(&frame.to_le_bytes());
+            self.backing
+                .store(self.backing.load(Relaxed) ^ hash, Relaxed);
+        }
+    }
+
+    /// A hash of which frames have blocks.
+    pub(crate) fn backing(&self) -> u64 {
+        self.backing.load(Relaxed)
     }
 
     pub(crate) fn backed_frames(&self) -> u64 {

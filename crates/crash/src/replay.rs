@@ -1,21 +1,34 @@
-//! The one crash that a finding's line names.
+//! The crashes that a finding's line names, and the line that names crashes.
+
+use rustc_hash::FxHashMap;
 
 use crate::frame::Frame;
-use crate::path::CrashPoint;
+use crate::memory::Line;
+use crate::path::{CrashPoint, Path};
 use crate::persistence::Persistence;
+use crate::report::Finding;
 use crate::trace::Event;
 use crate::walk::{CrashState, Walker};
 
+/// One crash, by the versions of its lines or by their contents.
+pub(crate) enum Goal<'g> {
+    Point(&'g CrashPoint),
+    /// Events before it, and what lines hold after it.
+    Left(usize, &'g FxHashMap<u64, Line>),
+}
+
 impl Walker<'_> {
-    /// Lays out the crash that `point` names after `trace`, checks it, and goes on in its recovery
-    /// with the points that follow. The last check's verdict.
+    /// Lays out the crash that the first goal names after `trace`, checks it, and goes on in its
+    /// recovery with the goals that follow. The last check's verdict; where the crashes fell is
+    /// pushed to `points`.
     pub(crate) fn replay(
         &mut self,
         trace: &[Event],
-        points: &[CrashPoint],
+        goals: &[Goal<'_>],
         seed: u64,
+        points: &mut Vec<CrashPoint>,
     ) -> Result<(), String> {
-        let Some((point, later)) = points.split_first() else {
+        let Some((goal, later)) = goals.split_first() else {
             return Ok(());
         };
         let depth = self.frames.len() as u32;
@@ -25,9 +38,11 @@ impl Walker<'_> {
                 ..CrashState::default()
             };
         }
-        let crashed = trace
-            .get(..point.event)
-            .ok_or("the execution has fewer events")?;
+        let (event, kill) = match goal {
+            Goal::Point(point) => (point.event, point.kill),
+            Goal::Left(event, _) => (*event, self.is_kill()),
+        };
+        let crashed = trace.get(..event).ok_or("the execution has fewer events")?;
         let start = self.hash;
         let mut persistence = Persistence::hashing(self.domain());
         for event in crashed {
@@ -36,22 +51,26 @@ impl Walker<'_> {
                 self.acknowledge(event);
             }
         }
-        let frame = if point.kill {
-            Frame::kill(point.event)
+        let frame = if kill {
+            Frame::kill(event)
         } else {
-            Frame::new(&persistence, point.event, None)
+            Frame::new(&persistence, event, None)
         };
         self.frames.push(frame);
-        let result = self
-            .lay(|frame, memory, hash| frame.go_to(point, memory, hash))
-            .and_then(|()| {
-                let (trace, end, result) = self.run_check(depth);
-                if later.is_empty() {
-                    result
-                } else {
-                    self.replay(&trace[..end], later, seed)
-                }
-            });
+        let reached = self.lay(|frame, memory, hash| match goal {
+            Goal::Point(point) => frame.go_to(point, memory, hash),
+            Goal::Left(_, lines) => frame.go_to_contents(lines, memory, hash),
+        });
+        points.extend(self.frames.last().map(Frame::point));
+        let result = reached.and_then(|()| {
+            self.state.event = self.frames[0].event();
+            let (trace, end, result) = self.run_check(depth, kill);
+            if later.is_empty() {
+                result
+            } else {
+                self.replay(&trace[..end], later, seed, points)
+            }
+        });
         self.lay(Frame::restore);
         self.frames.pop();
         for event in crashed.iter().rev() {
@@ -59,5 +78,32 @@ impl Walker<'_> {
         }
         self.hash = start;
         result
+    }
+
+    /// Makes a finding of crashes by what they left, of the execution that walks.
+    pub(crate) fn find(
+        &mut self,
+        trace: &[Event],
+        message: String,
+        crashes: &[(usize, FxHashMap<u64, Line>)],
+    ) {
+        let goals: Vec<Goal<'_>> = crashes
+            .iter()
+            .map(|(event, lines)| Goal::Left(*event, lines))
+            .collect();
+        let (seed, mut points) = (self.state.seed, Vec::new());
+        let again = self.replay(trace, &goals, seed, &mut points);
+        let message = match again {
+            Err(again) if again == message => message,
+            Err(again) => format!("{message}; when tried again: {again}"),
+            Ok(()) => format!("{message}; when tried again, it passed"),
+        };
+        let replay = Path {
+            seed,
+            schedule: self.schedule.clone(),
+            crashes: points,
+        }
+        .to_string();
+        self.report.findings.push(Finding { message, replay });
     }
 }

@@ -15,11 +15,14 @@ pub struct Finding {
 /// What an exploration covered and found.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Distinct crash states checked, those inside recovery included.
+    /// Runs of the check, those after crashes inside recovery included: one for each distinct crash
+    /// state, or for each distinct course of the check if the exploration is lazy.
     pub states: u64,
-    /// Distinct states of them that a crash inside recovery left.
+    /// Runs of them after a crash inside recovery.
     pub recovery_states: u64,
-    /// Legal images met, repetitions included.
+    /// Classes of images that were split as the check looked at them; zero if eager.
+    pub classes: u64,
+    /// Legal images covered, repetitions included.
     pub images: u128,
     /// Events crashed before, those of recoveries included.
     pub events: u64,

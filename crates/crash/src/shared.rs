@@ -320,8 +320,10 @@ impl Shared {
     /// Discards the content of the lines in `lines`.
     pub(crate) fn zero_lines(&self, state: &mut State, lines: core::ops::Range<u64>) {
         for line in lines {
-            let words = line * LINE_WORDS..(line + 1) * LINE_WORDS;
-            words.for_each(|word| drop(self.visible(word)));
+            if self.memory.has_fresh(line) {
+                let words = line * LINE_WORDS..(line + 1) * LINE_WORDS;
+                words.for_each(|word| _ = self.visible(word));
+            }
             let old = self.memory.line(line);
             if old != Line::default() {
                 let thread = state.current as u16;

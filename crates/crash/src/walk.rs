@@ -5,6 +5,7 @@
 //! laid out by changing the lines that differ, and what the check stores is undone from its trace.
 
 use core::ops::ControlFlow;
+use std::collections::hash_map::Entry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use firn_media::{Domain, Ticket};
@@ -14,6 +15,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use crate::crash::Crash;
 use crate::explorer::{ExploreOptions, Failure};
 use crate::frame::Frame;
+use crate::lazy::Lazy;
 use crate::path::Path;
 use crate::persistence::{Persistence, line_hash};
 use crate::plan::Plan;
@@ -61,8 +63,9 @@ pub(crate) struct Walker<'a> {
     pub(crate) hash: u128,
     pub(crate) state: CrashState,
     pub(crate) frames: Vec<Frame>,
-    schedule: Schedule,
-    spare: Vec<Vec<Event>>,
+    pub(crate) schedule: Schedule,
+    pub(crate) spare: Vec<Vec<Event>>,
+    pub(crate) lazy: Lazy,
 }
 
 /// Breaks when enough was found.
@@ -87,6 +90,7 @@ impl<'a> Walker<'a> {
             frames: Vec::new(),
             schedule: Schedule::Sequential,
             spare: Vec::new(),
+            lazy: Lazy::default(),
         }
     }
 
@@ -102,16 +106,20 @@ impl<'a> Walker<'a> {
         schedule: Schedule,
         plan: &Plan,
     ) -> Walk {
+        self.start(seed, schedule);
+        if let Plan::All { .. } = plan {
+            self.moment(&Persistence::hashing(self.domain()), 0, None, plan)?;
+        }
+        self.walk(trace, 0, plan)
+    }
+
+    pub(crate) fn start(&mut self, seed: u64, schedule: Schedule) {
         self.schedule = schedule;
         self.state = CrashState {
             seed,
             ..CrashState::default()
         };
         self.random = fastrand::Rng::with_seed(seed);
-        if let Plan::All { .. } = plan {
-            self.moment(&Persistence::hashing(self.domain()), 0, None, plan)?;
-        }
-        self.walk(trace, 0, plan)
     }
 
     /// An execution that failed by itself.
@@ -271,17 +279,13 @@ impl<'a> Walker<'a> {
         self.report.images += 1;
         let depth = self.frames.len() as u32 - 1;
         let left = self.options.recovery_depth.saturating_sub(depth) as u8;
-        match self.visited.insert(self.key(), left) {
-            Some(before) if before >= left => {
-                self.visited.insert(self.key(), before);
-                return Walk::Continue(());
-            }
-            Some(_) => {}
-            None => {
-                self.report.states += 1;
-                self.report.recovery_states += u64::from(depth > 0);
-            }
+        let key = self.key();
+        let first = !self.visited.contains_key(&key);
+        if !self.is_new(key, left) {
+            return Walk::Continue(());
         }
+        self.report.states += u64::from(first);
+        self.report.recovery_states += u64::from(first && depth > 0);
         if let Err(message) = self.check_here(depth) {
             let crashes = self.frames.iter().map(Frame::point).collect();
             let path = Path {
@@ -301,6 +305,22 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Whether what `key` identifies was not explored with as many crashes left inside its
+    /// recovery; from now on it counts as explored.
+    pub(crate) fn is_new(&mut self, key: u128, left: u8) -> bool {
+        match self.visited.entry(key) {
+            Entry::Occupied(mut before) if *before.get() < left => {
+                before.insert(left);
+                true
+            }
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(left);
+                true
+            }
+        }
+    }
+
     /// Identifies the state: content, length, and what the oracle knows.
     fn key(&self) -> u128 {
         let length = self.crash.shared.memory.len();
@@ -317,7 +337,9 @@ impl<'a> Walker<'a> {
     /// Runs the check on what memory holds and, if it passes, crashes its recovery. Memory is as
     /// before afterwards.
     pub(crate) fn check_here(&mut self, depth: u32) -> Result<(), String> {
-        let (trace, end, result) = self.run_check(depth);
+        self.state.event = self.frames.first().map_or(0, Frame::event);
+        let kill = self.frames.last().is_some_and(Frame::is_kill);
+        let (trace, end, result) = self.run_check(depth, kill);
         if result.is_ok() && depth < self.options.recovery_depth {
             let plan = self.recovery_plan(&trace[..end]);
             let _ = self.walk(&trace[..end], depth + 1, &plan);
@@ -329,10 +351,11 @@ impl<'a> Walker<'a> {
     }
 
     /// Runs the check and undoes what it stored. Returns its trace and where recovery ended in it.
-    pub(crate) fn run_check(&mut self, depth: u32) -> (Vec<Event>, usize, Result<(), String>) {
-        let frame = self.frames.last();
-        let kill = frame.is_some_and(Frame::is_kill);
-        self.state.event = self.frames.first().map_or(0, Frame::event);
+    pub(crate) fn run_check(
+        &mut self,
+        depth: u32,
+        kill: bool,
+    ) -> (Vec<Event>, usize, Result<(), String>) {
         self.state.depth = depth;
         self.state.kill = kill;
         let boots = if kill { 0 } else { u64::from(depth) + 1 };

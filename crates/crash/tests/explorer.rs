@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer, Job, Schedule};
+use firn_crash::{Crash, CrashOptions, Exploration, ExploreOptions, Explorer, Job, Schedule};
 use firn_media::{Domain, Medium, MediumExt};
 use firn_units::VirtAddr;
 
@@ -86,6 +86,7 @@ fn too_many_images_are_drawn_and_the_report_says_so() {
     };
     let explore = ExploreOptions {
         medium: options(Domain::Adr),
+        exploration: Exploration::Eager,
         max_states: 5_000,
         ..Default::default()
     };

@@ -3,7 +3,8 @@
 //! Two words in two lines must always be equal after recovery, and hold the last acknowledged
 //! value or the one in flight.
 
-use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer, SwarmOptions};
+use firn_crash::Exploration::{self, Eager, Lazy};
+use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Report, SwarmOptions};
 use firn_media::{Medium, MediumExt};
 use firn_units::VirtAddr;
 
@@ -212,13 +213,19 @@ const REDO: Protocol = Protocol {
     recovery: redo_recovery,
 };
 
-fn explorer<'a>(protocol: Protocol, fault: Fault, recovery_depth: u32) -> Explorer<'a> {
+fn explorer<'a>(
+    protocol: Protocol,
+    fault: Fault,
+    exploration: Exploration,
+    recovery_depth: u32,
+) -> Explorer<'a> {
     let medium = CrashOptions {
         capacity: 1 << 12,
         ..CrashOptions::default()
     };
     let options = ExploreOptions {
         medium,
+        exploration,
         recovery_depth,
         ..ExploreOptions::default()
     };
@@ -274,56 +281,59 @@ const RECOVERY_FAULTS: [Fault; 4] = [
 #[test]
 fn right_protocols_pass_everywhere() {
     for (protocol, states) in [(UNDO, UNDO_STATES), (REDO, REDO_STATES)] {
-        let report = explorer(protocol, Nothing, 2).explore();
-        assert!(report.expect_clean().exhaustive());
-        assert_eq!(
-            report.states, states,
-            "the number of states is pinned: {report}"
-        );
+        for (exploration, states) in [Lazy, Eager].into_iter().zip(states) {
+            let report = explorer(protocol, Nothing, exploration, 2).explore();
+            assert!(report.expect_clean().exhaustive());
+            assert_eq!(
+                report.states, states,
+                "the number of states is pinned: {report}"
+            );
+        }
     }
 }
 
-/// Distinct crash states of the undo log's rounds, two crashes in recovery included.
-const UNDO_STATES: u64 = 25;
-/// Distinct crash states of the redo log's rounds, two crashes in recovery included.
-const REDO_STATES: u64 = 52;
+/// Courses of the check and distinct crash states after the undo log's rounds, two crashes in
+/// recovery included.
+const UNDO_STATES: [u64; 2] = [15, 25];
+/// The same after the redo log's rounds.
+const REDO_STATES: [u64; 2] = [55, 52];
 
 #[test]
 fn every_planted_fault_is_found() {
     let planted = UNDO_FAULTS.map(|fault| (UNDO, fault)).into_iter();
     for (protocol, fault) in planted.chain(REDO_FAULTS.map(|fault| (REDO, fault))) {
-        let explorer = explorer(protocol, fault, 1);
-        let report = explorer.explore();
-        let finding = report
-            .findings
-            .first()
-            .unwrap_or_else(|| panic!("{fault:?} {protocol:?}: {report}"));
-        assert_eq!(
-            explorer.replay(&finding.replay).as_ref(),
-            Err(&finding.message),
-            "{}",
-            finding.replay
-        );
+        for exploration in [Lazy, Eager] {
+            let explorer = explorer(protocol, fault, exploration, 1);
+            expect_found(&explorer, &explorer.explore(), protocol, fault);
+        }
     }
+}
+
+/// There is a finding, and its line replays it.
+fn expect_found(explorer: &Explorer<'_>, report: &Report, protocol: Protocol, fault: Fault) {
+    let finding = report
+        .findings
+        .first()
+        .unwrap_or_else(|| panic!("{fault:?} {protocol:?}: {report}"));
+    assert_eq!(
+        explorer.replay(&finding.replay).as_ref(),
+        Err(&finding.message),
+        "{}",
+        finding.replay
+    );
 }
 
 #[test]
 fn faults_of_recovery_are_found_by_crashing_it_only() {
-    for protocol in [UNDO, REDO] {
-        for fault in RECOVERY_FAULTS {
-            explorer(protocol, fault, 0).explore().expect_clean();
-            let explorer = explorer(protocol, fault, 1);
-            let report = explorer.explore();
-            let finding = report
-                .findings
-                .first()
-                .unwrap_or_else(|| panic!("{fault:?}: {report}"));
-            assert_eq!(
-                explorer.replay(&finding.replay).as_ref(),
-                Err(&finding.message),
-                "{}",
-                finding.replay
-            );
+    for exploration in [Lazy, Eager] {
+        for protocol in [UNDO, REDO] {
+            for fault in RECOVERY_FAULTS {
+                explorer(protocol, fault, exploration, 0)
+                    .explore()
+                    .expect_clean();
+                let explorer = explorer(protocol, fault, exploration, 1);
+                expect_found(&explorer, &explorer.explore(), protocol, fault);
+            }
         }
     }
 }
@@ -335,21 +345,13 @@ fn a_swarm_finds_what_the_explorer_finds() {
         ..SwarmOptions::default()
     };
     for protocol in [UNDO, REDO] {
-        explorer(protocol, Nothing, 2).swarm(&swarm).expect_clean();
+        explorer(protocol, Nothing, Eager, 2)
+            .swarm(&swarm)
+            .expect_clean();
     }
     let planted = UNDO_FAULTS.map(|fault| (UNDO, fault)).into_iter();
     for (protocol, fault) in planted.chain(REDO_FAULTS.map(|fault| (REDO, fault))) {
-        let explorer = explorer(protocol, fault, 1);
-        let report = explorer.swarm(&swarm);
-        let finding = report
-            .findings
-            .first()
-            .unwrap_or_else(|| panic!("{fault:?} {protocol:?}: {report}"));
-        assert_eq!(
-            explorer.replay(&finding.replay).as_ref(),
-            Err(&finding.message),
-            "{}",
-            finding.replay
-        );
+        let explorer = explorer(protocol, fault, Eager, 1);
+        expect_found(&explorer, &explorer.swarm(&swarm), protocol, fault);
     }
 }

@@ -1,0 +1,123 @@
+//! A class of images: every line at any of its candidates, independently.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::candidates::Candidates;
+use crate::memory::{LINE_WORDS, Line, Memory};
+
+/// A word of a line that has a slot: slot and index in one number.
+pub(crate) type Key = u32;
+
+/// The lines that some image of the exploration has other than as it began, numbered as they are
+/// met, and what each may hold in the class at hand.
+///
+/// Invariant: a line without a slot holds in every image what it held at the beginning.
+#[derive(Default)]
+pub(crate) struct ImageClass {
+    slots: FxHashMap<u64, u32>,
+    lines: Vec<u64>,
+    base: Vec<Rc<Candidates>>,
+    now: Vec<Rc<Candidates>>,
+    /// Per slot, the fewest crashes in recovery after which its content may be another.
+    varies_from: Vec<u32>,
+    hash: u128,
+}
+
+impl ImageClass {
+    /// Takes in that images after `depth` crashes in recovery may differ in a line. Returns whether
+    /// that is news.
+    pub(crate) fn vary(&mut self, line: u64, depth: u32, memory: &Memory) -> bool {
+        if let Some(&slot) = self.slots.get(&line) {
+            let from = &mut self.varies_from[slot as usize];
+            let news = *from > depth;
+            *from = depth.min(*from);
+            return news;
+        }
+        let slot = self.lines.len() as u32;
+        let content = Rc::new(Candidates::one(line, memory.line(line)));
+        self.slots.insert(line, slot);
+        self.lines.push(line);
+        self.base.push(Rc::clone(&content));
+        self.now.push(content);
+        self.varies_from.push(depth);
+        true
+    }
+
+    /// The slot of a line, if it has one.
+    pub(crate) fn slot_of(&self, line: u64) -> Option<usize> {
+        self.slots.get(&line).map(|&slot| slot as usize)
+    }
+
+    pub(crate) fn line(&self, slot: usize) -> u64 {
+        self.lines[slot]
+    }
+
+    pub(crate) fn get(&self, slot: usize) -> &Rc<Candidates> {
+        &self.now[slot]
+    }
+
+    /// Says what a line may hold from now on; what it was before.
+    pub(crate) fn set(&mut self, slot: usize, candidates: Rc<Candidates>) -> Rc<Candidates> {
+        let before = core::mem::replace(&mut self.now[slot], candidates);
+        self.hash ^= before.hash() ^ self.now[slot].hash();
+        before
+    }
+
+    /// Hash of the class, relative to the beginning.
+    pub(crate) fn hash(&self) -> u128 {
+        self.hash
+    }
+
+    /// Number of images.
+    pub(crate) fn images(&self) -> u128 {
+        let sizes = self.now.iter().map(|line| line.len() as u128);
+        sizes.filter(|&size| size > 1).fold(1, u128::saturating_mul)
+    }
+
+    pub(crate) fn key(&self, word: u64) -> Key {
+        self.slots[&(word / LINE_WORDS)] * LINE_WORDS as u32 + (word % LINE_WORDS) as u32
+    }
+
+    /// Slot of a key and index of the word in the line.
+    pub(crate) fn place(key: Key) -> (usize, usize) {
+        let words = LINE_WORDS as u32;
+        ((key / words) as usize, (key % words) as usize)
+    }
+
+    /// The image that a run takes: every line at its first candidate, by slot.
+    pub(crate) fn image(&self) -> Vec<Line> {
+        self.now.iter().map(|line| *line.first()).collect()
+    }
+
+    /// What the line of a slot held in the beginning.
+    pub(crate) fn base(&self, slot: usize) -> &Line {
+        self.base[slot].first()
+    }
+
+    /// Lays that image out, and marks the words that a load after `depth` crashes has to record.
+    pub(crate) fn lay(&self, memory: &Memory, depth: u32) {
+        let each = self.lines.iter().zip(&self.now).zip(&self.varies_from);
+        for ((&line, candidates), &from) in each {
+            memory.set_line(line, candidates.first());
+            if from <= depth {
+                memory.mark_fresh(line);
+            }
+        }
+    }
+
+    /// Takes the marks away.
+    pub(crate) fn unmark(&self, memory: &Memory) {
+        for &line in &self.lines {
+            memory.clear_fresh(line);
+        }
+    }
+
+    /// Lays out what there was in the beginning.
+    pub(crate) fn lay_base(&self, memory: &Memory) {
+        for (&line, candidates) in self.lines.iter().zip(&self.base) {
+            memory.set_line(line, candidates.first());
+        }
+    }
+}
