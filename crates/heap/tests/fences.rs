@@ -142,3 +142,18 @@ fn an_idle_session_costs_its_neighbour_nothing() {
     }
     assert_eq!(crash.counts().fences, COUNTED);
 }
+
+#[test]
+fn sessions_that_come_and_go_leave_no_lane_stuck() {
+    let (crash, pool, session) = pool(Domain::Adr);
+    drop(session);
+    for i in 0..100 {
+        change_ranges(&mut pool.session().unwrap(), 2, i);
+    }
+    crash.reset_counts();
+    for i in 0..COUNTED as usize {
+        change_ranges(&mut pool.session().unwrap(), 2, i);
+    }
+    let fences = crash.counts().fences;
+    assert!(fences <= 2 * COUNTED, "{fences} fences for {COUNTED} transactions");
+}
