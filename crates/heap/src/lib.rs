@@ -15,6 +15,7 @@
 
 mod alloc;
 mod check;
+mod close;
 mod copy;
 mod error;
 mod handles;
@@ -28,6 +29,7 @@ mod safepoint;
 mod session;
 mod statistics;
 mod stored;
+mod superblock;
 mod tally;
 mod trace;
 mod tx;

@@ -7,15 +7,13 @@ use firn_format::geometry::{
     self, FIRST_DATA_CHUNK, MAX_POOL_BYTES, MIN_POOL_BYTES, REGISTRY, REGISTRY_BYTES,
     STATISTICS_BLOCK_BYTES, SUPERBLOCK_BYTES, SUPERBLOCKS,
 };
+use firn_format::lane;
 use firn_format::lane::{LANE_BYTES, LANES, lane_at, undo_done_at};
 use firn_format::reference::PoolId;
 use firn_format::sealed::Seal;
 use firn_format::statistics::{BLOCKS, block_at};
-use firn_format::superblock::{
-    LogKind, MAX_LAYOUT_BYTES, OpenState, PoolKind, StoredDomain, Superblock,
-};
-use firn_format::{FormatError, lane};
-use firn_media::{Domain, Lock, Medium, MediumExt, RwLockTable};
+use firn_format::superblock::{LogKind, MAX_LAYOUT_BYTES, OpenState, PoolKind, Superblock};
+use firn_media::{Lock, Medium, MediumExt, RwLockTable};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, round_up};
 
 use crate::alloc::{Allocator, Limits};
@@ -24,7 +22,7 @@ use crate::handles::HandleTable;
 use crate::locks::LOCKS;
 use crate::safepoint::Safepoint;
 use crate::session::Session;
-use crate::tally;
+use crate::superblock::{sound_superblock, stored_domain, write_superblock};
 use crate::tx::redo::{RedoLog, Ring};
 use crate::types::Types;
 use crate::{recovery, stored::Stored};
@@ -403,179 +401,6 @@ impl<M: Medium> Inner<M> {
         }
         Ok(())
     }
-
-    fn close(&self) -> Result<(), Error> {
-        if !self.writable || self.closed.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let closed = self.stopped(|| {
-            let mut lanes = self.lanes.lock(&self.medium);
-            if lanes.free.len() != self.lane_count {
-                return Err(Error::Busy { waited_ms: 0 });
-            }
-            if self.closed.swap(true, Ordering::AcqRel) {
-                return Ok(());
-            }
-            // Any lane's ring will do: nothing is in flight.
-            let Some((_, ring)) = lanes.free.last_mut() else {
-                return Err(Error::Busy { waited_ms: 0 });
-            };
-            self.redo.retire(&self.medium, ring);
-            for (_, ring) in &mut lanes.free {
-                for run in ring.take_overflow() {
-                    self.allocator.give_log(&self.medium, run);
-                }
-            }
-            let exact = self.exact.load(Ordering::Acquire);
-            if exact && self.kind == PoolKind::Traced {
-                self.allocator.write_bitmaps(&self.medium)?;
-            }
-            self.allocator.write_tables(&self.medium);
-            tally::fold(&self.medium);
-            self.medium.fence();
-            let mut superblock = self.superblock.lock(&self.medium);
-            superblock.state = if exact {
-                OpenState::Closed
-            } else {
-                OpenState::ClosedUntraced
-            };
-            self.medium.sync()?;
-            write_superblock(&self.medium, &mut superblock);
-            self.medium.sync().map_err(Error::from)
-        })?;
-        if closed.is_err() {
-            self.closed.store(false, Ordering::Release);
-        }
-        closed
-    }
-
-    fn release_free_space(&self) -> Result<u64, Error> {
-        if !self.writable {
-            return Err(Error::ReadOnly);
-        }
-        let mut released = 0;
-        let mut cursor = 0;
-        loop {
-            let durable = self.redo.known_durable();
-            let runs = self
-                .allocator
-                .space()
-                .lock(&self.medium)
-                .take_punchable(&mut cursor, durable);
-            if runs.is_empty() {
-                break;
-            }
-            let mut outcome = Ok(());
-            for run in runs {
-                if outcome.is_ok() {
-                    outcome = self.medium.discard(run.start(), run.bytes());
-                }
-                let gone = outcome.is_ok();
-                released += if gone { run.bytes() } else { 0 };
-                self.allocator.space().lock(&self.medium).punched(run, gone);
-            }
-            outcome?;
-        }
-        self.cut_end()?;
-        Ok(released)
-    }
-
-    /// Gives free chunks at the end back. The length on media falls first, so that a crash between
-    /// leaves a pool that is longer than it says, not shorter.
-    fn cut_end(&self) -> Result<(), Error> {
-        let mut space = self.allocator.space().lock(&self.medium);
-        let end = space.used_len().max(FIRST_DATA_CHUNK * CHUNK_BYTES);
-        if space.looked_at() * CHUNK_BYTES < self.medium.len() || end >= self.medium.len() {
-            return Ok(());
-        }
-        self.medium
-            .store_u64(geometry::LENGTH, Seal::Length.seal(end / CHUNK_BYTES));
-        self.medium.persist(geometry::LENGTH, 8);
-        space.truncate(end);
-        Ok(self.medium.truncate(end)?)
-    }
-}
-
-impl<M: Medium> Drop for Inner<M> {
-    fn drop(&mut self) {
-        // Best effort: a pool that cannot be closed here is recovered when it is opened next.
-        if !std::thread::panicking() {
-            let _ = self.close();
-        }
-    }
-}
-
-fn stored_domain(domain: Domain) -> StoredDomain {
-    match domain {
-        Domain::Adr => StoredDomain::Adr,
-        Domain::Eadr => StoredDomain::Eadr,
-        Domain::Process => StoredDomain::Process,
-    }
-}
-
-fn load_superblock<M: Medium>(medium: &M, copy: usize) -> Result<Superblock, FormatError> {
-    let mut bytes = [0; SUPERBLOCK_BYTES as usize];
-    medium.load_bytes(SUPERBLOCKS[copy], &mut bytes);
-    Superblock::decode(&bytes, SUPERBLOCKS[copy])
-}
-
-/// The newer of the two superblocks, if one is sound.
-pub(crate) fn newest_superblock<M: Medium>(medium: &M) -> Result<Superblock, FormatError> {
-    match (load_superblock(medium, 0), load_superblock(medium, 1)) {
-        (Ok(a), Ok(b)) => Ok(if a.generation >= b.generation { a } else { b }),
-        (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
-        // A version error says more than a foreign copy, a damaged copy more than a missing one.
-        (Err(FormatError::NotAPool), Err(b)) => Err(b),
-        (Err(a), Err(_)) => Err(a),
-    }
-}
-
-fn sound_superblock<M: Medium>(medium: &M, layout: &str) -> Result<Superblock, OpenError> {
-    let pool = || medium.name();
-    let superblock = newest_superblock(medium).map_err(|source| OpenError::Format {
-        pool: pool(),
-        source,
-    })?;
-    if !layout.is_empty() && superblock.layout != layout {
-        let (found, expected) = (superblock.layout, layout.to_owned());
-        return Err(OpenError::Layout {
-            pool: pool(),
-            found,
-            expected,
-        });
-    }
-    let died = superblock.state == OpenState::Open
-        && superblock.domain == StoredDomain::Process
-        && superblock.boot_id != medium.boot_id();
-    if died {
-        return Err(OpenError::MachineDied { pool: pool() });
-    }
-    let chunks = Seal::Length
-        .open_at(medium.load_u64(geometry::LENGTH), geometry::LENGTH)
-        .map_err(|source| OpenError::Format {
-            pool: pool(),
-            source,
-        })?;
-    let needed = match chunks {
-        FIRST_DATA_CHUNK => REGISTRY.0 + FRAME_BYTES,
-        more => more * CHUNK_BYTES,
-    };
-    if medium.len() < needed {
-        return Err(OpenError::TooShort {
-            pool: pool(),
-            found: medium.len(),
-            needed,
-        });
-    }
-    Ok(superblock)
-}
-
-/// Writes the older of the two copies, so that a torn write leaves the newer one.
-fn write_superblock<M: Medium>(medium: &M, superblock: &mut Superblock) {
-    superblock.generation += 1;
-    let at = SUPERBLOCKS[(superblock.generation % 2) as usize];
-    medium.store_bytes(at, &superblock.encode());
-    medium.persist(at, SUPERBLOCK_BYTES);
 }
 
 const _: () = assert!(BLOCKS == LANES + 1 && lane::LANES <= 64);

@@ -11,7 +11,7 @@ use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
 use crate::check::{count_run, runs};
-use crate::pool::newest_superblock;
+use crate::superblock::newest_superblock;
 use crate::tally;
 use crate::trace::FootprintCount;
 use crate::types::Types;

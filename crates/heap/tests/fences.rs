@@ -155,5 +155,8 @@ fn sessions_that_come_and_go_leave_no_lane_stuck() {
         change_ranges(&mut pool.session().unwrap(), 2, i);
     }
     let fences = crash.counts().fences;
-    assert!(fences <= 2 * COUNTED, "{fences} fences for {COUNTED} transactions");
+    assert!(
+        fences <= 2 * COUNTED,
+        "{fences} fences for {COUNTED} transactions"
+    );
 }

@@ -11,8 +11,11 @@ mod cache;
 mod chunks;
 mod frames;
 mod lists;
+mod slot;
 mod slots;
+mod survey;
 
 pub(crate) use cache::Cache;
 pub(crate) use frames::{FrameRun, Limits};
-pub(crate) use slots::{Allocator, Slot, locate};
+pub(crate) use slot::{Slot, locate};
+pub(crate) use slots::Allocator;

@@ -1,16 +1,17 @@
 //! Slots: allocation and release of objects.
 
-use firn_format::class::{CLASSES, Class, MAX_SLOT_BYTES};
+use firn_format::class::{Class, MAX_SLOT_BYTES};
 use firn_format::frame::{FrameUse, MAX_FRAMES};
 use firn_format::geometry::{BITMAP_WORDS, Frame};
 use firn_format::header::HEADER_BYTES;
 use firn_media::{Medium, Words};
-use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+use firn_units::{FRAME_BYTES, VirtAddr};
 
 use super::cache::Cache;
 use super::chunks::{Chunks, FREE, FrameState, LIVE, STATE, base, slot_mask};
 use super::frames::{FrameRun, FrameSpace, Limits};
 use super::lists::Lists;
+use super::slot::{Place, Slot, locate, run_frames};
 use crate::error::Error;
 
 /// Largest object, header included, in bytes: what lies between two regions' tables.
@@ -19,44 +20,6 @@ const MAX_OBJECT_BYTES: u64 = {
     (REGION_CHUNKS - 2 * TABLE_CHUNKS) * firn_units::CHUNK_BYTES
 };
 const _: () = assert!(MAX_OBJECT_BYTES / FRAME_BYTES <= MAX_FRAMES);
-
-/// Place of an object, allocated or not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Slot {
-    /// Where the header lies.
-    pub(crate) at: VirtAddr,
-    /// Bytes of the slot, header included.
-    pub(crate) bytes: u64,
-    /// The slot's place in its run.
-    pub(crate) place: Place,
-}
-
-/// Which slot of which run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
-    /// First frame of the run.
-    pub(crate) frame: Frame,
-    /// Number of the slot; zero for large objects.
-    pub(crate) index: u64,
-    /// The class; `None` for large objects.
-    pub(crate) class: Option<Class>,
-}
-
-impl Place {
-    pub(crate) fn bit(self) -> (u64, u64) {
-        (self.index / 64, 1 << (self.index % 64))
-    }
-
-    /// Where the slot's allocation bit lies on media.
-    pub(crate) fn bitmap_word_at(self) -> VirtAddr {
-        self.frame.bitmap_at() + self.index / 64 * WORD_BYTES
-    }
-
-    /// Index in statistics by class; the last is for large objects.
-    pub(crate) fn class_index(self) -> usize {
-        self.class.map_or(CLASSES, Class::index)
-    }
-}
 
 /// Frames of the runs in which a change of the number of objects made a difference.
 #[derive(Clone, Copy, Default)]
@@ -67,8 +30,8 @@ pub(crate) struct Footprint {
 
 /// All allocation state of a pool.
 pub(crate) struct Allocator<M: Medium> {
-    chunks: Chunks<M>,
-    lists: Lists,
+    pub(super) chunks: Chunks<M>,
+    pub(super) lists: Lists,
     space: FrameSpace,
 }
 
@@ -356,7 +319,7 @@ impl<M: Medium> Allocator<M> {
     }
 
     /// Gives a listed run of slots back if all of them are free.
-    fn leave_if_empty(
+    pub(super) fn leave_if_empty(
         &self,
         medium: &M,
         frame: Frame,
@@ -379,7 +342,7 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    fn give_frames(&self, medium: &M, run: FrameRun, stamp: u64) {
+    pub(super) fn give_frames(&self, medium: &M, run: FrameRun, stamp: u64) {
         for frame in run.each() {
             medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
         }
@@ -409,153 +372,6 @@ impl<M: Medium> Allocator<M> {
             self.let_go(medium, current.frame, class)?;
         }
         Ok(())
-    }
-
-    /// Replaces what is known of one run: `used` has a bit for each slot that holds an object. For
-    /// the trace, while no operation is open. Runs in a session's hands stay as they are: what was
-    /// allocated there since the pool was opened is known. Returns how many slots became free.
-    pub(crate) fn set_used(
-        &self,
-        medium: &M,
-        frame: Frame,
-        class: Class,
-        used: &[u64],
-        stamp: u64,
-    ) -> Result<u64, Error> {
-        let chunk = self.chunks.get(medium, frame.chunk())?;
-        let words = chunk.words();
-        if words.load(base(frame) + STATE) == FrameState::Owned as u64 {
-            return Ok(0);
-        }
-        let (mut live, mut any_free, mut reclaimed) = (0, false, 0);
-        for word in 0..BITMAP_WORDS {
-            let mask = slot_mask(class.slots(), word);
-            let used = used.get(word as usize).copied().unwrap_or(0) & mask;
-            live += u64::from(used.count_ones());
-            any_free |= used != mask;
-            let before = words.swap(base(frame) + FREE + word as usize, !used & mask);
-            reclaimed += u64::from((!used & mask & !before).count_ones());
-        }
-        self.set_live(chunk, frame, live);
-        if any_free {
-            self.lists.offer(medium, &self.chunks, frame, class)?;
-        }
-        if live == 0 {
-            self.leave_if_empty(medium, frame, class, stamp)?;
-        }
-        Ok(reclaimed)
-    }
-
-    /// Bits of the slots of a run that are allocated or in a session's hands.
-    pub(crate) fn used_bits(&self, medium: &M, frame: Frame) -> [u64; BITMAP_WORDS as usize] {
-        match self.chunks.get(medium, frame.chunk()) {
-            Ok(chunk) => core::array::from_fn(|w| !chunk.words().load(base(frame) + FREE + w)),
-            Err(_) => [0; BITMAP_WORDS as usize],
-        }
-    }
-
-    /// Gives a large object's frames back that the trace found unreachable.
-    pub(crate) fn drop_large(&self, medium: &M, frame: Frame, stamp: u64) -> Result<(), Error> {
-        let chunk = self.chunks.get(medium, frame.chunk())?;
-        self.set_live(chunk, frame, 0);
-        let frames = run_frames(medium, frame);
-        self.give_frames(medium, FrameRun { frame, frames }, stamp);
-        Ok(())
-    }
-
-    fn set_live(&self, chunk: &super::chunks::ChunkState<M>, frame: Frame, live: u64) {
-        let before = chunk.words().swap(base(frame) + LIVE, live);
-        if (before == 0) != (live == 0) {
-            chunk.count_live_frame(live != 0);
-        }
-    }
-
-    /// Writes the allocation bitmaps of every chunk that this open of the pool has touched. Nothing
-    /// may be open, no session may hold slots.
-    pub(crate) fn write_bitmaps(&self, medium: &M) -> Result<(), Error> {
-        for (chunk, state) in self.chunks.all_known() {
-            for i in 0..firn_units::FRAMES_PER_CHUNK {
-                let frame = chunk.first_frame().plus(i);
-                let at = frame.word_at();
-                let slots = match FrameUse::from_word(medium.load_u64(at), at)? {
-                    FrameUse::Slots(class) => class.slots(),
-                    FrameUse::Large { .. } => 1,
-                    _ => continue,
-                };
-                for word in 0..slots.div_ceil(64) {
-                    let free = state.words().load(base(frame) + FREE + word as usize);
-                    let used = !free & slot_mask(slots, word);
-                    let at = frame.bitmap_at() + word * WORD_BYTES;
-                    if medium.load_u64(at) != used {
-                        medium.store_u64(at, used);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes back the tables of every chunk that this open of the pool has touched.
-    pub(crate) fn write_tables(&self, medium: &M) {
-        for (chunk, _) in self.chunks.all_known() {
-            medium.write_back(chunk.table(), firn_format::geometry::CHUNK_TABLE_BYTES);
-        }
-    }
-}
-
-/// Frames of the run that starts here.
-fn run_frames<M: Medium>(medium: &M, frame: Frame) -> u64 {
-    let at = frame.word_at();
-    FrameUse::from_word(medium.load_u64(at), at).map_or(1, FrameUse::frames)
-}
-
-/// The slot whose object's header lies at `at`; what it says of any address is true of media, so it
-/// serves pools that are only being looked at.
-pub(crate) fn locate<M: Medium>(medium: &M, at: VirtAddr) -> Result<Slot, Error> {
-    let nothing = || Error::NotAllocated { at: at.0 };
-    if at.0 >= medium.len() || !at.0.is_multiple_of(16) || !Frame::holding(at).chunk().is_data() {
-        return Err(nothing());
-    }
-    let mut frame = Frame::holding(at);
-    let mut what = FrameUse::from_word(medium.load_u64(frame.word_at()), frame.word_at())?;
-    if let FrameUse::Tail { back } = what {
-        frame = Frame(frame.0.checked_sub(back).ok_or_else(nothing)?);
-        if !frame.chunk().is_data() {
-            return Err(nothing());
-        }
-        what = FrameUse::from_word(medium.load_u64(frame.word_at()), frame.word_at())?;
-    }
-    let offset = at - frame.start();
-    match what {
-        FrameUse::Slots(class) => {
-            let index = class.slot_of(offset);
-            if index >= class.slots() || index * class.slot_bytes() != offset {
-                return Err(nothing());
-            }
-            let place = Place {
-                frame,
-                index,
-                class: Some(class),
-            };
-            Ok(Slot {
-                at,
-                bytes: class.slot_bytes(),
-                place,
-            })
-        }
-        FrameUse::Large { frames } if offset == 0 => {
-            let place = Place {
-                frame,
-                index: 0,
-                class: None,
-            };
-            Ok(Slot {
-                at,
-                bytes: frames * FRAME_BYTES,
-                place,
-            })
-        }
-        _ => Err(nothing()),
     }
 }
 

@@ -1,0 +1,103 @@
+//! Where objects lie: which slot of which run an address names.
+
+use firn_format::class::{CLASSES, Class};
+use firn_format::frame::FrameUse;
+use firn_format::geometry::Frame;
+use firn_media::Medium;
+use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+
+use crate::error::Error;
+
+/// Place of an object, allocated or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slot {
+    /// Where the header lies.
+    pub(crate) at: VirtAddr,
+    /// Bytes of the slot, header included.
+    pub(crate) bytes: u64,
+    /// The slot's place in its run.
+    pub(crate) place: Place,
+}
+
+/// Which slot of which run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    /// First frame of the run.
+    pub(crate) frame: Frame,
+    /// Number of the slot; zero for large objects.
+    pub(crate) index: u64,
+    /// The class; `None` for large objects.
+    pub(crate) class: Option<Class>,
+}
+
+impl Place {
+    pub(crate) fn bit(self) -> (u64, u64) {
+        (self.index / 64, 1 << (self.index % 64))
+    }
+
+    /// Where the slot's allocation bit lies on media.
+    pub(crate) fn bitmap_word_at(self) -> VirtAddr {
+        self.frame.bitmap_at() + self.index / 64 * WORD_BYTES
+    }
+
+    /// Index in statistics by class; the last is for large objects.
+    pub(crate) fn class_index(self) -> usize {
+        self.class.map_or(CLASSES, Class::index)
+    }
+}
+
+/// Frames of the run that starts here.
+pub(super) fn run_frames<M: Medium>(medium: &M, frame: Frame) -> u64 {
+    let at = frame.word_at();
+    FrameUse::from_word(medium.load_u64(at), at).map_or(1, FrameUse::frames)
+}
+
+/// The slot whose object's header lies at `at`; what it says of any address is true of media, so it
+/// serves pools that are only being looked at.
+pub(crate) fn locate<M: Medium>(medium: &M, at: VirtAddr) -> Result<Slot, Error> {
+    let nothing = || Error::NotAllocated { at: at.0 };
+    if at.0 >= medium.len() || !at.0.is_multiple_of(16) || !Frame::holding(at).chunk().is_data() {
+        return Err(nothing());
+    }
+    let mut frame = Frame::holding(at);
+    let mut what = FrameUse::from_word(medium.load_u64(frame.word_at()), frame.word_at())?;
+    if let FrameUse::Tail { back } = what {
+        frame = Frame(frame.0.checked_sub(back).ok_or_else(nothing)?);
+        if !frame.chunk().is_data() {
+            return Err(nothing());
+        }
+        what = FrameUse::from_word(medium.load_u64(frame.word_at()), frame.word_at())?;
+    }
+    let offset = at - frame.start();
+    match what {
+        FrameUse::Slots(class) => {
+            let index = class.slot_of(offset);
+            if index >= class.slots() || index * class.slot_bytes() != offset {
+                return Err(nothing());
+            }
+            let place = Place {
+                frame,
+                index,
+                class: Some(class),
+            };
+            Ok(Slot {
+                at,
+                bytes: class.slot_bytes(),
+                place,
+            })
+        }
+        FrameUse::Large { frames } if offset == 0 => {
+            let place = Place {
+                frame,
+                index: 0,
+                class: None,
+            };
+            Ok(Slot {
+                at,
+                bytes: frames * FRAME_BYTES,
+                place,
+            })
+        }
+        _ => Err(nothing()),
+    }
+}

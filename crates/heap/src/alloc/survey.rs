@@ -1,0 +1,106 @@
+//! What a trace finds and a close writes: the allocator's knowledge, replaced and put down.
+
+use firn_format::class::Class;
+use firn_format::frame::FrameUse;
+use firn_format::geometry::{BITMAP_WORDS, Frame};
+use firn_media::{Medium, Words};
+use firn_units::WORD_BYTES;
+
+use super::chunks::{ChunkState, FREE, FrameState, LIVE, STATE, base, slot_mask};
+use super::frames::FrameRun;
+use super::slot::run_frames;
+use super::slots::Allocator;
+use crate::error::Error;
+
+impl<M: Medium> Allocator<M> {
+    /// Replaces what is known of one run: `used` has a bit for each slot that holds an object. For
+    /// the trace, while no operation is open. Runs in a session's hands stay as they are: what was
+    /// allocated there since the pool was opened is known. Returns how many slots became free.
+    pub(crate) fn set_used(
+        &self,
+        medium: &M,
+        frame: Frame,
+        class: Class,
+        used: &[u64],
+        stamp: u64,
+    ) -> Result<u64, Error> {
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        let words = chunk.words();
+        if words.load(base(frame) + STATE) == FrameState::Owned as u64 {
+            return Ok(0);
+        }
+        let (mut live, mut any_free, mut reclaimed) = (0, false, 0);
+        for word in 0..BITMAP_WORDS {
+            let mask = slot_mask(class.slots(), word);
+            let used = used.get(word as usize).copied().unwrap_or(0) & mask;
+            live += u64::from(used.count_ones());
+            any_free |= used != mask;
+            let before = words.swap(base(frame) + FREE + word as usize, !used & mask);
+            reclaimed += u64::from((!used & mask & !before).count_ones());
+        }
+        self.set_live(chunk, frame, live);
+        if any_free {
+            self.lists.offer(medium, &self.chunks, frame, class)?;
+        }
+        if live == 0 {
+            self.leave_if_empty(medium, frame, class, stamp)?;
+        }
+        Ok(reclaimed)
+    }
+
+    /// Bits of the slots of a run that are allocated or in a session's hands.
+    pub(crate) fn used_bits(&self, medium: &M, frame: Frame) -> [u64; BITMAP_WORDS as usize] {
+        match self.chunks.get(medium, frame.chunk()) {
+            Ok(chunk) => core::array::from_fn(|w| !chunk.words().load(base(frame) + FREE + w)),
+            Err(_) => [0; BITMAP_WORDS as usize],
+        }
+    }
+
+    /// Gives a large object's frames back that the trace found unreachable.
+    pub(crate) fn drop_large(&self, medium: &M, frame: Frame, stamp: u64) -> Result<(), Error> {
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        self.set_live(chunk, frame, 0);
+        let frames = run_frames(medium, frame);
+        self.give_frames(medium, FrameRun { frame, frames }, stamp);
+        Ok(())
+    }
+
+    fn set_live(&self, chunk: &ChunkState<M>, frame: Frame, live: u64) {
+        let before = chunk.words().swap(base(frame) + LIVE, live);
+        if (before == 0) != (live == 0) {
+            chunk.count_live_frame(live != 0);
+        }
+    }
+
+    /// Writes the allocation bitmaps of every chunk that this open of the pool has touched. Nothing
+    /// may be open, no session may hold slots.
+    pub(crate) fn write_bitmaps(&self, medium: &M) -> Result<(), Error> {
+        for (chunk, state) in self.chunks.all_known() {
+            for i in 0..firn_units::FRAMES_PER_CHUNK {
+                let frame = chunk.first_frame().plus(i);
+                let at = frame.word_at();
+                let slots = match FrameUse::from_word(medium.load_u64(at), at)? {
+                    FrameUse::Slots(class) => class.slots(),
+                    FrameUse::Large { .. } => 1,
+                    _ => continue,
+                };
+                for word in 0..slots.div_ceil(64) {
+                    let free = state.words().load(base(frame) + FREE + word as usize);
+                    let used = !free & slot_mask(slots, word);
+                    let at = frame.bitmap_at() + word * WORD_BYTES;
+                    if medium.load_u64(at) != used {
+                        medium.store_u64(at, used);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes back the tables of every chunk that this open of the pool has touched.
+    pub(crate) fn write_tables(&self, medium: &M) {
+        for (chunk, _) in self.chunks.all_known() {
+            medium.write_back(chunk.table(), firn_format::geometry::CHUNK_TABLE_BYTES);
+        }
+    }
+}

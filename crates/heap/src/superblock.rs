@@ -1,0 +1,87 @@
+//! The superblock: which of its copies counts, and whether its pool may be opened.
+
+use firn_format::FormatError;
+use firn_format::geometry::{self, FIRST_DATA_CHUNK, REGISTRY, SUPERBLOCK_BYTES, SUPERBLOCKS};
+use firn_format::sealed::Seal;
+use firn_format::superblock::{OpenState, StoredDomain, Superblock};
+use firn_media::{Domain, Medium, MediumExt};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES};
+
+use crate::error::OpenError;
+
+pub(crate) fn stored_domain(domain: Domain) -> StoredDomain {
+    match domain {
+        Domain::Adr => StoredDomain::Adr,
+        Domain::Eadr => StoredDomain::Eadr,
+        Domain::Process => StoredDomain::Process,
+    }
+}
+
+fn load_superblock<M: Medium>(medium: &M, copy: usize) -> Result<Superblock, FormatError> {
+    let mut bytes = [0; SUPERBLOCK_BYTES as usize];
+    medium.load_bytes(SUPERBLOCKS[copy], &mut bytes);
+    Superblock::decode(&bytes, SUPERBLOCKS[copy])
+}
+
+/// The newer of the two superblocks, if one is sound.
+pub(crate) fn newest_superblock<M: Medium>(medium: &M) -> Result<Superblock, FormatError> {
+    match (load_superblock(medium, 0), load_superblock(medium, 1)) {
+        (Ok(a), Ok(b)) => Ok(if a.generation >= b.generation { a } else { b }),
+        (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
+        // A version error says more than a foreign copy, a damaged copy more than a missing one.
+        (Err(FormatError::NotAPool), Err(b)) => Err(b),
+        (Err(a), Err(_)) => Err(a),
+    }
+}
+
+/// The superblock of a pool that may be opened.
+pub(crate) fn sound_superblock<M: Medium>(
+    medium: &M,
+    layout: &str,
+) -> Result<Superblock, OpenError> {
+    let pool = || medium.name();
+    let superblock = newest_superblock(medium).map_err(|source| OpenError::Format {
+        pool: pool(),
+        source,
+    })?;
+    if !layout.is_empty() && superblock.layout != layout {
+        let (found, expected) = (superblock.layout, layout.to_owned());
+        return Err(OpenError::Layout {
+            pool: pool(),
+            found,
+            expected,
+        });
+    }
+    let died = superblock.state == OpenState::Open
+        && superblock.domain == StoredDomain::Process
+        && superblock.boot_id != medium.boot_id();
+    if died {
+        return Err(OpenError::MachineDied { pool: pool() });
+    }
+    let chunks = Seal::Length
+        .open_at(medium.load_u64(geometry::LENGTH), geometry::LENGTH)
+        .map_err(|source| OpenError::Format {
+            pool: pool(),
+            source,
+        })?;
+    let needed = match chunks {
+        FIRST_DATA_CHUNK => REGISTRY.0 + FRAME_BYTES,
+        more => more * CHUNK_BYTES,
+    };
+    if medium.len() < needed {
+        return Err(OpenError::TooShort {
+            pool: pool(),
+            found: medium.len(),
+            needed,
+        });
+    }
+    Ok(superblock)
+}
+
+/// Writes the older of the two copies, so that a torn write leaves the newer one.
+pub(crate) fn write_superblock<M: Medium>(medium: &M, superblock: &mut Superblock) {
+    superblock.generation += 1;
+    let at = SUPERBLOCKS[(superblock.generation % 2) as usize];
+    medium.store_bytes(at, &superblock.encode());
+    medium.persist(at, SUPERBLOCK_BYTES);
+}
