@@ -147,7 +147,7 @@ pub struct Inner<M: Medium> {
     pub(crate) superblock: Lock<Superblock>,
     /// Whether allocation bitmaps and counters are exact, or will be once the pool is closed.
     pub(crate) exact: AtomicBool,
-    closed: AtomicBool,
+    pub(crate) closed: AtomicBool,
 }
 
 impl<M: Medium> Pool<M> {
