@@ -97,6 +97,9 @@ Examples:
   firn demo
   firn demo /home --pool home.firn --seconds 60 --kills 200")]
     Demo(Demo),
+    /// Measures what Firn costs, beside another heap in one run
+    #[command(after_long_help = crate::bench::AFTER_HELP)]
+    Bench(crate::bench::Bench),
     /// The child of the demo
     #[command(hide = true)]
     DemoWriter(DemoWriter),

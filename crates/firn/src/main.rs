@@ -3,6 +3,7 @@
 
 mod arguments;
 mod bars;
+mod bench;
 mod commands;
 mod demo;
 mod failure;
@@ -58,6 +59,7 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Check(pool) => commands::check(&pool.pool, output),
         Command::Copy(copy) => commands::copy(&copy, output),
         Command::Demo(demo) => demo::run(&demo, output),
+        Command::Bench(bench) => bench::run(&bench, output),
         Command::DemoWriter(writer) => demo::write(&writer),
     }
 }

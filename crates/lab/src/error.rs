@@ -13,6 +13,9 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LabError {
+    /// A measurement did not come about.
+    #[error(transparent)]
+    Bench(#[from] crate::bench::BenchError),
     /// The file could not be opened or created.
     #[error(transparent)]
     Mapped(#[from] MappedError),

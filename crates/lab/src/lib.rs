@@ -8,12 +8,14 @@
 //! copy       packed copies, and what can be saved of a torn pool
 //! kill       writers that are killed, and the check that nothing acknowledged is lost
 //! demo       the main job, on real input
+//! bench      what it costs, beside others in one run
 //! ```
 //!
 //! Nothing here prints: progress and remarks go to a [`Progress`], results are returned.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod any;
+pub mod bench;
 mod check;
 mod copy;
 pub mod demo;

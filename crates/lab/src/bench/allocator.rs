@@ -147,10 +147,7 @@ fn together<const N: usize>(
         let herd = Herd::new(pool, len, order);
         // A thread that failed still comes to the barriers, or the other would wait for ever.
         start.wait();
-        let mut herd = herd.map_err(|error| {
-            batches.iter().for_each(|_| drop(start.wait()));
-            error
-        })?;
+        let mut herd = herd.inspect_err(|_| batches.iter().for_each(|_| drop(start.wait())))?;
         let mut costs = [Costs::default(); N];
         for (cost, count) in costs.iter_mut().zip(batches) {
             // As many again to warm up: frames that were freed come round, so that none is cold.
@@ -166,7 +163,9 @@ fn together<const N: usize>(
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(thread)).collect();
         let mut sum = [Costs::default(); N];
         for worker in workers {
-            let costs = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            let costs = worker
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             for (sum, cost) in sum.iter_mut().zip(costs) {
                 sum.add(cost);
             }
@@ -184,14 +183,33 @@ fn figures(
     let mut all = Vec::new();
     for (which, verb) in ["alloc", "free"].into_iter().enumerate() {
         let kinds = [
-            ("call", &blocks.call[which], "the calls inside transactions of 64, thread CPU clock around their loop"),
-            ("marginal", &blocks.marginal[which], "slope of whole transactions between 4 and 16 objects"),
-            ("whole", &blocks.whole[which], "transactions of 16 objects, over 16"),
+            (
+                "call",
+                &blocks.call[which],
+                "the calls inside transactions of 64, thread CPU clock around their loop",
+            ),
+            (
+                "marginal",
+                &blocks.marginal[which],
+                "slope of whole transactions between 4 and 16 objects",
+            ),
+            (
+                "whole",
+                &blocks.whole[which],
+                "transactions of 16 objects, over 16",
+            ),
         ];
         for (kind, times, how) in kinds {
             let operation = format!("{verb}_128 {kind}{suffix}");
             all.push(Figure::of(
-                Subject { system: "firn", structure: SECTION, operation: &operation, n: options.n, threads, how },
+                Subject {
+                    system: "firn",
+                    structure: SECTION,
+                    operation: &operation,
+                    n: options.n,
+                    threads,
+                    how,
+                },
                 times,
             ));
         }
@@ -199,7 +217,14 @@ fn figures(
             let how = "a call without a transaction, durable by itself";
             let operation = RIVAL_OPERATIONS[which];
             all.push(Figure::of(
-                Subject { system, structure: SECTION, operation, n: options.n, threads, how },
+                Subject {
+                    system,
+                    structure: SECTION,
+                    operation,
+                    n: options.n,
+                    threads,
+                    how,
+                },
                 &blocks.rival[which],
             ));
         }

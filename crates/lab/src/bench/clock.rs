@@ -40,11 +40,6 @@ pub(super) fn thread_cpu_ns() -> f64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// CPU time of all threads of the process.
-pub(super) fn process_cpu_ns() -> f64 {
-    nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
-}
-
 fn nanoseconds(time: Timespec) -> f64 {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32).as_nanos() as f64
 }

@@ -26,10 +26,9 @@ mod transactions;
 
 use std::path::PathBuf;
 
-use firn_media::Domain;
-
 pub use error::BenchError;
 pub use figure::Figure;
+pub use firn_media::Domain;
 pub use rival::{Build, RivalSource};
 
 use crate::Progress;
@@ -65,7 +64,10 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
     let mut known: Vec<String> = vec![transactions::SECTION.into(), allocator::SECTION.into()];
     known.extend(transactions::names());
     if let Some(name) = options.only.iter().find(|name| !known.contains(name)) {
-        return Err(BenchError::Unknown { name: name.clone(), known: known.join(", ") });
+        return Err(BenchError::Unknown {
+            name: name.clone(),
+            known: known.join(", "),
+        });
     }
     let mut rival = match &options.rival {
         Some(source) => Some(rival::Rival::start(source, &options.memory_dir)?),

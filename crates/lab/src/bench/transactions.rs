@@ -102,7 +102,8 @@ fn block(
     let times = rig.timed(case.operation, count)?;
     case.firn.push(times / count as f64);
     if let Some(rival) = rival {
-        case.rival.push(rival.time(case.operation.name(), count, 1)?);
+        case.rival
+            .push(rival.time(case.operation.name(), count, 1)?);
     }
     Ok(())
 }
@@ -112,13 +113,14 @@ fn figures_of(
     case: &Case,
     rival: Option<&mut Rival>,
 ) -> Result<Vec<Figure>, BenchError> {
+    let how = format!("{}; {HOW}", case.operation.what());
     let mut subject = Subject {
         system: "firn",
         structure: "transaction",
         operation: &case.name,
         n: case.operation.count_of(options.n),
         threads: 1,
-        how: HOW,
+        how: &how,
     };
     let counted = counted(options, case)?;
     let mut firn = Figure::of(subject, &case.firn);

@@ -1,0 +1,123 @@
+//! The bench, printed.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use firn_lab::bench::{self, Build, Domain, Figure, Options, RivalSource};
+
+use crate::Verdict;
+use crate::bars::Bars;
+use crate::failure::Failure;
+use crate::output::Output;
+
+pub const AFTER_HELP: &str = "\
+Times are CPU time of the threads that are measured, medians over blocks that alternate between what is
+compared. With --rival, inside a checkout, the rival's program is built first.
+
+Examples:
+  firn bench --only transactions
+  firn bench --rival libpmemobj --blocks 15
+  firn bench --only tx_snapshot_8 --only tx_alloc_link_128 --domain eadr --json";
+
+/// Where the rivals' sources lie in a checkout.
+const RIVALS: &str = "crates/rivals/Cargo.toml";
+
+#[derive(Args, Debug)]
+pub struct Bench {
+    /// Measures another heap too
+    #[arg(long, value_name = "NAME")]
+    pub rival: Option<RivalName>,
+    /// Measures only this part, or only this operation
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+    /// Blocks, of which the median counts
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub blocks: u64,
+    /// Operations of a block
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub n: u64,
+    /// Durability that pools in memory are treated with
+    #[arg(long, value_name = "DOMAIN", default_value = "adr")]
+    pub domain: DomainName,
+    /// Where pools in memory go, a tmpfs
+    #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
+    pub memory_dir: PathBuf,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub enum RivalName {
+    /// PMDK's libpmemobj
+    Libpmemobj,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub enum DomainName {
+    /// Lines are written back and fenced
+    Adr,
+    /// Caches survive a power failure
+    Eadr,
+    /// Only the process may die
+    Process,
+}
+
+impl Bench {
+    fn options(&self) -> Options {
+        Options {
+            rival: self.rival.map(|RivalName::Libpmemobj| RivalSource {
+                name: "libpmemobj".to_owned(),
+                build: build(),
+            }),
+            only: self.only.clone(),
+            blocks: self.blocks as usize,
+            n: self.n,
+            domain: match self.domain {
+                DomainName::Adr => Domain::Adr,
+                DomainName::Eadr => Domain::Eadr,
+                DomainName::Process => Domain::Process,
+            },
+            memory_dir: self.memory_dir.clone(),
+        }
+    }
+}
+
+/// Cargo and the checkout that the current directory lies in, if it does.
+fn build() -> Option<Build> {
+    let here = std::env::current_dir().ok()?;
+    let holds = |dir: &&Path| dir.join(RIVALS).is_file();
+    let checkout = here.ancestors().find(holds)?.to_path_buf();
+    let cargo = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
+    Some(Build { cargo, checkout })
+}
+
+pub fn run(arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {
+    let options = arguments.options();
+    let figures = bench::run(&options, &mut Bars::new()).map_err(firn_lab::LabError::from)?;
+    if output.json() {
+        output.object(&figures)?;
+    } else {
+        output.line(HEADER)?;
+        for figure in &figures {
+            output.line(&line(figure))?;
+        }
+    }
+    Ok(Verdict::Well)
+}
+
+const HEADER: &str = "system             operation                        threads   ns CPU  (min to max)           ns wall  fences   lines  rival/Firn";
+
+fn line(figure: &Figure) -> String {
+    let optional = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.2}"));
+    format!(
+        "{:<18} {:<34} {:>5} {:>8.1}  ({:.1} to {:.1}){:>12.1} {:>7} {:>7} {:>6}",
+        figure.system,
+        figure.operation,
+        figure.threads,
+        figure.ns_cpu_per_op,
+        figure.ns_cpu_min,
+        figure.ns_cpu_max,
+        figure.ns_wall_per_op,
+        optional(figure.fences_per_op),
+        optional(figure.lines_per_op),
+        optional(figure.ratio_to_rival),
+    )
+}
