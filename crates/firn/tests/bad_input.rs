@@ -5,9 +5,10 @@ mod support;
 use std::process::Stdio;
 
 use firn_format::checksum;
-use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
-use firn_format::superblock::{OpenState, StoredDomain, Superblock};
-use support::{Called, Folder, SmallFileSystem, called, command, firn, lines_of};
+use firn_format::geometry::SUPERBLOCKS;
+use firn_format::superblock::{OpenState, StoredDomain};
+use support::superblocks::{change_superblock_bytes, change_superblocks};
+use support::{Called, Folder, called, command, firn, lines_of};
 
 const ERROR: i32 = 2;
 
@@ -46,28 +47,6 @@ fn assert_refused(folder: &Folder, name: &str, words: &[&str], except: &[&str]) 
     }
     assert!(before == std::fs::read(&pool).ok(), "{name} was changed");
     assert!(!std::path::Path::new(&copy).exists());
-}
-
-/// Changes both superblocks of a pool.
-fn change_superblocks(pool: &str, change: impl Fn(&mut Superblock)) {
-    change_superblock_bytes(pool, |bytes, at| {
-        if let Ok(mut superblock) = Superblock::decode(bytes, at) {
-            change(&mut superblock);
-            *bytes = superblock.encode();
-        }
-    });
-}
-
-fn change_superblock_bytes(
-    pool: &str,
-    change: impl Fn(&mut [u8; SUPERBLOCK_BYTES as usize], firn_units::VirtAddr),
-) {
-    let mut file = std::fs::read(pool).unwrap();
-    for at in SUPERBLOCKS {
-        let bytes = &mut file[at.0 as usize..][..SUPERBLOCK_BYTES as usize];
-        change(bytes.try_into().unwrap(), at);
-    }
-    std::fs::write(pool, file).unwrap();
 }
 
 #[test]
@@ -308,84 +287,4 @@ fn a_loader_that_is_killed_leaves_a_pool_that_says_so_and_goes_on() {
     }
     let checked = firn(&["check", &pool]);
     assert_eq!(checked.status, 0, "{}", checked.out);
-}
-
-/// Loads until it fails, then deletes, checks, and loads again.
-fn fills_up_and_goes_on(folder: &Folder, pool: &str, load: &[&str], word: &str) {
-    let lines = folder.arg("many");
-    std::fs::write(&lines, lines_of(200_000)).unwrap();
-    let loaded = firn(&[&["load", pool, &lines][..], load].concat());
-    assert_eq!(loaded.status, ERROR, "{}", loaded.out);
-    assert!(
-        loaded.err.contains(pool) && loaded.err.contains(word),
-        "{}",
-        loaded.err
-    );
-    let content = firn(&["scan", pool, ""]).out;
-    assert!(
-        lines_of(200_000).starts_with(&content),
-        "a prefix, batch by batch"
-    );
-    assert!(
-        content.len() > 1 << 20,
-        "most of the space was used: {}",
-        content.len()
-    );
-    assert_eq!(firn(&["check", pool]).status, 0);
-    let deleted = firn(&["delete", pool, "--fraction", "0.5"]);
-    assert_eq!(deleted.status, 0, "{}", deleted.err);
-    std::fs::write(&lines, lines_of(1000)).unwrap();
-    let loaded = firn(&[&["load", pool, &lines][..], load].concat());
-    assert_eq!(loaded.status, 0, "{}", loaded.err);
-    let checked = firn(&["check", pool]);
-    assert_eq!(checked.status, 0, "{}{}", checked.out, checked.err);
-}
-
-#[test]
-fn a_full_pool() {
-    let folder = Folder::new();
-    let limit = (24 << 20).to_string();
-    fills_up_and_goes_on(
-        &folder,
-        &folder.arg("pool"),
-        &["--max-bytes", &limit],
-        "full",
-    );
-}
-
-#[test]
-fn a_full_tmpfs() {
-    let Some(device) = SmallFileSystem::tmpfs(24) else {
-        return;
-    };
-    let folder = Folder::new();
-    let pool = device.path().join("pool");
-    fills_up_and_goes_on(&folder, pool.to_str().unwrap(), &[], "no space left");
-}
-
-#[test]
-fn a_full_ext4() {
-    let Some(device) = SmallFileSystem::ext4(40) else {
-        return;
-    };
-    let folder = Folder::new();
-    let pool = device.path().join("pool");
-    fills_up_and_goes_on(&folder, pool.to_str().unwrap(), &[], "no space left");
-}
-
-#[test]
-fn no_room_for_a_new_pool() {
-    let Some(device) = SmallFileSystem::tmpfs(1) else {
-        return;
-    };
-    let folder = Folder::new();
-    let (pool, new) = (folder.pool("pool"), device.path().join("new"));
-    let new = new.to_str().unwrap();
-    for arguments in [&["load", new, "/dev/null"][..], &["copy", &pool, new]] {
-        let refused = firn(arguments);
-        assert_eq!(refused.status, ERROR, "{}", refused.out);
-        assert!(refused.err.contains("no space left"), "{}", refused.err);
-        let left = std::fs::read_dir(device.path()).unwrap().count();
-        assert_eq!(left, 0, "{arguments:?} leaves nothing behind");
-    }
 }

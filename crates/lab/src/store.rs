@@ -1,16 +1,17 @@
 //! A map in a pool file.
 
+mod options;
+
 use std::path::{Path, PathBuf};
 
-use firn_heap::{Error, OpenError, Pool, PoolOptions, Session};
+use firn_heap::{Error, OpenError, Pool, Session};
 use firn_mapped::{Mapped, MappedError, MappedOptions};
 use firn_structures::Map;
 use firn_structures::map::Scan;
 
 use crate::{LabError, Progress};
 
-/// What the command line calls the content of its pools.
-pub const LAYOUT: &str = "firn map";
+pub use options::{LAYOUT, StoreOptions};
 
 /// A key and its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,24 +20,6 @@ pub struct Entry {
     pub key: Vec<u8>,
     /// The value.
     pub value: Vec<u8>,
-}
-
-/// Which map of which pool, and how far the pool may grow.
-#[derive(Clone, Debug)]
-pub struct StoreOptions {
-    /// The root that names the map.
-    pub map: String,
-    /// Bytes beyond which the pool does not grow; unlimited if `None`.
-    pub max_bytes: Option<u64>,
-}
-
-impl Default for StoreOptions {
-    fn default() -> Self {
-        Self {
-            map: "map".into(),
-            max_bytes: None,
-        }
-    }
 }
 
 /// A map in an open pool file.
@@ -64,7 +47,7 @@ impl Store {
             Err(MappedError::NotFound { .. }) => return Self::create(path, options),
             other => other?,
         };
-        let pool = Pool::open(medium, &pool_options(options))?;
+        let pool = Pool::open(medium, &options.of_pool())?;
         let mut store = Self::on(pool, path, options)?;
         store.trace(progress)?;
         store.make_map()?;
@@ -75,7 +58,7 @@ impl Store {
     fn create(path: &Path, options: &StoreOptions) -> Result<Self, LabError> {
         let medium = Mapped::create(path, 0, &MappedOptions::default())?;
         let make = || {
-            let pool = Pool::create(medium, &pool_options(options))?;
+            let pool = Pool::create(medium, &options.of_pool())?;
             let mut store = Self::on(pool, path, options)?;
             store.make_map()?;
             Ok(store)
@@ -105,7 +88,7 @@ impl Store {
     /// Errors: as [`Store::open`].
     pub fn open_untraced(path: &Path, options: &StoreOptions) -> Result<Self, LabError> {
         let medium = Mapped::open(path, &MappedOptions::default())?;
-        Self::on(Pool::open(medium, &pool_options(options))?, path, options)
+        Self::on(Pool::open(medium, &options.of_pool())?, path, options)
     }
 
     /// Opens the pool in `path` for reading, together with other readers; if it was not closed, it
@@ -297,12 +280,5 @@ impl Store {
     /// Leaves the pool as a crash would.
     pub fn abandon(self) {
         self.pool.clone().abandon();
-    }
-}
-
-fn pool_options(options: &StoreOptions) -> PoolOptions {
-    PoolOptions {
-        max_bytes: options.max_bytes,
-        ..PoolOptions::new(LAYOUT)
     }
 }

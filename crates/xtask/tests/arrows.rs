@@ -30,6 +30,8 @@ const PRODUCTION: &[(&str, &[&str])] = &[
 /// The lab and what stands on it; nobody knows them.
 const LAB: &str = "firn-lab";
 const COMMAND_LINE: &str = "firn";
+/// Programs that show how the heap is used; nobody knows them.
+const EXAMPLES: &str = "firn-examples";
 /// Rooms that stand alone.
 const ALONE: &[&str] = &["firn-rivals", "xtask"];
 /// What production rooms may use in their tests, besides what they may know.
@@ -81,7 +83,7 @@ fn every_room_is_in_the_table() {
     let named = PRODUCTION.iter().map(|(room, _)| *room);
     let named = named
         .chain(ALONE.iter().copied())
-        .chain([LAB, COMMAND_LINE]);
+        .chain([LAB, COMMAND_LINE, EXAMPLES]);
     let named: BTreeSet<String> = named.map(str::to_owned).collect();
     let found: BTreeSet<String> = arrows(false).into_keys().collect();
     assert_eq!(found, named);
@@ -98,6 +100,7 @@ fn rooms_know_only_whom_they_may_know() {
     }
     let rooms: Vec<&str> = PRODUCTION.iter().map(|(room, _)| *room).collect();
     assert_within(LAB, &arrows[LAB], &rooms);
+    assert_within(EXAMPLES, &arrows[EXAMPLES], &rooms);
     let with_lab: Vec<&str> = rooms.into_iter().chain([LAB]).collect();
     assert_within(COMMAND_LINE, &arrows[COMMAND_LINE], &with_lab);
 }
@@ -108,6 +111,7 @@ fn nobody_knows_the_lab_but_the_command_line() {
         for (room, knows) in &arrows {
             assert!(room == COMMAND_LINE || !knows.contains(LAB), "{room}");
             assert!(!knows.contains(COMMAND_LINE), "{room}");
+            assert!(!knows.contains(EXAMPLES), "{room}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What several suites need: the program, a directory, pools, small file systems.
 #![allow(dead_code, reason = "each suite uses its part")]
 
+pub mod superblocks;
+
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -10,8 +10,9 @@
 //! ```text
 //! entries    what is written, handed to the child in a file
 //! script     what each thread does next               record    an acknowledgement's bytes
-//! writer     the child                                runner    the parent
-//! verify     the comparison                           report    what is told
+//! writer     the child                                victim    the child, as the parent sees it
+//! runner     the parent                               verify    the comparison
+//! report     what is told
 //! ```
 
 mod entries;
@@ -20,6 +21,7 @@ mod report;
 mod runner;
 mod script;
 mod verify;
+mod victim;
 mod writer;
 
 pub use report::{KillReport, Operations, Spread};

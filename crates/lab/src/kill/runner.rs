@@ -1,11 +1,9 @@
 //! The parent: starts children, kills them, opens what they left, and compares.
 
-use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
+use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
@@ -14,6 +12,7 @@ use super::record::{RECORD_BYTES, decode};
 use super::report::{KillReport, Spread};
 use super::script::{Operation, Script};
 use super::verify::verify;
+use super::victim::Victim;
 use super::{REOPENED, WRITERS, entries};
 use crate::check::findings;
 use crate::{Entry, LabError, Progress, Store, StoreOptions};
@@ -140,7 +139,7 @@ impl Runner<'_> {
     fn live(&mut self, life: u64, time: Duration) -> Result<Duration, LabError> {
         let filling = core::array::from_fn(|writer| self.scripts[writer].is_filling());
         let child = self.plan.writer(life, filling).spawn();
-        let child = Killed::new(child.map_err(LabError::file(&self.plan.program, "starting"))?);
+        let child = Victim::new(child.map_err(LabError::file(&self.plan.program, "starting"))?);
         if life % EARLY_SHARE == 0 {
             thread::sleep(self.overhead.mul_f64(self.rng.f64()));
         } else {
@@ -230,82 +229,6 @@ impl Runner<'_> {
             reopen_ms: Spread::of_ms(&self.reopenings),
             trace_ms: Spread::of_ms(&self.traces),
             ..self.report
-        }
-    }
-}
-
-/// A child that does not outlive this value, and the thread that reads what it acknowledges.
-struct Killed {
-    child: Child,
-    reader: Option<JoinHandle<(Vec<u8>, Option<Instant>)>>,
-    first: mpsc::Receiver<()>,
-}
-
-/// What a child left.
-struct End {
-    acknowledged: Vec<u8>,
-    status: ExitStatus,
-    /// Time from the first acknowledgement to the kill.
-    written: Duration,
-}
-
-impl Killed {
-    fn new(mut child: Child) -> Self {
-        let (tell, first) = mpsc::channel();
-        let pipe = child.stdout.take();
-        let reader = thread::spawn(move || pipe.map(|p| read_all(p, &tell)).unwrap_or_default());
-        Self {
-            child,
-            reader: Some(reader),
-            first,
-        }
-    }
-
-    /// Waits until the child has acknowledged something, ended, or taken too long.
-    fn wait_for_first(&self, limit: Duration) {
-        let _ = self.first.recv_timeout(limit);
-    }
-
-    /// Kills the child and reads the pipe to its end.
-    fn kill(mut self) -> End {
-        let moment = Instant::now();
-        // Fails only for a child that has ended, whose status says so.
-        let _ = self.child.kill();
-        let status = self.child.wait().unwrap_or_default();
-        let reader = self.reader.take().map(JoinHandle::join);
-        let (acknowledged, first) = reader.and_then(Result::ok).unwrap_or_default();
-        End {
-            acknowledged,
-            status,
-            written: first.map_or(Duration::ZERO, |first| moment.duration_since(first)),
-        }
-    }
-}
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Reads to the end; returns what was read, and when the first of it came.
-fn read_all(mut pipe: ChildStdout, tell_first: &mpsc::Sender<()>) -> (Vec<u8>, Option<Instant>) {
-    const STEP: usize = 64 << 10;
-    let (mut bytes, mut first, mut piece) = (Vec::new(), None, vec![0; STEP]);
-    loop {
-        match pipe.read(&mut piece) {
-            Ok(0) => return (bytes, first),
-            Ok(read) => {
-                if first.is_none() {
-                    first = Some(Instant::now());
-                    // Nobody waits for an early victim.
-                    let _ = tell_first.send(());
-                }
-                bytes.extend_from_slice(&piece[..read]);
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return (bytes, first),
         }
     }
 }

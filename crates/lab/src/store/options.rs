@@ -1,0 +1,34 @@
+//! Which map of which pool.
+
+use firn_heap::PoolOptions;
+
+/// What the command line calls the content of its pools.
+pub const LAYOUT: &str = "firn map";
+
+/// Which map of which pool, and how far the pool may grow.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// The root that names the map.
+    pub map: String,
+    /// Bytes beyond which the pool does not grow; unlimited if `None`.
+    pub max_bytes: Option<u64>,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            map: "map".into(),
+            max_bytes: None,
+        }
+    }
+}
+
+impl StoreOptions {
+    /// What the heap is told.
+    pub(crate) fn of_pool(&self) -> PoolOptions {
+        PoolOptions {
+            max_bytes: self.max_bytes,
+            ..PoolOptions::new(LAYOUT)
+        }
+    }
+}
