@@ -66,6 +66,8 @@ impl Walker<'_> {
     ) -> bool {
         self.start(seed, schedule);
         self.lazy.runs = 0;
+        // What the oracle learnt from this execution, by a log say, is no load.
+        self.lazy.decisions.clear();
         self.lazy.stopped = false;
         let lines = trace.iter().filter_map(Event::changes);
         self.vary(&lines.collect::<Vec<_>>(), 0);
@@ -260,12 +262,13 @@ impl Walker<'_> {
         self.report.recovery_states += u64::from(depth > 0);
         let shared = &self.crash.shared;
         self.lazy.class.lay(&shared.memory, depth);
-        shared.take_footprint();
+        shared.footprint.take();
         let (mut trace, end, verdict) = self.run_check(depth, self.is_kill());
         let class = &self.lazy.class;
         class.unmark(&shared.memory);
         let path: Vec<Step> = shared
-            .take_footprint()
+            .footprint
+            .take()
             .iter()
             .map(|load| Step {
                 key: class.key(load.word),

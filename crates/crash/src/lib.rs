@@ -73,6 +73,7 @@ mod decisions;
 mod explorer;
 mod fiber;
 mod fleet;
+mod footprint;
 mod frame;
 mod image;
 mod images;

@@ -65,7 +65,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} states ({} inside recovery) of {} images at {} events in {} executions, {} findings, {:.0} states/s",
+            "{}: {} states ({} inside recovery) of {} images in {} classes at {} events in {} executions, {} findings, {:.0} states/s",
             if self.exhaustive() {
                 "exhaustive"
             } else {
@@ -74,6 +74,7 @@ impl fmt::Display for Report {
             self.states,
             self.recovery_states,
             self.images,
+            self.classes,
             self.events,
             self.executions,
             self.findings.len(),

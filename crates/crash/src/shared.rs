@@ -4,12 +4,13 @@
 //! load is one look into memory; inside one it passes a scheduling point first and stores wait in
 //! the thread's buffer. Once dead, nothing changes persistent memory any more.
 
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use firn_units::{FRAME_BYTES, WORD_BYTES};
 
 use crate::buffer::Pending;
+use crate::footprint::Footprint;
 use crate::memory::{LINE_WORDS, Line, Memory};
 use crate::options::CrashOptions;
 use crate::persistence::Persistence;
@@ -37,21 +38,10 @@ pub(crate) struct Shared {
     pub(crate) last_run: Mutex<Option<RunOutcome>>,
     /// What an inherited schedule means.
     pub(crate) inherited: Mutex<Schedule>,
-    /// Loads that were recorded, and the events before the next.
-    footprint: Mutex<Vec<FirstLoad>>,
-    traced: AtomicU32,
+    pub(crate) footprint: Footprint,
     mode: AtomicU8,
     loads: AtomicU64,
     state: Mutex<State>,
-}
-
-/// A recorded load of a word: the first, before any store to it.
-#[derive(Clone, Copy)]
-pub(crate) struct FirstLoad {
-    pub(crate) word: u64,
-    pub(crate) value: u64,
-    /// Events of the trace before it.
-    pub(crate) at: u32,
 }
 
 impl Shared {
@@ -69,8 +59,7 @@ impl Shared {
             base_boots: AtomicU64::new(0),
             last_run: Mutex::new(None),
             inherited: Mutex::new(Schedule::Sequential),
-            footprint: Mutex::new(Vec::new()),
-            traced: AtomicU32::new(0),
+            footprint: Footprint::default(),
             mode: AtomicU8::new(DIRECT),
             loads: AtomicU64::new(0),
             state: State::new(options.seed, Some(persistence)).locked(),
@@ -151,44 +140,6 @@ impl Shared {
             return self.visible(word);
         }
         self.load_simulated(word)
-    }
-
-    /// What the cache holds, recorded if it is to be.
-    #[inline(always)]
-    pub(crate) fn visible(&self, word: u64) -> u64 {
-        let (value, fresh) = self.memory.look(word);
-        if fresh {
-            self.record_load(word, value);
-        }
-        value
-    }
-
-    #[cold]
-    fn record_load(&self, word: u64, value: u64) {
-        self.memory.clear_fresh_word(word);
-        let at = self.traced.load(Relaxed);
-        let mut footprint = self
-            .footprint
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        footprint.push(FirstLoad { word, value, at });
-    }
-
-    /// Records loads of everything: the caller looks at all of memory.
-    pub(crate) fn look_at_everything(&self) {
-        for word in self.memory.fresh_words() {
-            self.visible(word);
-        }
-    }
-
-    /// Begins to record anew; what was recorded.
-    pub(crate) fn take_footprint(&self) -> Vec<FirstLoad> {
-        self.traced.store(0, Relaxed);
-        let mut footprint = self
-            .footprint
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        core::mem::take(&mut *footprint)
     }
 
     #[cold]
@@ -313,7 +264,7 @@ impl Shared {
         event.redo(&self.memory);
         if let Some(trace) = &mut state.trace {
             trace.push(event);
-            self.traced.store(trace.len() as u32, Relaxed);
+            self.footprint.set_events(trace.len());
         }
     }
 

@@ -1,0 +1,68 @@
+//! What a run read: the loads of words that may differ from image to image.
+//!
+//! A word is fresh until its first load, which is recorded, or its first store, after which it says
+//! nothing about the image. Marks live with the words ([`crate::memory`]), so other loads cost a
+//! test of a bit.
+
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use crate::shared::Shared;
+
+/// A recorded load of a word: the first, before any store to it.
+#[derive(Clone, Copy)]
+pub(crate) struct FirstLoad {
+    pub(crate) word: u64,
+    pub(crate) value: u64,
+    /// Events of the trace before it.
+    pub(crate) at: u32,
+}
+
+/// The loads that were recorded.
+#[derive(Default)]
+pub(crate) struct Footprint {
+    loads: Mutex<Vec<FirstLoad>>,
+    /// Events of the trace so far.
+    events: AtomicU32,
+}
+
+impl Footprint {
+    pub(crate) fn set_events(&self, events: usize) {
+        self.events.store(events as u32, Relaxed);
+    }
+
+    /// Begins anew; what was recorded.
+    pub(crate) fn take(&self) -> Vec<FirstLoad> {
+        self.events.store(0, Relaxed);
+        let mut loads = self.loads.lock().unwrap_or_else(PoisonError::into_inner);
+        core::mem::take(&mut *loads)
+    }
+}
+
+impl Shared {
+    /// What the cache holds, recorded if it is to be.
+    #[inline(always)]
+    pub(crate) fn visible(&self, word: u64) -> u64 {
+        let (value, fresh) = self.memory.look(word);
+        if fresh {
+            self.record_load(word, value);
+        }
+        value
+    }
+
+    #[cold]
+    fn record_load(&self, word: u64, value: u64) {
+        self.memory.clear_fresh_word(word);
+        let at = self.footprint.events.load(Relaxed);
+        let loads = self.footprint.loads.lock();
+        let load = FirstLoad { word, value, at };
+        loads.unwrap_or_else(PoisonError::into_inner).push(load);
+    }
+
+    /// Records loads of everything: the caller looks at all of memory.
+    pub(crate) fn look_at_everything(&self) {
+        for word in self.memory.fresh_words() {
+            self.visible(word);
+        }
+    }
+}
