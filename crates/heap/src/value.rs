@@ -24,6 +24,14 @@ pub trait Source {
 pub trait Sink {
     /// Replaces the bits of `mask` in the word at byte `at`, a multiple of 8, of the object's body.
     fn put(&mut self, at: u32, word: u64, mask: u64);
+
+    /// Replaces consecutive words from byte `at`, a multiple of 8.
+    #[inline]
+    fn put_run(&mut self, at: u32, words: &[u64]) {
+        for (i, &word) in words.iter().enumerate() {
+            self.put(at + i as u32 * 8, word, u64::MAX);
+        }
+    }
 }
 
 /// What a field may hold.
@@ -99,12 +107,37 @@ impl<F: Value, const N: usize> Value for [F; N] {
     }
 
     fn encode<S: Sink + ?Sized>(&self, sink: &mut S, at: u32) {
-        for (i, element) in self.iter().enumerate() {
-            element.encode(sink, at + i as u32 * F::SIZE);
+        if F::SIZE != 8 {
+            for (i, element) in self.iter().enumerate() {
+                element.encode(sink, at + i as u32 * F::SIZE);
+            }
+            return;
+        }
+        // Elements of a word each go on in runs.
+        let mut run = Run([0; RUN_WORDS]);
+        for (i, elements) in self.chunks(RUN_WORDS).enumerate() {
+            for (word, element) in elements.iter().enumerate() {
+                element.encode(&mut run, word as u32 * 8);
+            }
+            sink.put_run(at + (i * RUN_WORDS) as u32 * 8, &run.0[..elements.len()]);
         }
     }
 }
 impl<F: Plain, const N: usize> Plain for [F; N] {}
+
+/// Words of an array that are put at once.
+const RUN_WORDS: usize = 32;
+
+/// Gathers words of an array.
+struct Run([u64; RUN_WORDS]);
+
+impl Sink for Run {
+    #[inline(always)]
+    fn put(&mut self, at: u32, word: u64, mask: u64) {
+        let target = &mut self.0[at as usize / 8];
+        *target = *target & !mask | word & mask;
+    }
+}
 
 /// A type with invalid bit patterns, stored as a number and checked when it is read.
 pub trait Checkable: Copy + 'static {

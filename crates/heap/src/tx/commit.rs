@@ -256,6 +256,10 @@ fn each_table_piece<M: Medium>(medium: &M, head: Frame, mut visit: impl FnMut(Fr
 fn store_in_place<M: Medium>(inner: &Inner<M>, changes: &Changes) {
     let medium = &inner.medium;
     for (line, mask, words) in changes.writes.lines() {
+        if mask == 0xff {
+            medium.store_bytes(line, bytemuck::cast_slice(words));
+            continue;
+        }
         let mut rest = mask;
         while rest != 0 {
             let word = rest.trailing_zeros() as usize;

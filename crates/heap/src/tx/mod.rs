@@ -225,6 +225,9 @@ impl<'t, M: Medium> Tx<'t, M> {
     ///
     /// Errors: the pool is full, the object too large.
     pub fn alloc_bytes(self, bytes: &[u8]) -> Result<Obj<'t, Bytes, Self>, Error> {
+        if HEADER_BYTES + 8 + bytes.len() as u64 > LOGGED_OBJECT_BYTES {
+            return self.alloc_bytes_at_home(bytes);
+        }
         self.alloc_filled(TypeId::BYTES, 8 + bytes.len() as u64, |body| {
             body[0] = bytes.len() as u64;
             let room: &mut [u8] = bytemuck::cast_slice_mut(&mut body[1..]);
@@ -240,13 +243,20 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.alloc_filled(TypeId::REFS, bytes, |body| body[0] = len as u64)
     }
 
-    /// Takes a slot, fills the body's words, and puts header and body where they belong.
-    fn alloc_filled<T>(
-        self,
-        type_id: TypeId,
-        body_bytes: u64,
-        fill: impl FnOnce(&mut [u64]),
-    ) -> Result<Obj<'t, T, Self>, Error> {
+    /// A large array of bytes, stored where it stays without another copy.
+    fn alloc_bytes_at_home(self, bytes: &[u8]) -> Result<Obj<'t, Bytes, Self>, Error> {
+        let medium = self.medium();
+        let len = bytes.len() as u64;
+        let (slot, header) = self.take_for(TypeId::BYTES, 8 + len)?;
+        medium.store_bytes(slot.at, bytemuck::cast_slice(&[header.0, len]));
+        medium.store_bytes(slot.at + HEADER_BYTES + 8, bytes);
+        medium.write_back(slot.at, HEADER_BYTES + 8 + len);
+        self.state().changes.wrote_home = true;
+        Ok(Obj::new(self, medium.place(slot.at)))
+    }
+
+    /// Takes a slot for an object of the transaction.
+    fn take_for(self, type_id: TypeId, body_bytes: u64) -> Result<(Slot, ObjectHeader), Error> {
         let inner = &*self.core.inner;
         let mut state = self.state();
         let State {
@@ -264,15 +274,33 @@ impl<'t, M: Medium> Tx<'t, M> {
             }
             other => other?,
         };
-        let header = ObjectHeader::new(type_id, slot.bytes - bytes);
+        changes.allocated.push(Change {
+            slot,
+            type_id,
+            requested: body_bytes,
+        });
+        self.core.dirty.set(true);
+        Ok((slot, ObjectHeader::new(type_id, slot.bytes - bytes)))
+    }
+
+    /// Takes a slot, fills the body's words, and puts header and body where they belong.
+    fn alloc_filled<T>(
+        self,
+        type_id: TypeId,
+        body_bytes: u64,
+        fill: impl FnOnce(&mut [u64]),
+    ) -> Result<Obj<'t, T, Self>, Error> {
+        let (slot, header) = self.take_for(type_id, body_bytes)?;
+        let inner = &*self.core.inner;
+        let mut state = self.state();
+        let changes = &mut state.changes;
         let words = (body_bytes.div_ceil(8)) as usize;
         changes.scratch.clear();
         changes.scratch.resize(1 + words, 0);
         changes.scratch[0] = header.0;
         fill(&mut changes.scratch[1..]);
-        if bytes <= LOGGED_OBJECT_BYTES {
+        if HEADER_BYTES + body_bytes <= LOGGED_OBJECT_BYTES {
             changes.writes.store_words(slot.at, &changes.scratch);
-            self.core.dirty.set(true);
         } else {
             // A1 (b): at home, which nothing refers to yet; fenced before the entry is written.
             inner
@@ -281,11 +309,6 @@ impl<'t, M: Medium> Tx<'t, M> {
             inner.medium.write_back(slot.at, (1 + words as u64) * 8);
             changes.wrote_home = true;
         }
-        changes.allocated.push(Change {
-            slot,
-            type_id,
-            requested: body_bytes,
-        });
         drop(state);
         Ok(Obj::new(self, self.medium().place(slot.at)))
     }

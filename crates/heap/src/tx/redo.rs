@@ -117,6 +117,7 @@ impl<M: Medium> RedoLog<M> {
         self.shared.load(KNOWN)
     }
 
+    /// Raises a word; it never falls.
     #[inline]
     fn raise(&self, word: usize, to: u64) {
         let mut seen = self.shared.load(word);
@@ -125,6 +126,16 @@ impl<M: Medium> RedoLog<M> {
                 Ok(_) => return,
                 Err(now) => seen = now,
             }
+        }
+    }
+
+    /// Notes that a durable entry, or `W_pool`, carries `watermark`.
+    #[inline]
+    fn show(&self, watermark: u64) {
+        // Two sessions may pass each other here and the lower number stay. What each says is true, a
+        // lower one only says less; so this need not be locked.
+        if self.shared.load(SHOWN) < watermark {
+            self.shared.store(SHOWN, watermark);
         }
     }
 
@@ -143,6 +154,9 @@ impl<M: Medium> RedoLog<M> {
     fn scan(&self, bound: u64) -> u64 {
         let mut least = bound;
         self.each_open_slot(|_, word| least = least.min(word >> 2));
+        // A lower bound may lie below what is known already. What was known stays true, and A2 needs
+        // an entry's W to be at least what was known when its objects were allocated.
+        let least = least.max(self.known_durable());
         self.raise(KNOWN, least);
         least
     }
@@ -196,7 +210,11 @@ impl<M: Medium> RedoLog<M> {
 
     /// After a fence: what was written back before it is durable (R5, R9).
     fn fenced(&self, ring: &mut Ring) {
-        for (index, word) in ring.pending.drain(..).chain(ring.adopted.drain(..)) {
+        for (index, word) in ring.pending.drain(..) {
+            // The slot is this session's: nobody else makes more of it than durable.
+            self.slots.store(index, word & !STATE_MASK | DURABLE);
+        }
+        for (index, word) in ring.adopted.drain(..) {
             // Fails where someone else marked it, and where its slot has moved on since.
             let _ = self
                 .slots
@@ -220,7 +238,7 @@ impl<M: Medium> RedoLog<M> {
             }
         }
         medium.persist(geometry::WATERMARK, 8);
-        self.raise(SHOWN, least);
+        self.show(least);
     }
 
     /// Makes every applied home durable: one fence. Raises what is known.
@@ -274,7 +292,7 @@ impl<M: Medium> RedoLog<M> {
         // R1: no in-place store is issued before this fence.
         medium.fence();
         self.fenced(ring);
-        self.raise(SHOWN, watermark);
+        self.show(watermark);
         ring.next = (slot + 1) % SLOTS;
         Committed { index, seq }
     }

@@ -29,6 +29,12 @@ struct InTx<'t, M: Medium> {
 }
 
 impl<M: Medium> Sink for InTx<'_, M> {
+    fn put_run(&mut self, at: u32, words: &[u64]) {
+        self.tx.core.dirty.set(true);
+        let at = self.body + u64::from(at);
+        self.tx.state().changes.writes.store_words(at, words);
+    }
+
     #[inline]
     fn put(&mut self, at: u32, word: u64, mask: u64) {
         let at = self.body + u64::from(at);
