@@ -2,8 +2,11 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
-use firn_crash::{Crash, CrashOptions, CrashState, Exploration, ExploreOptions, Explorer, Failure};
+use firn_crash::{
+    Crash, CrashOptions, CrashState, Exploration, ExploreOptions, Explorer, Failure, Job, Schedule,
+};
 use firn_media::{Domain, Medium};
 use firn_units::VirtAddr;
 
@@ -44,7 +47,9 @@ fn random_recovery(crash: &Crash, seed: u64) -> Vec<u64> {
     let steps = 8;
     for step in 0..steps {
         let at = WORDS[random.usize(..WORDS.len())];
-        match random.u8(..10) {
+        match random.u8(..12) {
+            10 => crash.discard(VirtAddr(at.bytes() & !63), 64).unwrap(),
+            11 => crash.sync().unwrap(),
             0..3 => {
                 let value = crash.load_u64(at);
                 seen.push(value);
@@ -60,11 +65,31 @@ fn random_recovery(crash: &Crash, seed: u64) -> Vec<u64> {
         }
     }
     crash.end_of_recovery();
-    // A bit more than recovery saw.
-    for at in WORDS.into_iter().take(random.usize(..5)) {
-        seen.push(crash.load_u64(at));
-    }
+    seen.extend(look(crash, random.usize(..5), seed));
     seen
+}
+
+/// Loads a bit more than recovery saw: directly, in a simulated thread, from an image.
+fn look(crash: &Crash, words: usize, seed: u64) -> Vec<u64> {
+    let words = WORDS.into_iter().take(words);
+    match seed % 8 {
+        0 => {
+            let image = crash.cache_image();
+            words.map(|at| image.load_u64(at)).collect()
+        }
+        1..4 => {
+            let (inner, seen) = (crash.clone(), Arc::new(Mutex::new(Vec::new())));
+            let into = Arc::clone(&seen);
+            let job: Job = Box::new(move || {
+                let values: Vec<u64> = words.map(|at| inner.load_u64(at)).collect();
+                *into.lock().unwrap() = values;
+            });
+            let run = crash.run(vec![job], Schedule::Sequential);
+            run.finished().unwrap();
+            seen.lock().unwrap().to_vec()
+        }
+        _ => words.map(|at| crash.load_u64(at)).collect(),
+    }
 }
 
 fn explorer<'a>(
