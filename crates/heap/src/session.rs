@@ -3,6 +3,7 @@
 use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use firn_format::statistics::Counter;
 use firn_media::{Medium, Ticket};
@@ -170,7 +171,8 @@ impl<M: Medium> Drop for Session<M> {
         } = &mut self.core;
         let inner = &**inner;
         let state = state.get_mut();
-        if inner.writable {
+        // An abandoned pool is written to no more.
+        if inner.writable && !inner.closed.load(Ordering::Acquire) {
             state.tally.publish(&inner.medium);
         }
         // Only a damaged frame word fails here, and what it belongs to is not allocated from then.

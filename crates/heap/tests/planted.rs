@@ -227,7 +227,7 @@ fn verify(pool: &Pool<Lossy>, done: u64) -> Result<(), String> {
         return Err(format!("{done} rounds were acknowledged, {last} are there"));
     }
     let findings = pool.check().map_err(|e| e.to_string())?;
-    std::mem::forget(session);
+    drop(session);
     match findings.first() {
         Some(finding) => Err(finding.to_string()),
         None => Ok(()),
@@ -271,7 +271,6 @@ fn is_found(kind: PoolKind, fault: &Fault, during: During) -> bool {
                 round(&mut session, n);
                 crash.note(n);
             }
-            std::mem::forget(session);
             pool.abandon();
         },
         |crash, state| {

@@ -117,7 +117,6 @@ fn verify(crash: Crash, state: &CrashState, kind: PoolKind) -> Result<(), String
     });
     let numbers = numbers.map_err(|e| e.to_string())?;
     let findings = pool.check().map_err(|e| e.to_string())?;
-    std::mem::forget(session);
     pool.abandon();
     if let Some(finding) = findings.first() {
         return Err(finding.to_string());

@@ -92,7 +92,6 @@ fn every_image_of_two_batches_is_all_or_nothing() {
                     });
                     assert_eq!(done.is_err(), abort);
                     crash.note(1);
-                    std::mem::forget(session);
                     pool.abandon();
                 },
                 |crash, state| {
