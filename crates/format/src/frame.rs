@@ -62,7 +62,7 @@ impl FrameUse {
             found: word,
         };
         let long = |frames| {
-            if frames >= 1 && frames <= MAX_FRAMES {
+            if (1..=MAX_FRAMES).contains(&frames) {
                 Ok(frames)
             } else {
                 Err(range())

@@ -104,7 +104,7 @@ impl Types {
         let key = cache_key(descriptor);
         let entry = self.cache[cache_place(key)].load(Ordering::Acquire);
         (entry >> NUMBER_BITS == key & (u64::MAX >> NUMBER_BITS))
-            .then(|| TypeId(entry as u32 & (TypeId::LIMIT - 1)))
+            .then_some(TypeId(entry as u32 & (TypeId::LIMIT - 1)))
     }
 
     fn remember(&self, descriptor: &'static TypeDescriptor, id: TypeId) {

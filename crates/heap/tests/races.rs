@@ -151,18 +151,14 @@ fn explorer<'a>(kind: PoolKind, domain: Domain, steps: u64, reader: bool) -> Exp
     )
 }
 
-fn seeds() -> std::ops::Range<u64> {
-    // The long run of `cargo xtask test --long` takes more.
-    match option_env!("FIRN_LONG") {
-        Some(_) => 0..20_000,
-        None => 0..250,
-    }
-}
+/// Seeds of a swarm in the tests, and of a long one.
+const SEEDS: std::ops::Range<u64> = 0..250;
+const LONG_SEEDS: std::ops::Range<u64> = 250..20_000;
 
 #[test]
 fn two_writers_in_a_traced_pool() {
     let swarm = SwarmOptions {
-        seeds: seeds(),
+        seeds: SEEDS,
         ..SwarmOptions::default()
     };
     for domain in [Domain::Adr, Domain::Eadr, Domain::Process] {
@@ -175,7 +171,7 @@ fn two_writers_in_a_traced_pool() {
 #[test]
 fn two_writers_in_an_explicit_pool() {
     let swarm = SwarmOptions {
-        seeds: seeds(),
+        seeds: SEEDS,
         ..SwarmOptions::default()
     };
     explorer(PoolKind::Explicit, Domain::Adr, 12, false)
@@ -186,7 +182,7 @@ fn two_writers_in_an_explicit_pool() {
 #[test]
 fn a_reader_beside_a_writer() {
     let swarm = SwarmOptions {
-        seeds: seeds(),
+        seeds: SEEDS,
         ..SwarmOptions::default()
     };
     explorer(PoolKind::Traced, Domain::Adr, 12, true)
@@ -199,4 +195,20 @@ fn every_interleaving_of_one_transaction_each_with_one_preemption() {
     let report = explorer(PoolKind::Traced, Domain::Adr, 1, false);
     let report = report.explore_interleavings(1, 40);
     println!("{} states", report.expect_clean().states);
+}
+
+#[test]
+#[ignore = "long: an hour of swarms"]
+fn long_swarms_of_two_writers() {
+    let swarm = SwarmOptions {
+        seeds: LONG_SEEDS,
+        ..SwarmOptions::default()
+    };
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        for domain in [Domain::Adr, Domain::Eadr, Domain::Process] {
+            explorer(kind, domain, 12, false)
+                .swarm(&swarm)
+                .expect_clean();
+        }
+    }
 }

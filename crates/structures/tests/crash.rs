@@ -150,8 +150,8 @@ fn setup(kind: Kind, crash: &Crash) {
     session
         .transaction(|tx| {
             match kind {
-                Kind::Map => drop(Map::create(tx, "it")?),
-                Kind::List => drop(List::create(tx, "it")?),
+                Kind::Map => Map::create(tx, "it").map(|_| ())?,
+                Kind::List => List::create(tx, "it").map(|_| ())?,
             }
             insert(kind, tx, PRESENT, &value(0))
         })
@@ -256,5 +256,19 @@ fn every_image_where_caches_or_the_page_cache_survive() {
     for domain in [Domain::Eadr, Domain::Process] {
         explore_all(Kind::List, domain);
         explore_all(Kind::Map, domain);
+    }
+}
+
+#[test]
+#[ignore = "long: sequences of three operations"]
+fn every_image_of_three_operations_under_adr() {
+    for kind in [Kind::List, Kind::Map] {
+        for first in OPS {
+            for second in OPS {
+                for third in OPS {
+                    explore(kind, Domain::Adr, &[first, second, third]);
+                }
+            }
+        }
     }
 }
