@@ -140,7 +140,7 @@ impl Runner<'_> {
         let filling = core::array::from_fn(|writer| self.scripts[writer].is_filling());
         let child = self.plan.writer(life, filling).spawn();
         let child = Victim::new(child.map_err(LabError::file(&self.plan.program, "starting"))?);
-        if life % EARLY_SHARE == 0 {
+        if life.is_multiple_of(EARLY_SHARE) {
             thread::sleep(self.overhead.mul_f64(self.rng.f64()));
         } else {
             child.wait_for_first(START_LIMIT);
@@ -201,7 +201,7 @@ impl Runner<'_> {
             .lost
             .extend(verified.lost.into_iter().map(after));
         self.check(&store, life)?;
-        if life % ABANDON_SHARE == 0 && life < self.plan.kills {
+        if life.is_multiple_of(ABANDON_SHARE) && life < self.plan.kills {
             store.abandon();
             return Ok(());
         }
