@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use firn_lab::bench::{self, Build, Domain, Figure, Options, RivalSource};
+use firn_lab::LabError;
+use firn_lab::bench::{self, BenchError, Build, Domain, Figure, Options, ReopenPlan, RivalSource};
 
 use crate::Verdict;
 use crate::bars::Bars;
@@ -17,7 +18,8 @@ compared. With --rival, inside a checkout, the rival's program is built first.
 Examples:
   firn bench --only transactions
   firn bench --rival libpmemobj --blocks 15
-  firn bench --only tx_snapshot_8 --only tx_alloc_link_128 --domain eadr --json";
+  firn bench --only tx_snapshot_8 --only tx_alloc_link_128 --domain eadr --json
+  firn bench --rival libpmemobj --write docs/performance.md";
 
 /// Where the rivals' sources lie in a checkout.
 const RIVALS: &str = "crates/rivals/Cargo.toml";
@@ -42,6 +44,24 @@ pub struct Bench {
     /// Where pools in memory go, a tmpfs
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     pub memory_dir: PathBuf,
+    /// Entries of the map
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub entries: u64,
+    /// Entries of a pool that is reopened after a kill
+    #[arg(long, value_name = "N", default_values_t = [1_000_000, 10_000_000], value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub objects: Vec<u64>,
+    /// Where pools that are reopened go, on disk; beside the program if not given
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Writes machine, bars and figures as a page of Markdown
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+    /// Reopens this pool and writes to it until killed: what the bench calls itself for
+    #[arg(long, value_name = "POOL", hide = true)]
+    pub reopen: Option<PathBuf>,
+    /// Makes that pool instead, with so many entries
+    #[arg(long, value_name = "N", hide = true, requires = "reopen")]
+    pub fill: Option<u64>,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -61,8 +81,15 @@ pub enum DomainName {
 }
 
 impl Bench {
-    fn options(&self) -> Options {
-        Options {
+    fn options(&self) -> Result<Options, Failure> {
+        let program = std::env::current_exe().map_err(|source| {
+            LabError::from(BenchError::Io {
+                doing: "looking for this program".to_owned(),
+                source,
+            })
+        })?;
+        let beside = || program.parent().map(Path::to_path_buf);
+        Ok(Options {
             rival: self.rival.map(|RivalName::Libpmemobj| RivalSource {
                 name: "libpmemobj".to_owned(),
                 build: build(),
@@ -76,7 +103,11 @@ impl Bench {
                 DomainName::Process => Domain::Process,
             },
             memory_dir: self.memory_dir.clone(),
-        }
+            entries: self.entries,
+            objects: self.objects.clone(),
+            disk_dir: self.dir.clone().or_else(beside).unwrap_or_default(),
+            program,
+        })
     }
 }
 
@@ -90,8 +121,16 @@ fn build() -> Option<Build> {
 }
 
 pub fn run(arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {
-    let options = arguments.options();
-    let figures = bench::run(&options, &mut Bars::new()).map_err(firn_lab::LabError::from)?;
+    if let Some(pool) = &arguments.reopen {
+        let (pool, fill) = (pool.clone(), arguments.fill);
+        bench::reopen(&ReopenPlan { pool, fill }).map_err(LabError::from)?;
+        return Ok(Verdict::Well);
+    }
+    let options = arguments.options()?;
+    let figures = bench::run(&options, &mut Bars::new()).map_err(LabError::from)?;
+    if let Some(path) = &arguments.write {
+        bench::write(path, &options, &figures).map_err(LabError::from)?;
+    }
     if output.json() {
         output.object(&figures)?;
     } else {

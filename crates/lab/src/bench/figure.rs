@@ -25,6 +25,10 @@ pub struct Figure {
     pub ns_cpu_min: f64,
     /// CPU time of the slowest block.
     pub ns_cpu_max: f64,
+    /// Wall time of the fastest block.
+    pub ns_wall_min: f64,
+    /// Wall time of the slowest block.
+    pub ns_wall_max: f64,
     /// Blocks.
     pub blocks: usize,
     /// Fences, where they were counted.
@@ -63,6 +67,8 @@ impl Figure {
             ns_wall_per_op: median(&wall),
             ns_cpu_min: cpu.first().copied().unwrap_or(f64::NAN),
             ns_cpu_max: cpu.last().copied().unwrap_or(f64::NAN),
+            ns_wall_min: wall.first().copied().unwrap_or(f64::NAN),
+            ns_wall_max: wall.last().copied().unwrap_or(f64::NAN),
             blocks: blocks.len(),
             fences_per_op: None,
             lines_per_op: None,

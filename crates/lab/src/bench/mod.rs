@@ -3,9 +3,12 @@
 //! ```text
 //! transactions   durable transactions, in turns with the rival's
 //! allocator      allocating and freeing inside transactions
+//! map            the ordered map
+//! reopen         reopening after kill -9
 //! operation, rig, herd    what is measured, on any medium
 //! clock, figure           how it is timed and told
 //! pools, rival, reclaim   what it is measured on
+//! document, bars, machine what docs/performance.md says
 //! ```
 //!
 //! Times are thread CPU time, so that other programs on the machine do not lengthen them, taken in
@@ -13,22 +16,29 @@
 //! ratios of one run mean much.
 
 mod allocator;
+mod bars;
 mod clock;
+mod document;
 mod error;
 mod figure;
 mod herd;
+mod machine;
+mod map;
 mod operation;
 mod pools;
 mod reclaim;
+mod reopen;
 mod rig;
 mod rival;
 mod transactions;
 
 use std::path::PathBuf;
 
+pub use document::write;
 pub use error::BenchError;
 pub use figure::Figure;
 pub use firn_media::Domain;
+pub use reopen::{ReopenPlan, reopen};
 pub use rival::{Build, RivalSource};
 
 use crate::Progress;
@@ -48,6 +58,14 @@ pub struct Options {
     pub domain: Domain,
     /// Where pools in memory go, a tmpfs.
     pub memory_dir: PathBuf,
+    /// Entries of the map.
+    pub entries: u64,
+    /// Entries of the pools that are reopened.
+    pub objects: Vec<u64>,
+    /// Where pools on disk go.
+    pub disk_dir: PathBuf,
+    /// The program that does a [`ReopenPlan`] when it is called with `bench --reopen`.
+    pub program: PathBuf,
 }
 
 impl Options {
@@ -61,8 +79,15 @@ impl Options {
 ///
 /// Errors: no pool could be made, the rival failed, nothing has a name that was asked for.
 pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>, BenchError> {
-    let mut known: Vec<String> = vec![transactions::SECTION.into(), allocator::SECTION.into()];
+    let sections = [
+        transactions::SECTION,
+        allocator::SECTION,
+        map::SECTION,
+        reopen::SECTION,
+    ];
+    let mut known: Vec<String> = sections.map(String::from).into();
     known.extend(transactions::names());
+    known.extend(map::names());
     if let Some(name) = options.only.iter().find(|name| !known.contains(name)) {
         return Err(BenchError::Unknown {
             name: name.clone(),
@@ -75,5 +100,7 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
     };
     let mut figures = transactions::measure(options, rival.as_mut(), progress)?;
     figures.extend(allocator::measure(options, rival.as_mut(), progress)?);
+    figures.extend(map::measure(options, progress)?);
+    figures.extend(reopen::measure(options, progress)?);
     Ok(figures)
 }

@@ -1,0 +1,288 @@
+//! What the figures have to come up to, and whether they do.
+
+use super::figure::Figure;
+use super::{Options, reopen};
+
+/// Durable transactions: what, operation, how many times as fast as the rival, fences.
+const TRANSACTIONS: [(&str, &str, Option<f64>, f64); 5] = [
+    ("one changed word", "tx_snapshot_8", Some(2.0), 1.0),
+    ("8 ranges of 64 bytes", "tx_snapshot_64x8", Some(4.0), 1.0),
+    (
+        "allocate 128 B, initialise, link",
+        "tx_alloc_snapshot_128",
+        Some(2.0),
+        1.0,
+    ),
+    (
+        "the same, freeing what was linked before",
+        "tx_alloc_link_128",
+        Some(2.0),
+        1.0,
+    ),
+    (
+        "allocate 64 KiB, initialise, link, free the old",
+        "tx_alloc_64k",
+        None,
+        2.0,
+    ),
+];
+/// The allocator: what, the figure's operation, the rival's, nanoseconds at most.
+const ALLOCATOR: [(&str, &str, &str, Option<f64>); 6] = [
+    (
+        "allocate 128 B, the call",
+        "alloc_128 call",
+        "alloc_128",
+        Some(60.0),
+    ),
+    (
+        "free 128 B, the call",
+        "free_128 call",
+        "free_128",
+        Some(40.0),
+    ),
+    (
+        "allocate 128 B, the call, slots scattered",
+        "alloc_128 call scattered",
+        "",
+        Some(60.0),
+    ),
+    (
+        "free 128 B, the call, slots scattered",
+        "free_128 call scattered",
+        "",
+        Some(40.0),
+    ),
+    (
+        "allocate 128 B, marginal",
+        "alloc_128 marginal",
+        "alloc_128",
+        None,
+    ),
+    (
+        "free 128 B, marginal",
+        "free_128 marginal",
+        "free_128",
+        None,
+    ),
+];
+/// What a second thread may add before it counts as a loss: less than blocks differ by themselves.
+const LOSS: f64 = 1.1;
+const REOPEN_MS: f64 = 20.0;
+const REOPEN_EQUAL: f64 = 1.2;
+const NS_PER_MS: f64 = 1e6;
+/// What tests show: what, where, the bar.
+const TESTS: [(&str, &str, &str); 4] = [
+    (
+        "every legal image of every sequence of up to 2 operations on list and map, crashes inside recovery included",
+        "`crates/structures/tests/crash.rs`",
+        "the oracle's content",
+    ),
+    (
+        "kill -9 of a child on a real file, 50 times",
+        "`crates/firn/tests/kill.rs`",
+        "nothing acknowledged lost",
+    ),
+    (
+        "the same, 500 times",
+        "`crates/firn/tests/kill.rs`, with `--long`",
+        "nothing acknowledged lost",
+    ),
+    (
+        "a field load through the accessor on mapped memory",
+        "`crates/heap/tests/assembly.rs`",
+        "one `mov`",
+    ),
+];
+
+/// A line of the table.
+pub(super) struct Bar {
+    pub(super) what: String,
+    pub(super) rival: String,
+    pub(super) firn: String,
+    pub(super) ratio: String,
+    pub(super) bar: String,
+    pub(super) verdict: &'static str,
+    /// Why it is missed, where it is.
+    pub(super) reason: &'static str,
+}
+
+const NONE: &str = "–";
+const UNEXPLAINED: &str = "no reason is known yet";
+const CHUNKS: &str = "the first allocation looks for a free frame in one chunk of 2 MiB after the other \
+                      from the pool's beginning, and loads what is known of each \
+                      (`Space::look_further` in `crates/heap`): by `perf` nearly all of the time";
+
+pub(super) const MISSED: &str = "**missed**";
+
+fn verdict(met: bool) -> &'static str {
+    if met { "met" } else { MISSED }
+}
+
+/// All bars of which there are figures, and those that tests show.
+pub(super) fn bars(options: &Options, figures: &[Figure]) -> Vec<Bar> {
+    let mut bars: Vec<Bar> = fences(figures).into_iter().collect();
+    bars.extend(
+        TRANSACTIONS
+            .iter()
+            .filter_map(|row| transaction(row, figures)),
+    );
+    for threads in [1, 2] {
+        bars.extend(
+            ALLOCATOR
+                .iter()
+                .filter_map(|row| call(row, threads, figures)),
+        );
+    }
+    bars.extend(reopenings(options, figures));
+    bars.extend(TESTS.iter().map(|(what, test, bar)| Bar {
+        what: (*what).to_owned(),
+        rival: NONE.to_owned(),
+        firn: format!("the test {test}"),
+        ratio: NONE.to_owned(),
+        bar: (*bar).to_owned(),
+        verdict: "by test",
+        reason: UNEXPLAINED,
+    }));
+    bars
+}
+
+/// Firn's figure, or the rival's.
+fn find<'f>(
+    figures: &'f [Figure],
+    ours: bool,
+    operation: &str,
+    threads: u64,
+) -> Option<&'f Figure> {
+    figures.iter().find(|figure| {
+        (figure.system == "firn") == ours
+            && figure.operation == operation
+            && figure.threads == threads
+    })
+}
+
+fn fences(figures: &[Figure]) -> Option<Bar> {
+    let (mut ours, mut theirs, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
+    let rows = TRANSACTIONS
+        .iter()
+        .filter(|row| row.1 != "tx_alloc_snapshot_128");
+    for (_, operation, _, fences) in rows {
+        ours.push(find(figures, true, operation, 1)?.fences_per_op?);
+        theirs.extend(find(figures, false, operation, 1).and_then(|f| f.fences_per_op));
+        wanted.push(*fences);
+    }
+    let text = |counts: &[f64]| {
+        let counts: Vec<String> = counts.iter().map(f64::to_string).collect();
+        counts.join(", ")
+    };
+    Some(Bar {
+        what: "fences: one changed word; 8 ranges; 128 B allocated and linked; 64 KiB".to_owned(),
+        rival: text(&theirs),
+        firn: text(&ours),
+        ratio: NONE.to_owned(),
+        bar: text(&wanted),
+        verdict: verdict(ours == wanted),
+        reason: UNEXPLAINED,
+    })
+}
+
+fn transaction(
+    &(what, operation, bar, _): &(&str, &str, Option<f64>, f64),
+    figures: &[Figure],
+) -> Option<Bar> {
+    let ours = find(figures, true, operation, 1)?;
+    let theirs = find(figures, false, operation, 1);
+    let ratio = ours.ratio_to_rival;
+    Some(Bar {
+        what: format!("{what} (`{operation}`)"),
+        rival: theirs.map_or_else(|| NONE.to_owned(), cpu),
+        firn: cpu(ours),
+        ratio: ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.1}x")),
+        bar: bar.map_or_else(|| "none in time".to_owned(), |bar| format!("{bar}x")),
+        verdict: match (ratio, bar) {
+            (Some(ratio), Some(bar)) => verdict(ratio >= bar),
+            (None, Some(_)) => "not compared",
+            _ => NONE,
+        },
+        reason: UNEXPLAINED,
+    })
+}
+
+fn call(
+    &(what, operation, rivals, bar): &(&str, &str, &str, Option<f64>),
+    threads: u64,
+    figures: &[Figure],
+) -> Option<Bar> {
+    let of = |threads| find(figures, true, operation, threads);
+    let (ours, alone) = (of(threads)?, of(1)?);
+    let theirs = find(figures, false, rivals, threads);
+    let ratio = theirs.map(|theirs| theirs.ns_cpu_per_op / ours.ns_cpu_per_op);
+    let loss = ours.ns_cpu_per_op > alone.ns_cpu_per_op * LOSS;
+    let limit = bar.map(|bar| match threads {
+        1 => format!("{bar} ns"),
+        _ => format!("{bar} ns, no loss"),
+    });
+    let plural = if threads == 1 { "" } else { "s" };
+    Some(Bar {
+        what: format!("{what}, {threads} thread{plural}"),
+        rival: theirs.map_or_else(|| NONE.to_owned(), |f| format!("{}, durable", cpu(f))),
+        firn: cpu(ours),
+        ratio: ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.1}x")),
+        bar: limit.unwrap_or_else(|| NONE.to_owned()),
+        verdict: bar.map_or(NONE, |bar| verdict(ours.ns_cpu_per_op <= bar && !loss)),
+        reason: UNEXPLAINED,
+    })
+}
+
+fn cpu(figure: &Figure) -> String {
+    format!("{:.0} ns", figure.ns_cpu_per_op)
+}
+
+fn reopenings(options: &Options, figures: &[Figure]) -> Vec<Bar> {
+    let all = figures.iter().filter(|f| f.structure == reopen::SECTION);
+    let all: Vec<&Figure> = all.collect();
+    let row = |what: String, firn: String, ratio: String, bar: String, met: bool| Bar {
+        what,
+        rival: NONE.to_owned(),
+        firn,
+        ratio,
+        bar,
+        verdict: verdict(met),
+        reason: CHUNKS,
+    };
+    let ms = |ns: f64| ns / NS_PER_MS;
+    let mut bars = Vec::new();
+    for figure in &all {
+        let median = ms(figure.ns_wall_per_op);
+        let (min, max) = (ms(figure.ns_wall_min), ms(figure.ns_wall_max));
+        bars.push(row(
+            format!(
+                "reopen after kill -9, to the first insert, {} objects",
+                figure.n
+            ),
+            format!("{median:.1} ms ({min:.1} to {max:.1})"),
+            NONE.to_owned(),
+            format!("{REOPEN_MS} ms"),
+            median <= REOPEN_MS,
+        ));
+    }
+    let of = |n: Option<&u64>| {
+        all.iter()
+            .find(|f| Some(&f.n) == n)
+            .map(|f| f.ns_wall_per_op)
+    };
+    let (few, many) = (
+        of(options.objects.iter().min()),
+        of(options.objects.iter().max()),
+    );
+    if let (Some(few), Some(many), true) = (few, many, all.len() > 1) {
+        let ratio = many / few;
+        bars.push(row(
+            "the most objects over the fewest".to_owned(),
+            format!("{:.1} ms, {:.1} ms", ms(many), ms(few)),
+            format!("{ratio:.2}"),
+            "equal within 20 %".to_owned(),
+            (1.0 / REOPEN_EQUAL..=REOPEN_EQUAL).contains(&ratio),
+        ));
+    }
+    bars
+}

@@ -1,0 +1,156 @@
+//! The page that tells all figures, with the bars they have to come up to.
+
+use core::fmt::Write as _;
+use std::path::Path;
+
+use super::bars::{Bar, MISSED, bars};
+use super::figure::Figure;
+use super::machine::Machine;
+use super::{BenchError, Options};
+
+const HEAD: &str = "\
+# Performance
+
+Written by `firn bench --write`; do not edit it, measure again:
+
+```sh
+apt-get install libpmemobj-dev    # the rival, on Debian
+cargo build --release -p firn
+target/release/firn bench --rival libpmemobj --write docs/performance.md
+cargo xtask test --long           # what tests show
+```
+";
+
+const NOTES: &str = "\
+## How to read it
+
+- Times are CPU time of the threads that are measured, but for reopening, which is wall time. Each is
+  the median of blocks, and Firn's blocks alternate with the rival's. The machine is virtual and shared:
+  from run to run figures move by a tenth and more, ratios of one run less. Minimum and maximum over
+  blocks stand below.
+- Pools lie on a tmpfs that is treated as persistent memory under ADR (`assume_persistent`): each line is
+  written back and fenced for real, in DRAM. What a persistent DIMM would add comes on top, for both.
+- Fences are exact: counted on the crash medium, which runs the same code. The rival's are counted by
+  stepping through its instructions one by one.
+- *The call* is the allocator's own cost: the time of `alloc_bytes` (which copies the content in) or of
+  `free` inside a transaction of 64 objects, by the thread's clock around their loop. The bar is about
+  this. *Marginal* is what one more object adds to a whole transaction, the slope between 4 and 16
+  objects: with the link's store, its share of the log and of the commit's write-backs. It has no
+  bar, and stands there so that nobody takes the call for the whole.
+- The rival's allocation and free are calls that are durable by themselves, so their ratio compares
+  unlike things; the transactions above compare like with like.
+- *No loss* with the second thread: CPU time of a call at most a tenth above one thread's. On two shared
+  cores the second thread also competes with whatever else runs.
+- Allocating 64 KiB has a bar in fences, not in time: a thousand lines are filled and written back by
+  either heap, and that is most of the time.
+- Reopening opens the file, recovers, makes a session and commits the first insert, which allocates and
+  links an entry. The process before was killed with SIGKILL in the middle of transactions. Objects are
+  entries of a map, 8 bytes of key and 64 of value, in a pool on disk with the page cache warm. Space that
+  the crash may have left free is found by a trace, which runs later beside the program and is not in
+  this time.
+";
+
+/// Writes the page of these figures to a file.
+///
+/// Errors: the file cannot be written.
+pub fn write(path: &Path, options: &Options, figures: &[Figure]) -> Result<(), BenchError> {
+    let text = document(&Machine::here(), options, figures);
+    std::fs::write(path, text).map_err(BenchError::io(format!("writing {}", path.display())))
+}
+
+fn document(machine: &Machine, options: &Options, figures: &[Figure]) -> String {
+    let mut page = HEAD.to_owned();
+    page.push('\n');
+    let rows = [
+        (
+            "processor",
+            format!(
+                "{}, {} cores, virtual and shared",
+                machine.cpu, machine.cores
+            ),
+        ),
+        ("kernel", machine.kernel.clone()),
+        ("commit", format!("`{}`", machine.commit)),
+        ("date", machine.date.clone()),
+        ("blocks", options.blocks.to_string()),
+    ];
+    table(
+        &mut page,
+        &["", ""],
+        rows.map(|(what, value)| vec![what.to_owned(), value]),
+    );
+    page.push_str("\n## Bars\n\n");
+    let rival = figures
+        .iter()
+        .map(|f| f.system.as_str())
+        .find(|system| *system != "firn");
+    let columns = ["what", rival.unwrap_or("rival"), "Firn", "ratio", "bar", ""];
+    let bars = bars(options, figures);
+    table(&mut page, &columns, bars.iter().map(bar));
+    for bar in bars.iter().filter(|bar| bar.verdict == MISSED) {
+        // Writing to a string does not fail.
+        let _ = write!(page, "\nMissed: {}: {}.\n", bar.what, bar.reason);
+    }
+    page.push('\n');
+    page.push_str(NOTES);
+    page.push_str("\n## All figures\n\n");
+    let columns = [
+        "",
+        "operation",
+        "threads",
+        "n",
+        "ns CPU",
+        "min to max",
+        "ns wall",
+        "fences",
+        "lines",
+    ];
+    table(&mut page, &columns, figures.iter().map(row));
+    page
+}
+
+fn bar(bar: &Bar) -> Vec<String> {
+    let cells = [&bar.what, &bar.rival, &bar.firn, &bar.ratio, &bar.bar];
+    let mut cells: Vec<String> = cells.map(String::clone).into();
+    cells.push(bar.verdict.to_owned());
+    cells
+}
+
+fn row(figure: &Figure) -> Vec<String> {
+    let count = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.2}"));
+    vec![
+        figure.system.clone(),
+        figure.operation.clone(),
+        figure.threads.to_string(),
+        figure.n.to_string(),
+        nanoseconds(figure.ns_cpu_per_op),
+        format!(
+            "{} to {}",
+            nanoseconds(figure.ns_cpu_min),
+            nanoseconds(figure.ns_cpu_max)
+        ),
+        nanoseconds(figure.ns_wall_per_op),
+        count(figure.fences_per_op),
+        count(figure.lines_per_op),
+    ]
+}
+
+fn nanoseconds(value: f64) -> String {
+    if value.is_nan() {
+        String::new()
+    } else {
+        format!("{value:.1}")
+    }
+}
+
+fn table(page: &mut String, columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+    let mut line = |cells: &[&str]| {
+        // Writing to a string does not fail.
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    };
+    line(columns);
+    line(&vec!["---"; columns.len()]);
+    for row in rows {
+        line(&row.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+}

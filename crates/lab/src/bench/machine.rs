@@ -1,0 +1,40 @@
+//! What figures were measured on, and when.
+
+use std::process::Command;
+
+const UNKNOWN: &str = "unknown";
+
+/// Where and when figures were measured.
+pub(super) struct Machine {
+    pub(super) cpu: String,
+    pub(super) cores: usize,
+    pub(super) kernel: String,
+    pub(super) commit: String,
+    pub(super) date: String,
+}
+
+impl Machine {
+    /// This machine, now; the commit of the checkout that the current directory lies in.
+    pub(super) fn here() -> Self {
+        Self {
+            cpu: cpu().unwrap_or_else(|| UNKNOWN.to_owned()),
+            cores: std::thread::available_parallelism().map_or(0, usize::from),
+            kernel: output("uname", &["-sr"]),
+            commit: output("git", &["describe", "--always", "--dirty"]),
+            date: output("date", &["-u", "+%Y-%m-%d %H:%M UTC"]),
+        }
+    }
+}
+
+fn cpu() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn output(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().ok();
+    let output = output.filter(|output| output.status.success());
+    let text = output.and_then(|output| String::from_utf8(output.stdout).ok());
+    text.map_or_else(|| UNKNOWN.to_owned(), |text| text.trim().to_owned())
+}

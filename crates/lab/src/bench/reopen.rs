@@ -1,0 +1,190 @@
+//! Reopening after kill -9, to the first committed insert.
+//!
+//! A child fills a map in a pool file and goes on with transactions until it is killed in the middle
+//! of them. Then one child after the other reopens the pool, says how long that took, and is killed
+//! the same way. Pools of different sizes are reopened in turns. The page cache is warm.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use firn_heap::{Error, Pool, PoolOptions, Session};
+use firn_mapped::{Mapped, MappedOptions};
+use firn_structures::Map;
+
+use super::clock::{Moment, Times};
+use super::figure::{Figure, Subject};
+use super::pools::LAYOUT;
+use super::{BenchError, Options};
+use crate::Progress;
+
+/// The name of this part of the bench, and of what its figures are about.
+pub(super) const SECTION: &str = "reopen";
+const MAP: &str = "map";
+const VALUE: [u8; 64] = [7; 64];
+/// Entries that one transaction of the filling inserts.
+const BATCH: u64 = 100;
+/// Reopenings of a pool are at least so many, however few blocks were asked for.
+const FEWEST: usize = 5;
+/// How long a child goes on before it is killed.
+const LIFE: Duration = Duration::from_millis(60);
+/// How long a child goes on that nobody kills.
+const LONGEST_LIFE: Duration = Duration::from_secs(60);
+const HOW: &str = "opening the file, recovery, a session, the first insert committed; by a new \
+                   process, after the last was killed in the middle of transactions; page cache warm";
+
+/// What a child is told.
+#[derive(Clone, Debug)]
+pub struct ReopenPlan {
+    /// The pool's file.
+    pub pool: PathBuf,
+    /// Makes the pool with so many entries, instead of reopening it.
+    pub fill: Option<u64>,
+}
+
+/// A folder that goes with what is in it.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed now is for the user to remove.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A child that does not outlive this value.
+struct Victim(Child);
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        // Fails only for a child that has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Measures reopening, if it was asked for.
+pub(super) fn measure(
+    options: &Options,
+    progress: &mut dyn Progress,
+) -> Result<Vec<Figure>, BenchError> {
+    if !options.wants(SECTION, SECTION) {
+        return Ok(Vec::new());
+    }
+    let name = format!("firn-bench-reopen-{}", std::process::id());
+    let folder = Folder(options.disk_dir.join(name));
+    let made = std::fs::create_dir_all(&folder.0);
+    made.map_err(BenchError::io(format!("making {}", folder.0.display())))?;
+    let pool = |objects: &u64| folder.0.join(format!("{objects}.pool"));
+    let sizes = &options.objects;
+    progress.begin("filling pools", Some(sizes.len() as u64));
+    for objects in sizes {
+        live_and_die(options, &pool(objects), Some(*objects))?;
+        // So that writing it out does not disturb what is timed.
+        std::fs::File::open(pool(objects))
+            .and_then(|file| file.sync_all())
+            .map_err(BenchError::io("writing out a pool"))?;
+        progress.advance(1);
+    }
+    progress.end();
+    let times = options.blocks.max(FEWEST);
+    let mut blocks: Vec<Vec<Times>> = vec![Vec::new(); sizes.len()];
+    progress.begin("reopening", Some((times * sizes.len()) as u64));
+    for _ in 0..times {
+        for (objects, blocks) in sizes.iter().zip(&mut blocks) {
+            blocks.push(live_and_die(options, &pool(objects), None)?);
+            progress.advance(1);
+        }
+    }
+    progress.end();
+    let figure = |(&n, blocks): (&u64, &Vec<Times>)| {
+        let subject = Subject {
+            system: "firn",
+            structure: SECTION,
+            operation: &format!("reopen {n}"),
+            n,
+            threads: 1,
+            how: HOW,
+        };
+        Figure::of(subject, blocks)
+    };
+    Ok(sizes.iter().zip(&blocks).map(figure).collect())
+}
+
+/// Starts a child, waits until it says what its beginning took, and kills it a little later.
+fn live_and_die(options: &Options, pool: &Path, fill: Option<u64>) -> Result<Times, BenchError> {
+    let mut command = Command::new(&options.program);
+    command.args(["bench", "--reopen"]).arg(pool);
+    if let Some(fill) = fill {
+        command.args(["--fill", &fill.to_string()]);
+    }
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let starting = format!("starting {}", options.program.display());
+    let mut victim = Victim(child.map_err(BenchError::io(starting))?);
+    let mut said = String::new();
+    if let Some(pipe) = victim.0.stdout.take() {
+        let read = BufReader::new(pipe).read_line(&mut said);
+        read.map_err(BenchError::io("reading what the child says"))?;
+    }
+    let times = serde_json::from_str::<[f64; 2]>(&said);
+    let [cpu_ns, wall_ns] = times.map_err(|_| BenchError::Child {
+        said: said.trim_end().to_owned(),
+    })?;
+    std::thread::sleep(LIFE);
+    // It is to be killed, not to have ended.
+    match victim.0.try_wait() {
+        Ok(None) => Ok(Times { cpu_ns, wall_ns }),
+        _ => Err(BenchError::Child { said }),
+    }
+}
+
+/// The child: fills or reopens the pool, says on standard output what that took, and writes until it
+/// is killed.
+///
+/// Errors: the pool cannot be made, opened or written.
+pub fn reopen(plan: &ReopenPlan) -> Result<(), BenchError> {
+    let start = Moment::now();
+    let (_pool, mut session) = match plan.fill {
+        Some(objects) => filled(&plan.pool, objects)?,
+        None => reopened(&plan.pool)?,
+    };
+    let Times { cpu_ns, wall_ns } = start.elapsed();
+    let mut out = io::stdout().lock();
+    writeln!(out, "[{cpu_ns}, {wall_ns}]")
+        .and_then(|()| out.flush())
+        .map_err(BenchError::io("telling the parent"))?;
+    let begin = Instant::now();
+    while begin.elapsed() < LONGEST_LIFE {
+        insert(&mut session, fastrand::u64(..))?;
+    }
+    Ok(())
+}
+
+fn filled(path: &Path, objects: u64) -> Result<(Pool<Mapped>, Session<Mapped>), BenchError> {
+    let medium = Mapped::create(path, 0, &MappedOptions::default())?;
+    let pool = Pool::create(medium, &PoolOptions::new(LAYOUT))?;
+    let mut session = pool.session()?;
+    session.transaction(|tx| Map::create(tx, MAP).map(|_| ()))?;
+    for from in (0..objects).step_by(BATCH as usize) {
+        session.transaction(|tx| {
+            let mut map = Map::open(tx, MAP)?;
+            (from..objects.min(from + BATCH))
+                .try_for_each(|number| map.insert(&number.to_be_bytes(), &VALUE).map(|_| ()))
+        })?;
+    }
+    Ok((pool, session))
+}
+
+fn reopened(path: &Path) -> Result<(Pool<Mapped>, Session<Mapped>), BenchError> {
+    let medium = Mapped::open(path, &MappedOptions::default())?;
+    let pool = Pool::open(medium, &PoolOptions::new(LAYOUT))?;
+    let mut session = pool.session()?;
+    insert(&mut session, fastrand::u64(..))?;
+    Ok((pool, session))
+}
+
+fn insert(session: &mut Session<Mapped>, number: u64) -> Result<(), Error> {
+    let key = number.to_be_bytes();
+    session.transaction(|tx| Map::open(tx, MAP)?.insert(&key, &VALUE).map(|_| ()))
+}
