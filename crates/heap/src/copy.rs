@@ -17,6 +17,7 @@ use crate::pool::{Inner, Pool, PoolOptions};
 use crate::roots;
 use crate::tally::{Tally, type_index};
 use crate::trace::{Trace, Visitor};
+use crate::tx::settle_fresh_frames;
 
 /// How far a copy has come.
 #[derive(Clone, Copy, Debug, Default)]
@@ -138,6 +139,7 @@ fn copy_objects<M: Medium, N: Medium>(
             .store_bytes(root::root_at(i), bytemuck::cast_slice(&words));
         to.medium.write_back(root::root_at(i), root::ROOT_BYTES);
     }
+    settle_fresh_frames(&to.medium, &mut cache);
     to.allocator.drain(&to.medium, &mut cache)?;
     to.medium.fence();
     to.reserve_lane(0)?;

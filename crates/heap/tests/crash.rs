@@ -196,3 +196,65 @@ fn every_image_where_caches_are_persistent() {
         }
     }
 }
+
+/// More objects of 100 bytes than one frame holds.
+const MORE_THAN_A_FRAME: usize = 40;
+
+#[test]
+fn a_frame_that_is_passed_on_is_known_to_media() {
+    let two_lanes = || PoolOptions {
+        lanes: 2,
+        ..options(PoolKind::Traced)
+    };
+    let explorer = Explorer::new(
+        ExploreOptions::default(),
+        16 << 20,
+        |crash| {
+            let pool = Pool::create(crash.clone(), &two_lanes()).unwrap();
+            let mut session = pool.session().unwrap();
+            session
+                .transaction(|tx| tx.set_root("spine", tx.alloc_refs::<Bytes>(3)?))
+                .unwrap();
+            drop(session);
+            pool.close().unwrap();
+        },
+        |crash| {
+            let pool = Pool::open(crash.clone(), &two_lanes()).unwrap();
+            let mut first = pool.session().unwrap();
+            let mut second = pool.session().unwrap();
+            let unfinished: Result<(), Error> = first.transaction(|tx| {
+                tx.alloc_bytes(&[1; 100])?;
+                let part: Result<(), Error> = tx.nested(|tx| {
+                    for _ in 0..MORE_THAN_A_FRAME {
+                        tx.alloc_bytes(&[1; 100])?;
+                    }
+                    Err(Error::ReadOnly)
+                });
+                assert!(part.is_err());
+                // The rest of the first frame is anybody's now.
+                second.transaction(|tx| {
+                    let new = tx.alloc_bytes(&[2; 100])?;
+                    tx.root::<Spine>("spine")?.set(0, Some(new))
+                })?;
+                crash.note(1);
+                Err(Error::ReadOnly)
+            });
+            assert!(unfinished.is_err());
+            pool.abandon();
+        },
+        |crash, state| {
+            let pool = Pool::open(crash, &two_lanes()).map_err(|e| e.to_string())?;
+            pool.medium().end_of_recovery();
+            let found = read(&pool).map_err(|e| e.to_string())?;
+            let findings = pool.check().map_err(|e| e.to_string())?;
+            pool.abandon();
+            match (findings.first(), &found[0], state.note(0)) {
+                (Some(finding), ..) => Err(finding.to_string()),
+                (None, None, 1) => Err("an acknowledged object is lost".into()),
+                (None, Some(bytes), _) if *bytes != [2; 100] => Err("another object".into()),
+                _ => Ok(()),
+            }
+        },
+    );
+    assert!(explorer.explore().expect_clean().exhaustive());
+}

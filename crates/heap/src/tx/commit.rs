@@ -8,7 +8,7 @@ use firn_media::{Medium, MediumExt};
 use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::{Change, Changes, redo, type_index};
-use crate::alloc::{FrameRun, Slot};
+use crate::alloc::{Cache, FrameRun, Slot};
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::session::State;
@@ -26,8 +26,12 @@ pub(super) fn commit<M: Medium>(
         changes,
         tally,
     } = state;
-    drop_short_lived(inner, changes)?;
-    if changes.writes.is_empty() && changes.allocated.is_empty() && changes.freed.is_empty() {
+    drop_short_lived(changes)?;
+    if changes.writes.is_empty()
+        && changes.allocated.is_empty()
+        && changes.freed.is_empty()
+        && changes.short_lived.is_empty()
+    {
         changes.finish(inner);
         return Ok(());
     }
@@ -77,6 +81,9 @@ pub(super) fn commit<M: Medium>(
     count_all(inner, tally, &changes.allocated, 1);
     count_all(inner, tally, &changes.freed, -1);
     release_all(inner, &changes.freed);
+    for slot in changes.short_lived.drain(..) {
+        return_slot(inner, slot);
+    }
     for run in old_overflow {
         inner.allocator.give_log(medium, run);
     }
@@ -88,9 +95,11 @@ pub(super) fn commit<M: Medium>(
 
 /// Undoes what an unfinished transaction did to volatile state (R10: there is nothing else).
 pub(super) fn roll_back<M: Medium>(inner: &Inner<M>, state: &mut State) {
+    settle_fresh_frames(&inner.medium, &mut state.cache);
     let changes = &mut state.changes;
-    for change in changes.allocated.drain(..) {
-        return_slot(inner, change.slot);
+    let unused = changes.allocated.drain(..).map(|change| change.slot);
+    for slot in unused.chain(changes.short_lived.drain(..)) {
+        return_slot(inner, slot);
     }
     changes.finish(inner);
     state.tally.add(Counter::Aborts, 1);
@@ -117,14 +126,16 @@ impl Changes {
     }
 }
 
-/// Drops writes to objects that are freed (A3), and objects that were allocated and freed here.
+/// Drops writes to objects that are freed (A3), and objects that were allocated and freed here,
+/// whose slots are free after the commit.
 ///
 /// Errors: an object was freed twice.
-fn drop_short_lived<M: Medium>(inner: &Inner<M>, changes: &mut Changes) -> Result<(), Error> {
+fn drop_short_lived(changes: &mut Changes) -> Result<(), Error> {
     let Changes {
         writes,
         allocated,
         freed,
+        short_lived,
         ..
     } = changes;
     if freed.is_empty() {
@@ -146,7 +157,7 @@ fn drop_short_lived<M: Medium>(inner: &Inner<M>, changes: &mut Changes) -> Resul
         let gone = freed.binary_search_by_key(&new.slot.at, |change| change.slot.at);
         if let Ok(gone) = gone {
             freed.remove(gone);
-            return_slot(inner, new.slot);
+            short_lived.push(new.slot);
         }
         gone.is_err()
     });
@@ -224,6 +235,17 @@ fn emit_fresh_frames<M: Medium>(medium: &M, fresh: &[Frame], entry: &mut Vec<u64
                 .collect();
             Record::push_range(entry, first.word_at(), &words);
         });
+    }
+}
+
+/// Makes the words of frames durable that came into use since the last commit, before slots in them
+/// are given back without one. Whoever takes such a frame next publishes objects in it and does not
+/// log its words; they must be on media by then.
+pub(crate) fn settle_fresh_frames<M: Medium>(medium: &M, cache: &mut Cache) {
+    if !cache.fresh.is_empty() {
+        write_back_frames(medium, &cache.fresh);
+        medium.fence();
+        cache.fresh.clear();
     }
 }
 

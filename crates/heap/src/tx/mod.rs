@@ -50,6 +50,8 @@ pub(crate) struct Changes {
     writes: WriteSet,
     allocated: Vec<Change>,
     freed: Vec<Change>,
+    /// Slots of objects that this transaction allocated and freed.
+    short_lived: Vec<Slot>,
     locks: LockSet,
     /// Scratch for the homes of a commit.
     homes: Vec<(VirtAddr, u64)>,
@@ -72,6 +74,7 @@ impl Changes {
             writes: WriteSet::new(),
             allocated: Vec::new(),
             freed: Vec::new(),
+            short_lived: Vec::new(),
             locks: LockSet::default(),
             homes: Vec::new(),
             wrote_home: false,
@@ -430,9 +433,12 @@ impl<M: Medium> Drop for Save<'_, M> {
     fn drop(&mut self) {
         let Some(mark) = self.mark.take() else { return };
         let mut state = self.core.state.borrow_mut();
-        let changes = &mut state.changes;
+        let State { changes, cache, .. } = &mut *state;
         changes.writes.roll_back(&mark);
         changes.freed.truncate(self.freed);
+        if changes.allocated.len() > self.allocated {
+            commit::settle_fresh_frames(&self.core.inner.medium, cache);
+        }
         for change in changes.allocated.drain(self.allocated..) {
             commit::return_slot(&self.core.inner, change.slot);
         }
@@ -458,4 +464,5 @@ impl<M: Medium> Inner<M> {
     }
 }
 
+pub(crate) use commit::settle_fresh_frames;
 pub(crate) use tally::type_index;

@@ -17,7 +17,9 @@ use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, round_up};
 
 use super::Change;
-use super::commit::{count_all, release_all, return_slot, take_overflow, write_back_frames};
+use super::commit::{
+    count_all, release_all, return_slot, settle_fresh_frames, take_overflow, write_back_frames,
+};
 use super::redo::{fits_slot, load_header, load_payload, store_long};
 use crate::alloc::FrameRun;
 use crate::error::Error;
@@ -372,6 +374,7 @@ impl<M: Medium> Operation<'_, M> {
             // The records are this transaction's own.
             let _ = undo_batch(&inner.medium, batch);
         }
+        settle_fresh_frames(&inner.medium, &mut self.core.state.borrow_mut().cache);
         inner.medium.fence();
         self.invalidate(&log);
         for change in &log.allocated {
