@@ -144,7 +144,18 @@ impl<M: Medium> Scan<M> {
             self.ends.push((key_end, self.bytes.len()));
         }
         if let Some(&(key_end, _)) = self.ends.last() {
-            self.start = Bound::Excluded(self.bytes[last..key_end].to_vec());
+            let key = &self.bytes[last..key_end];
+            // In a sound map keys ascend. One that does not would lead back to where this step began.
+            let goes_on = match &self.start {
+                Bound::Included(start) => key >= start.as_slice(),
+                Bound::Excluded(start) => key > start.as_slice(),
+                Bound::Unbounded => true,
+            };
+            if !goes_on {
+                let (what, at) = ("the order of a map's keys", map.object().address().0);
+                return Err(Error::Damaged { what, at });
+            }
+            self.start = Bound::Excluded(key.to_vec());
         }
         self.done = !more;
         Ok(())
