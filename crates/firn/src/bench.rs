@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use firn_lab::LabError;
-use firn_lab::bench::{self, BenchError, Build, Domain, Figure, Options, ReopenPlan, RivalSource};
+use firn_lab::bench::{
+    self, BenchError, Build, Domain, Figure, Machine, Options, ReopenPlan, RivalSource,
+};
 
 use crate::Verdict;
 use crate::bars::Bars;
@@ -127,9 +129,10 @@ pub fn run(arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {
         return Ok(Verdict::Well);
     }
     let options = arguments.options()?;
+    let machine = Machine::here();
     let figures = bench::run(&options, &mut Bars::new()).map_err(LabError::from)?;
     if let Some(path) = &arguments.write {
-        bench::write(path, &options, &figures).map_err(LabError::from)?;
+        bench::write(path, &machine, &options, &figures).map_err(LabError::from)?;
     }
     if output.json() {
         output.object(&figures)?;

@@ -65,7 +65,7 @@ const ALLOCATOR: [(&str, &str, &str, Option<f64>); 6] = [
         None,
     ),
 ];
-/// What a second thread may add before it counts as a loss: less than blocks differ by themselves.
+/// What a second thread may add before it counts as a loss: about what blocks differ by themselves.
 const LOSS: f64 = 1.1;
 const REOPEN_MS: f64 = 20.0;
 const REOPEN_EQUAL: f64 = 1.2;
@@ -217,6 +217,7 @@ fn call(
     let theirs = find(figures, false, rivals, threads);
     let ratio = theirs.map(|theirs| theirs.ns_cpu_per_op / ours.ns_cpu_per_op);
     let loss = ours.ns_cpu_per_op > alone.ns_cpu_per_op * LOSS;
+    let more = (ours.ns_cpu_per_op / alone.ns_cpu_per_op - 1.0) * 100.0;
     let limit = bar.map(|bar| match threads {
         1 => format!("{bar} ns"),
         _ => format!("{bar} ns, no loss"),
@@ -225,7 +226,10 @@ fn call(
     Some(Bar {
         what: format!("{what}, {threads} thread{plural}"),
         rival: theirs.map_or_else(|| NONE.to_owned(), |f| format!("{}, durable", cpu(f))),
-        firn: cpu(ours),
+        firn: match threads {
+            1 => cpu(ours),
+            _ => format!("{} ({more:+.0} %)", cpu(ours)),
+        },
         ratio: ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.1}x")),
         bar: limit.unwrap_or_else(|| NONE.to_owned()),
         verdict: bar.map_or(NONE, |bar| verdict(ours.ns_cpu_per_op <= bar && !loss)),

@@ -5,7 +5,8 @@ use std::process::Command;
 const UNKNOWN: &str = "unknown";
 
 /// Where and when figures were measured.
-pub(super) struct Machine {
+#[derive(Clone, Debug)]
+pub struct Machine {
     pub(super) cpu: String,
     pub(super) cores: usize,
     pub(super) kernel: String,
@@ -14,8 +15,8 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// This machine, now; the commit of the checkout that the current directory lies in.
-    pub(super) fn here() -> Self {
+    /// This machine, now: ask before measuring, so that the commit is what was built. The commit of the checkout that the current directory lies in.
+    pub fn here() -> Self {
         Self {
             cpu: cpu().unwrap_or_else(|| UNKNOWN.to_owned()),
             cores: std::thread::available_parallelism().map_or(0, usize::from),

@@ -38,6 +38,7 @@ pub use document::write;
 pub use error::BenchError;
 pub use figure::Figure;
 pub use firn_media::Domain;
+pub use machine::Machine;
 pub use reopen::{ReopenPlan, reopen};
 pub use rival::{Build, RivalSource};
 
