@@ -16,6 +16,8 @@ pub const PHASE: VirtAddr = VirtAddr(STATE.0 + 8);
 pub const REGISTRY_END: VirtAddr = VirtAddr(STATE.0 + 64);
 /// Length of the pool in chunks, so that a truncated one is noticed. A line of its own.
 pub const LENGTH: VirtAddr = VirtAddr(STATE.0 + 128);
+/// Chunk from which frames were taken last. A hint: stored without a write-back, and not trusted.
+pub const FRONTIER: VirtAddr = VirtAddr(STATE.0 + 192);
 /// The root table.
 pub const ROOTS: VirtAddr = VirtAddr(16 << 10);
 /// The type registry.

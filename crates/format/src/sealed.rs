@@ -28,6 +28,8 @@ pub enum Seal {
     Frame = 5,
     /// Length of the pool, in chunks.
     Length = 6,
+    /// Chunk from which frames were taken last: where to look for free ones first.
+    Frontier = 7,
 }
 
 impl Seal {
@@ -39,6 +41,7 @@ impl Seal {
             Seal::UndoDone => "the undo mark of a lane",
             Seal::Frame => "a frame word",
             Seal::Length => "the length of the pool",
+            Seal::Frontier => "the allocation frontier",
         }
     }
 

@@ -95,7 +95,7 @@ impl<M: Medium> Inner<M> {
     fn cut_end(&self) -> Result<(), Error> {
         let mut space = self.allocator.space().lock(&self.medium);
         let end = space.used_len().max(FIRST_DATA_CHUNK * CHUNK_BYTES);
-        if space.looked_at() * CHUNK_BYTES < self.medium.len() || end >= self.medium.len() {
+        if !space.knows_all(self.medium.len()) || end >= self.medium.len() {
             return Ok(());
         }
         self.medium

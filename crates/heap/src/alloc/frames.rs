@@ -1,6 +1,8 @@
 //! The frame space: which frames are free, and where new ones come from.
 //!
-//! Chunks are looked at in ascending order, the first time from the pool's tables. A freed run waits
+//! Chunks are looked at when they are needed, the first time from the pool's tables, beginning with
+//! the one that frames were taken from last: the first allocation after opening takes as long in a
+//! large pool as in a small one. The chunks before it follow a few at a time. A freed run waits
 //! in quarantine until every number given out before is durable at home (rule A2): until then a
 //! replayed entry may still write there.
 
@@ -17,6 +19,8 @@ use crate::error::Error;
 
 /// Frames whose blocks are given back and asked for together: 64 KiB.
 pub(crate) const GROUP_FRAMES: u64 = 16;
+/// Chunks before the frontier that one allocation looks at before the pool grows.
+const LOOK_BEHIND: u32 = 8;
 const GROUPS: u64 = FRAMES_PER_CHUNK / GROUP_FRAMES;
 const ALL_GROUPS: u32 = u32::MAX;
 const _: () = assert!(GROUPS == u32::BITS as u64);
@@ -47,6 +51,8 @@ impl FrameRun {
 /// One chunk's free frames.
 #[derive(Clone, Copy)]
 struct ChunkFrames {
+    /// Whether the chunk was looked at; until then nothing is free in it.
+    known: bool,
     free: [u64; BITMAP],
     count: u64,
     /// Groups that may have no blocks on the device: bit i for the frames from i * 16.
@@ -54,7 +60,8 @@ struct ChunkFrames {
 }
 
 impl ChunkFrames {
-    const NONE: Self = Self {
+    const UNKNOWN: Self = Self {
+        known: false,
         free: [0; BITMAP],
         count: 0,
         unbacked: 0,
@@ -115,6 +122,11 @@ pub(crate) struct FrameSpace(Lock<Space>);
 /// The frame space, locked.
 pub(crate) struct Space {
     chunks: Vec<ChunkFrames>,
+    /// Where looking began; everything from here on is known once `ahead` has reached the end.
+    frontier: usize,
+    ahead: usize,
+    /// Next chunk before the frontier to look at.
+    behind: usize,
     quarantine: VecDeque<(u64, FrameRun)>,
     /// No chunk below this one has a free run of at least 2^i frames.
     hints: [usize; HINTS],
@@ -127,6 +139,9 @@ impl FrameSpace {
     pub(crate) fn new(limits: Limits, emergency: bool) -> Self {
         Self(Lock::new(Space {
             chunks: Vec::new(),
+            frontier: 0,
+            ahead: 0,
+            behind: 0,
             quarantine: VecDeque::new(),
             hints: [0; HINTS],
             limits,
@@ -150,6 +165,7 @@ impl Space {
         durable: u64,
     ) -> Result<FrameRun, Error> {
         self.end_quarantine(durable);
+        let mut looked_behind = 0;
         loop {
             let found = if frames > FRAMES_PER_CHUNK {
                 self.find_chunks(frames)
@@ -159,10 +175,21 @@ impl Space {
             if let Some(run) = found {
                 self.back(medium, run)?;
                 self.mark(run, false);
+                self.note_frontier(medium, run.frame.chunk());
                 return Ok(run);
             }
-            if !self.look_further(medium, chunks)? {
-                self.grow(medium, frames)?;
+            if self.look_ahead(medium, chunks)? {
+                continue;
+            }
+            if looked_behind < LOOK_BEHIND && self.look_behind(medium, chunks)? {
+                looked_behind += 1;
+                continue;
+            }
+            match self.grow(medium, frames) {
+                Err(Error::PoolFull { .. }) if self.behind < self.frontier => {
+                    self.look_at_all(medium, chunks)?;
+                }
+                other => other?,
             }
         }
     }
@@ -207,7 +234,7 @@ impl Space {
             let here = left.min(FRAMES_PER_CHUNK - first);
             let chunk = frame.chunk().0 as usize;
             // A chunk that was not looked at yet has its frames' words on media, and waits.
-            let Some(frames) = self.chunks.get_mut(chunk) else {
+            let Some(frames) = self.chunks.get_mut(chunk).filter(|c| c.known) else {
                 break;
             };
             frames.set(first, here, free);
@@ -266,18 +293,52 @@ impl Space {
         None
     }
 
-    /// Reads the next chunk's frame words. False if every chunk has been looked at.
-    fn look_further<M: Medium>(&mut self, medium: &M, chunks: &Chunks<M>) -> Result<bool, Error> {
-        let next = Chunk(self.chunks.len() as u64);
-        if (next.0 + 1) * CHUNK_BYTES > medium.len() {
+    /// Looks at the next chunk from the frontier on. False if there is none.
+    fn look_ahead<M: Medium>(&mut self, medium: &M, chunks: &Chunks<M>) -> Result<bool, Error> {
+        let held = (medium.len() / CHUNK_BYTES) as usize;
+        if self.chunks.is_empty() {
+            let stored = Seal::Frontier.open(medium.load_u64(geometry::FRONTIER));
+            self.frontier = stored.map_or(0, |chunk| (chunk as usize).min(held));
+            self.ahead = self.frontier;
+        }
+        if self.chunks.len() < held {
+            self.chunks.resize(held, ChunkFrames::UNKNOWN);
+        }
+        if self.ahead >= self.chunks.len() {
             return Ok(false);
         }
-        let mut frames = ChunkFrames::NONE;
-        if next.is_data() {
+        self.look_at(medium, chunks, self.ahead)?;
+        self.ahead += 1;
+        Ok(true)
+    }
+
+    /// Looks at the next chunk before the frontier. False if there is none.
+    fn look_behind<M: Medium>(&mut self, medium: &M, chunks: &Chunks<M>) -> Result<bool, Error> {
+        if self.behind >= self.frontier {
+            return Ok(false);
+        }
+        self.look_at(medium, chunks, self.behind)?;
+        self.behind += 1;
+        Ok(true)
+    }
+
+    /// Reads a chunk's frame words.
+    fn look_at<M: Medium>(
+        &mut self,
+        medium: &M,
+        chunks: &Chunks<M>,
+        index: usize,
+    ) -> Result<(), Error> {
+        let chunk = Chunk(index as u64);
+        let mut frames = ChunkFrames {
+            known: true,
+            ..ChunkFrames::UNKNOWN
+        };
+        if chunk.is_data() {
             // Knowing the chunk frees what a crash left of unpublished runs.
-            chunks.get(medium, next)?;
+            chunks.get(medium, chunk)?;
             for i in 0..FRAMES_PER_CHUNK {
-                let at = next.first_frame().plus(i).word_at();
+                let at = chunk.first_frame().plus(i).word_at();
                 if FrameUse::from_word(medium.load_u64(at), at)? == FrameUse::Free {
                     frames.set(i, 1, true);
                 }
@@ -285,14 +346,19 @@ impl Space {
             frames.unbacked = ALL_GROUPS;
         }
         for (_, run) in &self.quarantine {
-            for frame in run.each().filter(|f| f.chunk() == next) {
+            for frame in run.each().filter(|f| f.chunk() == chunk) {
                 if frames.is_free(frame.index_in_chunk()) {
                     frames.set(frame.index_in_chunk(), 1, false);
                 }
             }
         }
-        self.chunks.push(frames);
-        Ok(true)
+        if frames.count > 0 {
+            for hint in &mut self.hints {
+                *hint = (*hint).min(index);
+            }
+        }
+        self.chunks[index] = frames;
+        Ok(())
     }
 
     /// Looks at every chunk there is.
@@ -301,8 +367,17 @@ impl Space {
         medium: &M,
         chunks: &Chunks<M>,
     ) -> Result<(), Error> {
-        while self.look_further(medium, chunks)? {}
+        while self.look_ahead(medium, chunks)? {}
+        while self.look_behind(medium, chunks)? {}
         Ok(())
+    }
+
+    /// Remembers on media where frames were taken last.
+    fn note_frontier<M: Medium>(&self, medium: &M, chunk: Chunk) {
+        let word = Seal::Frontier.seal(chunk.0);
+        if medium.load_u64(geometry::FRONTIER) != word {
+            medium.store_u64(geometry::FRONTIER, word);
+        }
     }
 
     fn grow<M: Medium>(&mut self, medium: &M, frames: u64) -> Result<(), Error> {
@@ -328,7 +403,10 @@ impl Space {
                 Err(MediumError::NoSpace { .. }) if medium.len() >= end => return Err(full),
                 Err(other) => return Err(other.into()),
             }
-            let mut frames = ChunkFrames::NONE;
+            let mut frames = ChunkFrames {
+                known: true,
+                ..ChunkFrames::UNKNOWN
+            };
             frames.set(0, FRAMES_PER_CHUNK, true);
             self.chunks.push(frames);
             medium.store_u64(geometry::LENGTH, Seal::Length.seal(next.0 + 1));
@@ -338,8 +416,12 @@ impl Space {
             }
         } else {
             // A region's tables: reserved piece by piece, as its chunks come into use.
-            self.chunks.push(ChunkFrames::NONE);
+            self.chunks.push(ChunkFrames {
+                known: true,
+                ..ChunkFrames::UNKNOWN
+            });
         }
+        self.ahead = self.chunks.len();
         Ok(())
     }
 
@@ -409,13 +491,16 @@ impl Space {
         (last.map_or(0, |i| i as u64 + 1)) * CHUNK_BYTES
     }
 
-    /// Chunks that were looked at.
-    pub(crate) fn looked_at(&self) -> u64 {
-        self.chunks.len() as u64
+    /// Whether every chunk of a pool of `len` bytes was looked at.
+    pub(crate) fn knows_all(&self, len: u64) -> bool {
+        self.ahead as u64 * CHUNK_BYTES >= len && self.behind >= self.frontier
     }
 
     /// Forgets chunks from `len` bytes on.
     pub(crate) fn truncate(&mut self, len: u64) {
         self.chunks.truncate((len / CHUNK_BYTES) as usize);
+        self.ahead = self.ahead.min(self.chunks.len());
+        self.frontier = self.frontier.min(self.chunks.len());
+        self.behind = self.behind.min(self.frontier);
     }
 }
