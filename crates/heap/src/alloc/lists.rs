@@ -15,6 +15,10 @@ use crate::error::Error;
 /// Chunks that one search looks at for runs with free slots, before it takes new frames.
 const LOOK_AHEAD: usize = 4;
 
+/// Frames of runs with free slots that a class keeps, empty or not: a program that frees what it
+/// allocates would otherwise give frames back and take them again, all threads through one lock.
+const KEPT_FRAMES: u64 = 8;
+
 /// The lists, and how far the chunks have been looked at for runs that belong on them.
 pub(crate) struct Lists {
     lists: Box<[Lock<Vec<Frame>>]>,
@@ -102,7 +106,7 @@ impl Lists {
         Ok(())
     }
 
-    /// Takes a run off its list for good if all of its slots are free.
+    /// Takes a run off its list for good if all of its slots are free, and the class has others.
     pub(crate) fn withdraw_empty<M: Medium>(
         &self,
         medium: &M,
@@ -112,6 +116,9 @@ impl Lists {
     ) -> Result<bool, Error> {
         let words = chunks.get(medium, frame.chunk())?.words();
         let mut list = self.lists[class.index()].lock(medium);
+        if list.len() as u64 * class.frames() <= KEPT_FRAMES {
+            return Ok(false);
+        }
         let empty = words.load(base(frame) + STATE) == FrameState::Listed as u64
             && (0..BITMAP_WORDS).all(|word| {
                 words.load(base(frame) + FREE + word as usize) == slot_mask(class.slots(), word)

@@ -108,10 +108,6 @@ pub(super) struct Bar {
 
 const NONE: &str = "–";
 const UNEXPLAINED: &str = "no reason is known yet";
-const CHUNKS: &str = "the first allocation looks for a free frame in one chunk of 2 MiB after the other \
-                      from the pool's beginning, and loads what is known of each \
-                      (`Space::look_further` in `crates/heap`): by `perf` nearly all of the time";
-
 pub(super) const MISSED: &str = "**missed**";
 
 fn verdict(met: bool) -> &'static str {
@@ -251,7 +247,7 @@ fn reopenings(options: &Options, figures: &[Figure]) -> Vec<Bar> {
         ratio,
         bar,
         verdict: verdict(met),
-        reason: CHUNKS,
+        reason: UNEXPLAINED,
     };
     let ms = |ns: f64| ns / NS_PER_MS;
     let mut bars = Vec::new();
