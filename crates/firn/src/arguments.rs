@@ -72,7 +72,7 @@ crash until the pool is traced, the figures may lag.
 Example:
   firn stat p.firn --json | jq .ratio_4k")]
     Stat(Pool),
-    /// Checks every invariant of a pool and of the maps in it
+    /// Checks every invariant of a pool and of the maps and lists in it
     #[command(after_long_help = "\
 Prints what is wrong; exit status 1 if anything is. A pool that was open on an ordinary file when the
 machine died is checked in memory; if nothing is found, `firn copy --salvage` makes a new pool of it.

@@ -14,7 +14,7 @@ use firn_units::{FRAME_BYTES, round_up};
 
 use crate::error::Error;
 use crate::pool::Inner;
-use crate::stored::{Target, TypeDescriptor};
+use crate::stored::{Bytes, Raw, Refs, Target, TypeDescriptor};
 
 /// Places of the cache from descriptors to numbers.
 const CACHE: usize = 64;
@@ -115,16 +115,20 @@ impl Types {
 
     /// Name and version of a type, for messages.
     pub(crate) fn describe(&self, id: TypeId) -> String {
-        match id {
-            TypeId::NONE => "none (a free slot)".into(),
-            TypeId::BYTES => "Bytes".into(),
-            TypeId::REFS => "Refs".into(),
-            TypeId::RAW => "Raw".into(),
-            other => match self.table().records.get(&other) {
+        match (id, built_in_name(id)) {
+            (TypeId::NONE, _) => "none (a free slot)".into(),
+            (_, Some(name)) => name.into(),
+            (other, None) => match self.table().records.get(&other) {
                 Some(record) => format!("{} version {}", record.name, record.version),
                 None => format!("number {} (not registered)", other.0),
             },
         }
+    }
+
+    /// Name of a type; `None` for a number that is not registered.
+    pub(crate) fn name(&self, id: TypeId) -> Option<String> {
+        let registered = || self.table().records.get(&id).map(|r| r.name.clone());
+        built_in_name(id).map(str::to_owned).or_else(registered)
     }
 
     /// The record of one version of a type.
@@ -277,6 +281,15 @@ impl<M: Medium> Inner<M> {
             });
         }
         Ok(Some(found.id))
+    }
+}
+
+fn built_in_name(id: TypeId) -> Option<&'static str> {
+    match id {
+        TypeId::BYTES => Some(Bytes::NAME),
+        TypeId::REFS => Some(Refs::<Bytes>::NAME),
+        TypeId::RAW => Some(Raw::NAME),
+        _ => None,
     }
 }
 

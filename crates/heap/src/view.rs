@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::locks::ReadLock;
 use crate::object::Obj;
 use crate::pool::Inner;
-use crate::stored::Target;
+use crate::stored::{Raw, Target};
 use crate::{handles::Handle, roots};
 
 /// Something objects can be read through: [`Reading`] in a guard, [`crate::Tx`] in a transaction.
@@ -72,6 +72,20 @@ pub trait View<'g>: Copy + private::Sealed {
             },
             None => Ok(None),
         }
+    }
+
+    /// Name of the type of the root `name`, as the pool's registry has it; `None` if there is no such
+    /// root, if it refers to nothing, or to an object of a type that is not registered.
+    ///
+    /// Registers nothing, so that a tool can ask about any root of any pool.
+    ///
+    /// Errors: the root table is damaged.
+    fn root_type_name(self, name: &str) -> Result<Option<String>, Error> {
+        let Some((_, reference)) = roots::find(self, name)? else {
+            return Ok(None);
+        };
+        let object: Option<Obj<'g, Raw, Self>> = self.resolve(reference);
+        Ok(object.and_then(|o| self.inner().types.name(o.header().type_id())))
     }
 
     /// The object that a handle names; `None` for a weak one whose object is gone.

@@ -1,10 +1,12 @@
-//! Whether a pool is sound, and every map in it.
+//! Whether a pool is sound, and the maps and lists in it.
 
 use std::path::Path;
 
-use firn_heap::{Error, Pool, View};
+use firn_heap::{Error, Pool, Target, View};
 use firn_media::Medium;
-use firn_structures::Map;
+use firn_structures::list::ListRoot;
+use firn_structures::map::MapRoot;
+use firn_structures::{List, Map};
 use serde::Serialize;
 
 use crate::any::{Torn, open_any};
@@ -20,7 +22,7 @@ pub struct CheckReport {
 }
 
 /// Checks the pool in `path`, whatever it holds: tables, headers, types, references, allocation, and
-/// every map that a root names. A pool that was closed is only read. One that was not is
+/// every map and list that a root names. A pool that was closed is only read. One that was not is
 /// recovered first, as any open would; one that was open when the machine died is recovered and
 /// checked in memory, and its file stays as it is.
 ///
@@ -45,7 +47,7 @@ pub fn check(path: &Path, progress: &mut dyn Progress) -> Result<CheckReport, La
     })
 }
 
-/// What is wrong with an open pool and with the maps that its roots name.
+/// What is wrong with an open pool and with the maps and lists that its roots name.
 ///
 /// Errors: an operation on the pool stayed open, or every lane is in use.
 pub(crate) fn findings<M: Medium>(pool: &Pool<M>) -> Result<Vec<String>, Error> {
@@ -55,7 +57,7 @@ pub(crate) fn findings<M: Medium>(pool: &Pool<M>) -> Result<Vec<String>, Error> 
     match guard.view().root_names() {
         Ok(names) => {
             for name in names {
-                findings.extend(map_findings(guard.view(), &name));
+                findings.extend(root_findings(guard.view(), &name));
             }
         }
         Err(error) => findings.push(format!("the root table: {error}")),
@@ -63,13 +65,20 @@ pub(crate) fn findings<M: Medium>(pool: &Pool<M>) -> Result<Vec<String>, Error> 
     Ok(findings)
 }
 
-/// What is wrong with the map of a root; nothing if it is none.
-fn map_findings<'g, V: View<'g>>(view: V, name: &str) -> Vec<String> {
-    let found = match Map::find(view, name) {
-        Ok(Some(map)) => map.check().unwrap_or_else(|error| vec![error.to_string()]),
-        Ok(None) | Err(Error::WrongType { .. }) => Vec::new(),
-        Err(error) => vec![error.to_string()],
-    };
+/// What is wrong with the map or list of a root; nothing if it is neither.
+///
+/// What it is the registry says: asking for a map would register the map's type in a pool that has
+/// none, and fail where the pool is only read.
+fn root_findings<'g, V: View<'g>>(view: V, name: &str) -> Vec<String> {
+    let found = collection_findings(view, name).unwrap_or_else(|error| vec![error.to_string()]);
     let in_root = |what| format!("root `{name}`: {what}");
     found.into_iter().map(in_root).collect()
+}
+
+fn collection_findings<'g, V: View<'g>>(view: V, name: &str) -> Result<Vec<String>, Error> {
+    match view.root_type_name(name)?.as_deref() {
+        Some(MapRoot::NAME) => Map::open(view, name)?.check(),
+        Some(ListRoot::NAME) => List::open(view, name)?.check(),
+        _ => Ok(Vec::new()),
+    }
 }
