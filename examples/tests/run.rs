@@ -38,5 +38,8 @@ fn the_readme_shows_the_first_program() {
     let readme = include_str!("../../README.md");
     let program = include_str!("../first_program.rs");
     let (_, program) = program.split_once('\n').unwrap();
-    assert!(readme.contains(program), "README.md shows another program than the one that runs");
+    assert!(
+        readme.contains(program),
+        "README.md shows another program than the one that runs"
+    );
 }
