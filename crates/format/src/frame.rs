@@ -20,6 +20,8 @@ pub enum FrameUse {
     },
     /// Part of the overflow of a lane. Holds no object, and is free once the pool is opened anew.
     Log,
+    /// Part of the collector's plan. Holds no object, and is free while no cycle is open.
+    Plan,
     /// A further frame of a run or of an object.
     Tail {
         /// Distance to the first frame.
@@ -28,24 +30,43 @@ pub enum FrameUse {
 }
 
 const KIND_BITS: u32 = 4;
+/// Bit of a kind: the run is a destination of the open cycle, and free if there is none.
+const RESERVED: u64 = 8;
 const SLOTS: u64 = 1;
 const LARGE: u64 = 2;
 const LOG: u64 = 3;
 const TAIL: u64 = 4;
+const PLAN: u64 = 5;
 /// Frames that an object may have at most.
 pub const MAX_FRAMES: u64 = 1 << 32;
 
 impl FrameUse {
     /// The word on media.
     pub fn to_word(self) -> u64 {
+        self.word_with(0)
+    }
+
+    /// The word of the first frame of a run that a cycle of the collector fills: the run counts only
+    /// while that cycle is open.
+    pub fn to_reserved_word(self) -> u64 {
+        self.word_with(RESERVED)
+    }
+
+    /// Whether the word, which is sound, is that of a run that a cycle fills.
+    pub fn is_reserved(word: u64) -> bool {
+        word & RESERVED != 0
+    }
+
+    fn word_with(self, flag: u64) -> u64 {
         let (kind, operand) = match self {
             FrameUse::Free => return 0,
             FrameUse::Slots(class) => (SLOTS, class.index() as u64),
             FrameUse::Large { frames } => (LARGE, frames),
             FrameUse::Log => (LOG, 0),
+            FrameUse::Plan => (PLAN, 0),
             FrameUse::Tail { back } => (TAIL, back),
         };
-        Seal::Frame.seal(kind | (operand << KIND_BITS))
+        Seal::Frame.seal(kind | flag | (operand << KIND_BITS))
     }
 
     /// Reads the word that was found at `at`.
@@ -68,7 +89,7 @@ impl FrameUse {
                 Err(range())
             }
         };
-        match value & ((1 << KIND_BITS) - 1) {
+        match value & ((1 << KIND_BITS) - 1) & !RESERVED {
             SLOTS => Class::from_index(operand as usize)
                 .map(FrameUse::Slots)
                 .ok_or_else(range),
@@ -76,6 +97,7 @@ impl FrameUse {
                 frames: long(operand)?,
             }),
             LOG => Ok(FrameUse::Log),
+            PLAN => Ok(FrameUse::Plan),
             TAIL => Ok(FrameUse::Tail {
                 back: long(operand)?,
             }),
@@ -88,7 +110,7 @@ impl FrameUse {
         match self {
             FrameUse::Slots(class) => class.frames(),
             FrameUse::Large { frames } => frames,
-            FrameUse::Free | FrameUse::Log | FrameUse::Tail { .. } => 1,
+            FrameUse::Free | FrameUse::Log | FrameUse::Plan | FrameUse::Tail { .. } => 1,
         }
     }
 }
@@ -104,11 +126,20 @@ mod tests {
             FrameUse::Slots(Class::for_bytes(144).unwrap()),
             FrameUse::Large { frames: 17 },
             FrameUse::Log,
+            FrameUse::Plan,
             FrameUse::Tail { back: 16 },
         ];
         for u in uses {
             assert_eq!(FrameUse::from_word(u.to_word(), VirtAddr(0)), Ok(u));
         }
+    }
+
+    #[test]
+    fn a_reserved_run_says_so() {
+        let run = FrameUse::Slots(Class::for_bytes(144).unwrap());
+        let reserved = run.to_reserved_word();
+        assert_eq!(FrameUse::from_word(reserved, VirtAddr(0)), Ok(run));
+        assert!(FrameUse::is_reserved(reserved) && !FrameUse::is_reserved(run.to_word()));
     }
 
     #[test]

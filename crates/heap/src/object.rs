@@ -115,7 +115,10 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     /// Follows a reference.
     #[inline(always)]
     pub fn follow<U: Target>(self, field: Field<T, Ref<U>>) -> Option<Obj<'g, U, V>> {
-        self.view.resolve(RefWord(self.word(field.offset())))
+        self.view.resolve(
+            RefWord(self.word(field.offset())),
+            Some(self.body() + u64::from(field.offset())),
+        )
     }
 
     /// The tag of a reference: four bits that belong to the program.
@@ -127,7 +130,10 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     /// Whether the field refers to `other`, tags aside.
     #[inline]
     pub fn refers_to<U: Target>(self, field: Field<T, Ref<U>>, other: Obj<'g, U, V>) -> bool {
-        RefWord(self.word(field.offset())).address() == other.address()
+        // Compared as it will be: the field may not be healed yet (rule T4a).
+        let named = RefWord(self.word(field.offset())).address();
+        let named = self.view.cycle().map_or(named, |cycle| cycle.forward(named));
+        named == other.address()
     }
 }
 

@@ -9,6 +9,7 @@ use firn_format::statistics::Counter;
 use firn_media::{Medium, Ticket};
 
 use crate::alloc::Cache;
+use crate::collector::cycle::Cycle;
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::tally::Tally;
@@ -77,8 +78,11 @@ impl<M: Medium> Session<M> {
     /// Begins a reading operation.
     #[inline]
     pub fn guard(&mut self) -> Guard<'_, M> {
-        self.core.enter();
-        Guard { core: &self.core }
+        let cycle = self.core.enter();
+        Guard {
+            core: &self.core,
+            cycle,
+        }
     }
 
     /// Reads inside a guard that ends with the closure.
@@ -151,11 +155,14 @@ impl TransactionError for Error {
 }
 
 impl<M: Medium> Core<M> {
+    /// Begins an operation. Returns the cycle that moves objects, which stays the same until the
+    /// operation ends.
     #[inline]
-    pub(crate) fn enter(&self) {
+    pub(crate) fn enter(&self) -> Option<Arc<Cycle<M>>> {
         if self.inner.safepoint.enter(&self.inner.medium, self.lane) {
             self.state.borrow_mut().tally.add(Counter::Stops, 1);
         }
+        self.inner.collector.cycle(&self.inner.medium)
     }
 
     #[inline]
@@ -186,20 +193,21 @@ impl<M: Medium> Drop for Session<M> {
 /// A reading operation. What is read in it cannot outlive it.
 pub struct Guard<'s, M: Medium> {
     core: &'s Core<M>,
+    cycle: Option<Arc<Cycle<M>>>,
 }
 
 impl<M: Medium> Guard<'_, M> {
     /// The view through which objects are read.
     #[inline]
     pub fn view(&self) -> Reading<'_, M> {
-        Reading::new(&self.core.inner)
+        Reading::new(&self.core.inner, self.cycle.as_deref())
     }
 
     /// Ends the operation and begins another, so that a phase change need not wait for a long scan.
     /// Everything read before must be read again.
     pub fn renew(&mut self) {
         self.core.leave();
-        self.core.enter();
+        self.cycle = self.core.enter();
     }
 
     /// The object of the root `name`, see [`View::root`].

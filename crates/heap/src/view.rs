@@ -5,6 +5,7 @@ use firn_media::{Medium, Place};
 use firn_units::VirtAddr;
 
 use crate::check::each_allocated;
+use crate::collector::cycle::Cycle;
 use crate::error::Error;
 use crate::locks::ReadLock;
 use crate::object::Obj;
@@ -21,6 +22,11 @@ pub trait View<'g>: Copy + private::Sealed {
 
     #[doc(hidden)]
     fn inner(self) -> &'g Inner<Self::Medium>;
+
+    /// The cycle that moves objects while this operation lasts. It cannot begin or end within it
+    /// (rule T2).
+    #[doc(hidden)]
+    fn cycle(self) -> Option<&'g Cycle<Self::Medium>>;
 
     /// The word `byte` bytes behind `place`.
     #[doc(hidden)]
@@ -42,14 +48,19 @@ pub trait View<'g>: Copy + private::Sealed {
         &self.inner().medium
     }
 
-    /// The object that a reference names. No check: the reference was read from a field.
+    /// The object that a reference names, read from `field` if that is on media. No check of what it
+    /// names. This is the read barrier: one test while no cycle is open.
     #[doc(hidden)]
     #[inline(always)]
-    fn resolve<T>(self, reference: RefWord) -> Option<Obj<'g, T, Self>> {
+    fn resolve<T>(self, reference: RefWord, field: Option<VirtAddr>) -> Option<Obj<'g, T, Self>> {
         if reference.is_null() {
             return None;
         }
-        Some(Obj::new(self, self.medium().place(reference.address())))
+        let at = match self.cycle() {
+            None => reference.address(),
+            Some(cycle) => cycle.touch(self.medium(), reference, field),
+        };
+        Some(Obj::new(self, self.medium().place(at)))
     }
 
     /// The object of the root `name`.
@@ -66,7 +77,7 @@ pub trait View<'g>: Copy + private::Sealed {
     /// Errors: an object of another type.
     fn find_root<T: Target>(self, name: &str) -> Result<Option<Obj<'g, T, Self>>, Error> {
         match roots::find(self, name)? {
-            Some((_, reference)) => match self.resolve(reference) {
+            Some((index, reference)) => match self.resolve(reference, Some(roots::reference_at(index))) {
                 Some(object) => object.check_type().map(Some),
                 None => Ok(None),
             },
@@ -90,7 +101,7 @@ pub trait View<'g>: Copy + private::Sealed {
 
     /// The object that a handle names; `None` for a weak one whose object is gone.
     fn deref<T: Target>(self, handle: &Handle<T, Self::Medium>) -> Option<Obj<'g, T, Self>> {
-        self.resolve(handle.current(self.inner()))
+        self.resolve(handle.current(self.inner()), None)
     }
 
     /// Every allocated object of type `T` of an explicit pool, reachable or not, by address.
@@ -107,9 +118,10 @@ pub trait View<'g>: Copy + private::Sealed {
         }
         let id = inner.type_id::<T>()?;
         let mut found = Vec::new();
-        each_allocated(&inner.medium, |slot, header| {
+        each_allocated(&inner.medium, self.cycle(), |slot, header| {
             if header.type_id() == id {
-                found.push(Obj::new(self, inner.medium.place(slot.at)));
+                let reference = RefWord::new(inner.id, slot.at);
+                found.extend(self.resolve(reference, None));
             }
         })?;
         Ok(found)
@@ -130,6 +142,7 @@ mod private {
 /// Reads objects as they are in place.
 pub struct Reading<'g, M: Medium> {
     inner: &'g Inner<M>,
+    cycle: Option<&'g Cycle<M>>,
 }
 
 impl<M: Medium> Clone for Reading<'_, M> {
@@ -140,8 +153,8 @@ impl<M: Medium> Clone for Reading<'_, M> {
 impl<M: Medium> Copy for Reading<'_, M> {}
 
 impl<'g, M: Medium> Reading<'g, M> {
-    pub(crate) fn new(inner: &'g Inner<M>) -> Self {
-        Self { inner }
+    pub(crate) fn new(inner: &'g Inner<M>, cycle: Option<&'g Cycle<M>>) -> Self {
+        Self { inner, cycle }
     }
 }
 
@@ -151,6 +164,11 @@ impl<'g, M: Medium> View<'g> for Reading<'g, M> {
     #[inline(always)]
     fn inner(self) -> &'g Inner<M> {
         self.inner
+    }
+
+    #[inline(always)]
+    fn cycle(self) -> Option<&'g Cycle<M>> {
+        self.cycle
     }
 
     #[inline(always)]

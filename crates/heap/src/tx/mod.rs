@@ -10,11 +10,13 @@ use core::cell::RefMut;
 use core::marker::PhantomData;
 
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
+use firn_format::reference::RefWord;
 use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, Place as _, Ticket};
 use firn_units::VirtAddr;
 
 use crate::alloc::Slot;
+use crate::collector::cycle::Cycle;
 use crate::error::Error;
 use crate::locks::{LockSet, Mode, ReadLock};
 use crate::object::{Obj, requested_bytes};
@@ -33,6 +35,7 @@ const LOGGED_OBJECT_BYTES: u64 = 2048;
 /// A transaction, passed to its closure. Copy it freely; nothing read through it outlives it.
 pub struct Tx<'t, M: Medium> {
     core: &'t Core<M>,
+    cycle: Option<&'t Cycle<M>>,
     /// Makes the lifetime invariant, so that no two transactions can be given the same one and what
     /// is read in one cannot be stored in the other.
     only_this: PhantomData<fn(&'t ()) -> &'t ()>,
@@ -57,6 +60,10 @@ pub(crate) struct Changes {
     homes: Vec<(VirtAddr, u64)>,
     /// A large object was written at home: its lines need a fence before the entry.
     wrote_home: bool,
+    /// References that were stored while marking goes on.
+    linked: Vec<VirtAddr>,
+    /// Scratch for the moved objects that a commit changes.
+    units: Vec<u64>,
     scratch: Vec<u64>,
 }
 
@@ -78,6 +85,8 @@ impl Changes {
             locks: LockSet::default(),
             homes: Vec::new(),
             wrote_home: false,
+            linked: Vec::new(),
+            units: Vec::new(),
             scratch: Vec::new(),
         }
     }
@@ -100,10 +109,17 @@ where
         );
         return Err(Error::WrongKind { what, needs }.into());
     }
-    core.enter();
-    let operation = Operation { core, done: false };
-    let only_this = PhantomData;
-    let result = body(Tx { core, only_this })?;
+    let cycle = core.enter();
+    let operation = Operation {
+        core,
+        cycle: cycle.as_deref(),
+        done: false,
+    };
+    let result = body(Tx {
+        core,
+        cycle: cycle.as_deref(),
+        only_this: PhantomData,
+    })?;
     let ticket = operation.commit()?;
     Ok((result, ticket))
 }
@@ -111,13 +127,14 @@ where
 /// Ends its transaction when dropped: by a rollback, unless it was committed.
 struct Operation<'t, M: Medium> {
     core: &'t Core<M>,
+    cycle: Option<&'t Cycle<M>>,
     done: bool,
 }
 
 impl<M: Medium> Operation<'_, M> {
     fn commit(mut self) -> Result<Ticket, Error> {
         let mut state = self.core.state.borrow_mut();
-        commit::commit(&self.core.inner, self.core.lane, &mut state)?;
+        commit::commit(&self.core.inner, self.cycle, self.core.lane, &mut state)?;
         drop(state);
         self.done = true;
         Ok(self.core.inner.medium.commit())
@@ -142,6 +159,11 @@ impl<'t, M: Medium> View<'t> for Tx<'t, M> {
     #[inline(always)]
     fn inner(self) -> &'t Inner<M> {
         &self.core.inner
+    }
+
+    #[inline(always)]
+    fn cycle(self) -> Option<&'t Cycle<M>> {
+        self.cycle
     }
 
     #[inline(always)]
@@ -198,6 +220,15 @@ impl<'t, M: Medium> Tx<'t, M> {
     fn store_word(self, at: VirtAddr, word: u64) {
         self.core.dirty.set(true);
         self.state().changes.writes.store(at, word);
+    }
+
+    /// Stores a reference. While marking goes on, what it replaces is remembered at commit (rule M2).
+    #[inline]
+    pub(crate) fn store_reference(self, at: VirtAddr, word: RefWord) {
+        if self.core.inner.collector.is_marking() {
+            self.state().changes.linked.push(at);
+        }
+        self.store_word(at, word.0);
     }
 
     /// Takes the lock of a structure for writing, to the transaction's end.

@@ -78,7 +78,7 @@ impl<'t, T, M: Medium> Obj<'t, T, Tx<'t, M>> {
     ) {
         let word = to.map_or(RefWord::NULL, Obj::reference).with_tag(tag);
         self.view()
-            .store_word(self.body() + u64::from(field.offset()), word.0);
+            .store_reference(self.body() + u64::from(field.offset()), word);
     }
 }
 

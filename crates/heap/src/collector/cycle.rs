@@ -1,0 +1,465 @@
+//! An open cycle: where each object of the plan goes, how far each one has come, and the read barrier.
+//!
+//! A *unit* is one object. Its volatile state is `NONE`, `BUSY` while one thread copies it, `COPIED`
+//! when the copy may be used, then `STORED` and `DURABLE` for the settled word on media. The source is
+//! never written again. Objects are found by their destination as well as by their source, because a
+//! crash leaves references to both (piggyback rule 8).
+
+use firn_format::FormatError;
+use firn_format::class::Class;
+use firn_format::geometry::Frame;
+use firn_format::header::{HEADER_BYTES, ObjectHeader};
+use firn_format::plan::{ENTRY_WORDS, Entry, PlanHeader, entries_checksum};
+use firn_format::reference::RefWord;
+use firn_media::{Medium, MediumExt, Scope, Words};
+use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES, round_up};
+
+use super::frame_map::{FrameMap, Part};
+use super::scheme::{Scheme, Settle};
+use crate::error::Error;
+
+/// Nobody has touched the unit.
+const NONE: u64 = 0;
+/// One thread copies it; others wait.
+const BUSY: u64 = 1;
+/// The copy may be used; media may still have the source only.
+const COPIED: u64 = 2;
+/// The settled word is stored, the copy was durable before.
+const STORED: u64 = 3;
+/// The settled word is durable.
+const DURABLE: u64 = 4;
+/// Bytes copied in one piece.
+const PIECE: usize = 512;
+
+/// A run that a cycle fills, from its first slot on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Destination {
+    pub(crate) frame: Frame,
+    pub(crate) class: Option<Class>,
+    /// Frames of the run.
+    pub(crate) frames: u64,
+    /// Unit in slot 0; the others follow.
+    first_unit: u64,
+    /// Slots that are filled.
+    pub(crate) units: u64,
+}
+
+/// One object that moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Unit {
+    pub(crate) index: u64,
+    pub(crate) to: VirtAddr,
+}
+
+/// A cycle between the moment when its plan counts and the moment when it no longer does.
+#[doc(hidden)]
+pub struct Cycle<M: Medium> {
+    pub(crate) plan: Frame,
+    pub(crate) header: PlanHeader,
+    pub(crate) scheme: &'static Scheme,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) destinations: Vec<Destination>,
+    map: FrameMap,
+    states: M::Words,
+}
+
+impl<M: Medium> Cycle<M> {
+    /// The tables of a plan. Every unit is unclaimed, the settled ones of a cycle that a crash
+    /// interrupted excepted.
+    ///
+    /// Errors: the entries do not belong together.
+    pub(crate) fn new(
+        medium: &M,
+        plan: Frame,
+        header: PlanHeader,
+        scheme: &'static Scheme,
+        entries: Vec<Entry>,
+    ) -> Result<Self, FormatError> {
+        let mut map = FrameMap::new();
+        let mut destinations: Vec<Destination> = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let frames = frames_of(entry);
+            for i in 0..frames {
+                map.set(entry.source.plus(i), Part::Source(index));
+            }
+            let count = entry.count();
+            for (frame, slot, unit, units) in [
+                (entry.first, entry.first_slot, entry.unit, count.min(entry.split)),
+                (entry.second, 0, entry.unit + entry.split, count.saturating_sub(entry.split)),
+            ] {
+                if units == 0 {
+                    continue;
+                }
+                match destinations.last_mut() {
+                    Some(last) if last.frame == frame && last.first_unit + slot == unit => {
+                        last.units = slot + units;
+                    }
+                    _ if slot == 0 => destinations.push(Destination {
+                        frame,
+                        class: entry.class,
+                        frames,
+                        first_unit: unit,
+                        units,
+                    }),
+                    _ => {
+                        return Err(FormatError::Range {
+                            what: "an entry of the collector's plan",
+                            at: PlanHeader::entry_at(plan, index as u64).bytes(),
+                            found: frame.0,
+                        });
+                    }
+                }
+            }
+        }
+        for (index, destination) in destinations.iter().enumerate() {
+            for i in 0..destination.frames {
+                map.set(destination.frame.plus(i), Part::Destination(index));
+            }
+        }
+        Ok(Self {
+            plan,
+            header,
+            scheme,
+            entries,
+            destinations,
+            map,
+            states: medium.words(header.units as usize),
+        })
+    }
+
+    /// Reads the plan that the phase word names, and which of its units are settled.
+    ///
+    /// Errors: the plan is damaged.
+    pub(crate) fn load(medium: &M, plan: Frame) -> Result<Self, Error> {
+        let line = |at: VirtAddr| -> [u64; ENTRY_WORDS] {
+            core::array::from_fn(|i| medium.load_u64(at + i as u64 * WORD_BYTES))
+        };
+        let header = PlanHeader::from_words(&line(plan.start()), plan.start())?;
+        let damaged = || Error::Damaged {
+            what: "the collector's plan",
+            at: plan.start().0,
+        };
+        if plan.start().0 + header.frames() * FRAME_BYTES > medium.len() {
+            return Err(damaged());
+        }
+        let mut words = vec![0u64; header.entries as usize * ENTRY_WORDS];
+        medium.load_bytes(PlanHeader::entry_at(plan, 0), bytemuck::cast_slice_mut(&mut words));
+        if entries_checksum(&words) != header.checksum {
+            return Err(damaged());
+        }
+        let mut entries = Vec::with_capacity(header.entries as usize);
+        for (index, words) in words.as_chunks::<ENTRY_WORDS>().0.iter().enumerate() {
+            let at = PlanHeader::entry_at(plan, index as u64);
+            entries.push(Entry::from_words(words, at)?);
+        }
+        let scheme = Scheme::numbered(header.scheme).ok_or_else(damaged)?;
+        let cycle = Self::new(medium, plan, header, scheme, entries)?;
+        let mut settled = vec![0u64; header.units as usize];
+        medium.load_bytes(header.settled_at(plan), bytemuck::cast_slice_mut(&mut settled));
+        for (unit, &word) in settled.iter().enumerate() {
+            if word != 0 {
+                cycle.states.store(unit, DURABLE);
+            }
+        }
+        Ok(cycle)
+    }
+
+    /// The part that a frame has in the cycle.
+    pub(crate) fn part(&self, frame: Frame) -> Option<Part> {
+        self.map.get(frame)
+    }
+
+    /// Where a unit's settled word lies.
+    #[inline]
+    pub(crate) fn settled_at(&self, unit: u64) -> VirtAddr {
+        self.header.settled_at(self.plan) + unit * WORD_BYTES
+    }
+
+    /// The unit whose settled word lies at `at`.
+    pub(crate) fn unit_settled_at(&self, at: VirtAddr) -> Option<u64> {
+        let first = self.header.settled_at(self.plan);
+        let unit = at.0.checked_sub(first.0)? / WORD_BYTES;
+        (unit < self.header.units).then_some(unit)
+    }
+
+    /// The unit of the object at `at`, which is its source or its destination.
+    #[inline]
+    pub(crate) fn find(&self, at: VirtAddr) -> Option<Unit> {
+        match self.map.get(Frame::holding(at))? {
+            Part::Source(index) => {
+                let entry = &self.entries[index];
+                let slot = exact_slot(entry.class, at.0.checked_sub(entry.source.start().0)?)?;
+                let rank = entry.rank(slot)?;
+                Some(Unit {
+                    index: entry.unit + rank,
+                    to: destination_of(entry, rank),
+                })
+            }
+            Part::Destination(index) => {
+                let run = &self.destinations[index];
+                let slot = exact_slot(run.class, at.0.checked_sub(run.frame.start().0)?)?;
+                (slot < run.units).then_some(Unit {
+                    index: run.first_unit + slot,
+                    to: at,
+                })
+            }
+        }
+    }
+
+    /// The unit whose destination covers the byte at `at`.
+    pub(crate) fn covering(&self, at: VirtAddr) -> Option<Unit> {
+        let Part::Destination(index) = self.map.get(Frame::holding(at))? else {
+            return None;
+        };
+        let run = &self.destinations[index];
+        let offset = at.0.checked_sub(run.frame.start().0)?;
+        let (slot, bytes) = match run.class {
+            Some(class) => (class.slot_of(offset), class.slot_bytes()),
+            None => (0, 0),
+        };
+        (slot < run.units).then(|| Unit {
+            index: run.first_unit + slot,
+            to: run.frame.start() + slot * bytes,
+        })
+    }
+
+    /// Where the object at `at` is once it has moved. Moves nothing.
+    #[inline]
+    pub(crate) fn forward(&self, at: VirtAddr) -> VirtAddr {
+        self.find(at).map_or(at, |unit| unit.to)
+    }
+
+    /// A reference as it will be; references are compared in this form (rule T4a).
+    #[inline]
+    pub(crate) fn forward_word(&self, word: RefWord) -> RefWord {
+        match self.find(word.address()) {
+            Some(unit) => RefWord::new(word.pool(), unit.to).with_tag(word.tag()),
+            None => word,
+        }
+    }
+
+    /// The read barrier: the address at which the object named by `word` may be used. Copies it if
+    /// nobody has, and heals the reference in `field`, where the word was read.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn touch(&self, medium: &M, word: RefWord, field: Option<VirtAddr>) -> VirtAddr {
+        let at = word.address();
+        let Some(unit) = self.find(at) else { return at };
+        self.relocate(medium, unit);
+        if let Some(field) = field
+            && unit.to != at
+        {
+            // T3, C7: only the old reference is replaced, never the program's own update.
+            let _scope = medium.scope(Scope::Reference);
+            let healed = RefWord::new(word.pool(), unit.to).with_tag(word.tag());
+            let _ = medium.compare_exchange_u64(field, word.0, healed.0);
+        }
+        unit.to
+    }
+
+    /// Makes sure that the unit's copy may be used.
+    #[inline]
+    pub(crate) fn relocate(&self, medium: &M, unit: Unit) -> bool {
+        if self.states.load(unit.index as usize) >= COPIED {
+            return false;
+        }
+        self.claim(medium, unit)
+    }
+
+    /// Copies the unit, or waits for who does. Returns whether this thread copied it.
+    fn claim(&self, medium: &M, unit: Unit) -> bool {
+        let index = unit.index as usize;
+        // Rule 2: one thread copies, losers wait.
+        if self.states.compare_exchange(index, NONE, BUSY).is_err() {
+            let mut attempt = 0;
+            while self.states.load(index) < COPIED {
+                medium.pause(attempt);
+                attempt += 1;
+            }
+            return false;
+        }
+        let from = self.source_of(unit.index).unwrap_or(unit.to);
+        self.move_unit(medium, unit, from);
+        true
+    }
+
+    fn move_unit(&self, medium: &M, unit: Unit, from: VirtAddr) {
+        let needs_flush = medium.domain().needs_flush();
+        let scheme = self.scheme;
+        let len = {
+            let _scope = medium.scope(Scope::Copy);
+            let len = self.copy(medium, from, unit.to);
+            if scheme.write_back_copy {
+                medium.write_back(unit.to, len);
+            }
+            if scheme.fence_copy && needs_flush {
+                medium.fence();
+            }
+            len
+        };
+        let _scope = medium.scope(Scope::State);
+        // Where visible stores are durable in their order, the word after the copy is all there is.
+        let state = if !needs_flush || scheme.settle == Settle::AtCopy {
+            let at = self.settled_at(unit.index);
+            medium.store_u64(at, 1);
+            medium.write_back(at, WORD_BYTES);
+            if scheme.fence_settled && needs_flush {
+                medium.fence();
+            }
+            if scheme.fence_settled || !needs_flush {
+                DURABLE
+            } else {
+                STORED
+            }
+        } else {
+            COPIED
+        };
+        medium.work(len / WORD_BYTES);
+        self.states.store(unit.index as usize, state);
+    }
+
+    /// Copies an object by ordinary stores. Returns its length.
+    fn copy(&self, medium: &M, from: VirtAddr, to: VirtAddr) -> u64 {
+        let len = self.bytes_of(medium, from, to);
+        let mut piece = [0u8; PIECE];
+        let mut done = 0;
+        while done < len {
+            let here = (len - done).min(PIECE as u64) as usize;
+            medium.load_bytes(from + done, &mut piece[..here]);
+            medium.store_bytes(to + done, &piece[..here]);
+            done += here as u64;
+        }
+        len
+    }
+
+    /// Bytes of the object at `from`: its slot without what the program did not ask for.
+    fn bytes_of(&self, medium: &M, from: VirtAddr, to: VirtAddr) -> u64 {
+        let slot = match self.map.get(Frame::holding(to)) {
+            Some(Part::Destination(index)) => {
+                let run = &self.destinations[index];
+                run.class.map_or(run.frames * FRAME_BYTES, Class::slot_bytes)
+            }
+            _ => HEADER_BYTES,
+        };
+        let slack = ObjectHeader(medium.load_u64(from)).slack_bytes();
+        round_up(slot.saturating_sub(slack).max(HEADER_BYTES), WORD_BYTES)
+    }
+
+    /// Where a unit comes from.
+    pub(crate) fn source_of(&self, unit: u64) -> Option<VirtAddr> {
+        let after = self.entries.partition_point(|entry| entry.unit <= unit);
+        let entry = self.entries.get(after.checked_sub(1)?)?;
+        let slot = entry.slot_of_rank(unit - entry.unit)?;
+        Some(entry.source.start() + slot * entry.class.map_or(0, Class::slot_bytes))
+    }
+
+    /// Where the object that is, or will be, at `to` can be read without moving it: at its source as
+    /// long as nobody has copied it. For a pool at rest.
+    pub(crate) fn content(&self, to: VirtAddr) -> VirtAddr {
+        match self.find(to) {
+            Some(unit) if self.states.load(unit.index as usize) < COPIED => {
+                self.source_of(unit.index).unwrap_or(to)
+            }
+            _ => to,
+        }
+    }
+
+    /// Every unit of an entry.
+    pub(crate) fn units_of<'a>(&self, entry: &'a Entry) -> impl Iterator<Item = Unit> + use<'a, M> {
+        (0..entry.count()).map(move |rank| Unit {
+            index: entry.unit + rank,
+            to: destination_of(entry, rank),
+        })
+    }
+
+    // ---- changes by transactions ----
+
+    /// Prepares the change of a unit, before the log's fence: its lines must be durable under that
+    /// fence (rule 3, C4). Returns whether the change must also make the settled word durable.
+    pub(crate) fn before_change(&self, medium: &M, unit: Unit) -> bool {
+        match self.states.load(unit.index as usize) {
+            DURABLE => false,
+            STORED => true,
+            _ => {
+                let len = self.bytes_of(medium, unit.to, unit.to);
+                medium.write_back(unit.to, len);
+                true
+            }
+        }
+    }
+
+    /// Settles a unit, strictly after the log's fence (rule 4). The caller writes the word back with
+    /// its homes, whoever stored it first (rule 5, C5).
+    pub(crate) fn settle(&self, medium: &M, unit: u64) {
+        medium.store_u64(self.settled_at(unit), 1);
+        self.states.store(unit as usize, STORED);
+    }
+
+    // ---- recovery ----
+
+    /// Copies a unit again if its copy does not count yet, and writes it back. The state is that of a
+    /// unit whose copy may be used, to be settled.
+    pub(crate) fn recover_unit(&self, medium: &M, unit: u64) {
+        if self.states.load(unit as usize) != NONE {
+            return;
+        }
+        if let (Some(from), Some(to)) = (self.source_of(unit), self.destination(unit)) {
+            let len = self.copy(medium, from, to);
+            medium.write_back(to, len);
+            self.states.store(unit as usize, COPIED);
+        }
+    }
+
+    /// What figure 7b does: copies settled units again whose copy differs from the source.
+    pub(crate) fn recover_different(&self, medium: &M) {
+        for unit in 0..self.header.units {
+            let (Some(from), Some(to)) = (self.source_of(unit), self.destination(unit)) else {
+                continue;
+            };
+            if self.states.load(unit as usize) == NONE {
+                continue;
+            }
+            let len = self.bytes_of(medium, from, to);
+            let differs = (0..len / WORD_BYTES)
+                .any(|i| medium.load_u64(from + i * WORD_BYTES) != medium.load_u64(to + i * WORD_BYTES));
+            if differs {
+                self.copy(medium, from, to);
+                medium.write_back(to, len);
+            }
+        }
+    }
+
+    /// Notes that a unit's settled word is durable.
+    pub(crate) fn settled_durably(&self, unit: u64) {
+        self.states.store(unit as usize, DURABLE);
+    }
+
+    fn destination(&self, unit: u64) -> Option<VirtAddr> {
+        let after = self.entries.partition_point(|entry| entry.unit <= unit);
+        let entry = self.entries.get(after.checked_sub(1)?)?;
+        Some(destination_of(entry, unit - entry.unit))
+    }
+}
+
+#[inline]
+fn destination_of(entry: &Entry, rank: u64) -> VirtAddr {
+    let (frame, slot) = entry.destination(rank);
+    frame.start() + slot * entry.class.map_or(0, Class::slot_bytes)
+}
+
+/// The slot that starts `offset` bytes into a run.
+#[inline]
+fn exact_slot(class: Option<Class>, offset: u64) -> Option<u64> {
+    match class {
+        Some(class) => {
+            let slot = class.slot_of(offset);
+            (slot * class.slot_bytes() == offset).then_some(slot)
+        }
+        None => (offset == 0).then_some(0),
+    }
+}
+
+/// Frames of an entry's runs; that of a large object keeps them where others keep the split.
+pub(crate) fn frames_of(entry: &Entry) -> u64 {
+    entry.class.map_or(entry.split, Class::frames)
+}

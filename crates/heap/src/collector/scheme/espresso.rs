@@ -1,0 +1,22 @@
+//! Two fences a relocation: the copy is durable before the word that says so, and that word before
+//! anyone may change the copy.
+//!
+//! As printed (Espresso section 4.2; FFCCD figure 6a) a second thread may change the copy between the
+//! word's store and its fence, and two threads may copy one object over each other. So the claim is a
+//! compare-and-swap here, and the copy is shown to others only after the second fence.
+
+use super::{Recovery, Scheme, Settle};
+
+/// Copy, fence, moved, fence.
+pub static ESPRESSO: Scheme = Scheme {
+    name: "espresso",
+    number: 1,
+    moves: true,
+    write_back_copy: true,
+    fence_copy: true,
+    settle: Settle::AtCopy,
+    fence_settled: true,
+    recovery: Recovery::CopyUnsettled,
+    sound: true,
+    source: "Espresso, ASPLOS 2018, section 4.2, with a claim",
+};

@@ -1,0 +1,21 @@
+//! No fence of its own, on stock hardware.
+//!
+//! The source is never written again, so until something is committed to the copy a crash may lose
+//! it. The first transaction that changes the object has a fence before its in-place stores anyway:
+//! it writes the copy's lines back under that fence and stores the settled word after it.
+
+use super::{Recovery, Scheme, Settle};
+
+/// Copy; settled by the first change.
+pub static PIGGYBACK: Scheme = Scheme {
+    name: "piggyback",
+    number: 3,
+    moves: true,
+    write_back_copy: false,
+    fence_copy: false,
+    settle: Settle::AtChange,
+    fence_settled: false,
+    recovery: Recovery::CopyUnsettled,
+    sound: true,
+    source: "ours",
+};

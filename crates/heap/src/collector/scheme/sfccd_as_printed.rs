@@ -1,0 +1,19 @@
+//! FFCCD's figure 7 to the letter, which loses committed changes: copy, write-back, moved, write-back,
+//! one fence; recovery copies again wherever a moved object differs from its source, and so also over
+//! a change that was committed since.
+
+use super::{Recovery, Scheme, Settle};
+
+/// Copy, moved, fence; recovery compares.
+pub static SFCCD_AS_PRINTED: Scheme = Scheme {
+    name: "sfccd-as-printed",
+    number: 4,
+    moves: true,
+    write_back_copy: true,
+    fence_copy: false,
+    settle: Settle::AtCopy,
+    fence_settled: true,
+    recovery: Recovery::CopyDifferent,
+    sound: false,
+    source: "FFCCD, ISCA 2022, figure 7",
+};
