@@ -18,6 +18,7 @@ mod check;
 mod close;
 mod copy;
 mod error;
+mod exchange;
 mod handles;
 mod locks;
 mod migrate;

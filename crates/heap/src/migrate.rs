@@ -13,10 +13,11 @@ use firn_units::VirtAddr;
 
 use crate::alloc::{Slot, locate};
 use crate::error::Error;
-use crate::object::{Obj, Revealed};
+use crate::object::{Obj, Revealed, requested_bytes};
 use crate::pool::{Inner, Pool};
 use crate::session::Session;
 use crate::stored::Stored;
+use crate::tally::type_index;
 use crate::trace::{Trace, Visitor};
 use crate::tx::Tx;
 use crate::view::View;
@@ -58,8 +59,11 @@ impl<M: Medium> Pool<M> {
     /// Call it before any session is opened. For fields that were only appended, `Old` is the
     /// structure as it was and `convert` fills in the new fields.
     ///
+    /// Counters ([`crate::Statistics`]) follow: each object counts under `New` from its transaction on.
+    ///
     /// Errors: sessions or operations are open, the pool is full or damaged, the types do not
     /// belong together. Crash or error midway: call it again; the new type is refused until then.
+    /// After a crash the counters lag, as after any, until [`Pool::trace`].
     pub fn migrate<Old: Stored, New: Stored>(
         &self,
         mut convert: impl FnMut(Old) -> New,
@@ -77,11 +81,13 @@ impl<M: Medium> Pool<M> {
         }
         let objects = inner.collect(old)?.objects;
         for batch in objects.chunks(BATCH) {
-            session.transaction(|tx| {
-                batch
+            let in_place = session.transaction(|tx| {
+                let turned = batch
                     .iter()
-                    .try_for_each(|&at| turn::<M, Old, New>(tx, at, new, &mut convert))
+                    .map(|&at| turn::<M, Old, New>(tx, at, new, &mut convert));
+                turned.collect::<Result<Vec<_>, Error>>()
             })?;
+            session.count_turned::<New>(old, new, in_place.into_iter().flatten());
         }
         let found = inner.collect(old)?;
         redirect(&mut session, &found)?;
@@ -107,6 +113,26 @@ impl<M: Medium> Pool<M> {
             })?;
         }
         Ok(())
+    }
+}
+
+impl<M: Medium> Session<M> {
+    /// Counts objects that were turned in place; `old_bytes` has what was requested for each.
+    fn count_turned<New: Stored>(
+        &mut self,
+        old: TypeId,
+        new: TypeId,
+        old_bytes: impl Iterator<Item = u64>,
+    ) {
+        let tally = &mut self.core.state.get_mut().tally;
+        let new_bytes = i64::from(New::DESCRIPTOR.size);
+        for old_bytes in old_bytes {
+            tally.turned(
+                (type_index(old), old_bytes as i64),
+                (type_index(new), new_bytes),
+            );
+        }
+        self.publish_statistics();
     }
 }
 
@@ -183,13 +209,14 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// Turns one object.
+/// Turns one object. Returns the bytes that were requested for the old one if the new one lies in its
+/// place; objects that come and go are counted as any.
 fn turn<M: Medium, Old: Stored, New: Stored>(
     tx: Tx<'_, M>,
     at: VirtAddr,
     new: TypeId,
     convert: &mut impl FnMut(Old) -> New,
-) -> Result<(), Error> {
+) -> Result<Option<u64>, Error> {
     let object: Obj<'_, Old, _> = Obj::new(tx, tx.medium().place(at));
     let header = object.header();
     let value = convert(Old::decode(&Revealed(object)));
@@ -199,14 +226,18 @@ fn turn<M: Medium, Old: Stored, New: Stored>(
         let slack = slot.bytes - HEADER_BYTES - size;
         let turned = ObjectHeader::new(new, slack).with_scratch(header.scratch());
         tx.overwrite_object(at, turned, &value);
-        return Ok(());
+        let damaged = Error::Damaged {
+            what: "the header of an object",
+            at: at.0,
+        };
+        return requested_bytes(header, slot.bytes).ok_or(damaged).map(Some);
     }
     let copy = tx.alloc_as(new, &value)?;
     tx.store_at(
         at,
         &[header.with_flags(FLAG_FORWARDED).0, copy.reference().0],
     );
-    Ok(())
+    Ok(None)
 }
 
 /// Changes every reference to a flagged object.

@@ -41,6 +41,16 @@ impl Tally {
         self.add(Counter::TypeBytes(type_index), bytes);
     }
 
+    /// Counts an object that stays in its slot and takes another type. Each `(type, bytes)` has the
+    /// type's index and the bytes as requested.
+    pub(crate) fn turned(&mut self, old: (usize, i64), new: (usize, i64)) {
+        self.add(Counter::LiveBytes, new.1 - old.1);
+        for ((type_index, bytes), sign) in [(old, -1), (new, 1)] {
+            self.add(Counter::TypeObjects(type_index), sign);
+            self.add(Counter::TypeBytes(type_index), sign * bytes);
+        }
+    }
+
     /// Counts a commit; publishes every so many.
     #[inline]
     pub(crate) fn committed<M: Medium>(&mut self, medium: &M, publish_every: u32) {

@@ -45,7 +45,8 @@ pub(crate) unsafe fn copy_out(from: *const u8, into: &mut [u8]) {
         *into = unsafe { load(from.wrapping_add(number * WORD)) };
     }
     if !tail.is_empty() {
-        // SAFETY: as above; the word holds the source's last bytes.
+        // SAFETY: the word behind the whole ones holds the source's last bytes, so the caller vouches
+        // for all of it.
         let word = unsafe { load(from.wrapping_add(words.len() * WORD)) };
         tail.copy_from_slice(&word[..tail.len()]);
     }
@@ -60,12 +61,14 @@ pub(crate) unsafe fn copy_out(from: *const u8, into: &mut [u8]) {
 pub(crate) unsafe fn copy_in(from: &[u8], to: *mut u8) {
     let (words, tail) = from.as_chunks::<WORD>();
     for (number, word) in words.iter().enumerate() {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the word lies below the end of `from`, at a multiple of its size since `to` is one;
+        // the caller vouches that it is writable and changed by atomics only.
         unsafe { store(to.wrapping_add(number * WORD), *word) };
     }
     if !tail.is_empty() {
         let last = to.wrapping_add(words.len() * WORD);
-        // SAFETY: as the caller vouches.
+        // SAFETY: the word behind the whole ones holds the place of the last bytes of `from`; the
+        // caller vouches that all of it is readable and writable and changed by atomics only.
         unsafe {
             let mut word = load(last);
             word[..tail.len()].copy_from_slice(tail);
@@ -75,19 +78,21 @@ pub(crate) unsafe fn copy_in(from: &[u8], to: *mut u8) {
 }
 
 /// # Safety
-/// `at` is a readable word that Rust code changes by atomics only.
+/// `at` is a readable word, at a multiple of its size, that Rust code changes by atomics only.
 #[inline(always)]
 unsafe fn load(at: *const u8) -> [u8; WORD] {
-    // SAFETY: as the caller vouches; a load does not write through the pointer.
+    // SAFETY: the caller vouches that the word is readable and aligned, and changed by
+    // atomics only. A load does not write through the pointer.
     let word = unsafe { AtomicU64::from_ptr(at.cast_mut().cast()) };
     word.load(Ordering::Relaxed).to_le_bytes()
 }
 
 /// # Safety
-/// `at` is a writable word that Rust code changes by atomics only.
+/// `at` is a writable word, at a multiple of its size, that Rust code changes by atomics only.
 #[inline(always)]
 unsafe fn store(at: *mut u8, word: [u8; WORD]) {
-    // SAFETY: as the caller vouches.
+    // SAFETY: the caller vouches that the word is writable and aligned, and changed by
+    // atomics only.
     let cell = unsafe { AtomicU64::from_ptr(at.cast()) };
     // Releasing, so that the compiler keeps the order too.
     cell.store(u64::from_le_bytes(word), Ordering::Release);

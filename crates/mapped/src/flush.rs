@@ -102,7 +102,9 @@ pub(crate) unsafe fn write_back_lines(instruction: FlushInstruction, start: *con
         }
         FlushInstruction::ClflushOpt => {
             for line in 0..lines {
-                // SAFETY: as for clwb.
+                // SAFETY: the caller vouches that the line is mapped, and `detect` that the
+                // processor knows the instruction; it changes neither memory nor flags. For the
+                // same reason as clwb it is not `readonly`.
                 unsafe {
                     asm!("clflushopt [{}]", in(reg) each(line), options(nostack, preserves_flags))
                 }

@@ -52,7 +52,7 @@ pub struct Mapped {
 // SAFETY: `base` is the only field that is not `Send` by itself; it points into `window`, which is
 // part of the same value, and is used for atomics and copies only.
 unsafe impl Send for Mapped {}
-// SAFETY: as for `Send`: shared use goes through atomics, the mutex and system calls.
+// SAFETY: shared use goes through atomics and copies in the window, the mutex, and system calls.
 unsafe impl Sync for Mapped {}
 
 impl Mapped {

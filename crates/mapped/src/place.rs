@@ -24,7 +24,8 @@ pub struct MappedPlace<'m> {
 // SAFETY: a place only loads, atomically, from memory that its `Mapped` keeps readable for `'m`, and
 // `Mapped` is `Sync`: it is as good as the shared borrow that it stands for.
 unsafe impl Send for MappedPlace<'_> {}
-// SAFETY: as for `Send`.
+// SAFETY: all that a shared place does is load atomically, from memory that `Mapped`, which is `Sync`,
+// keeps readable for `'m`.
 unsafe impl Sync for MappedPlace<'_> {}
 
 impl MappedPlace<'_> {

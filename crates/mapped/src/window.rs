@@ -40,7 +40,8 @@ pub(crate) struct Window {
 // SAFETY: a window is an address range of the process, not of a thread; its methods change mappings
 // by system calls, which may come from any thread.
 unsafe impl Send for Window {}
-// SAFETY: as for `Send`.
+// SAFETY: its methods take `&self` and change mappings by system calls, which the kernel orders; what
+// it knows itself never changes.
 unsafe impl Sync for Window {}
 
 impl Window {
@@ -88,7 +89,8 @@ impl Window {
             return Ok(());
         }
         let flags = MapFlags::PRIVATE | MapFlags::FIXED;
-        // SAFETY: as in `map_zeros`.
+        // SAFETY: `locate` keeps the range in the window, which this crate owns. What replaces the
+        // pages there is readable, and no references into the window exist.
         unsafe { mmap_anonymous(start, len, ProtFlags::READ | ProtFlags::WRITE, flags) }
             .map(drop)
             .inspect_err(|_| self.mend(range))
@@ -114,7 +116,8 @@ impl Window {
         } else {
             MapFlags::SHARED
         };
-        // SAFETY: as in `map_zeros`. That the file is long enough is the caller's matter: a page
+        // SAFETY: `locate` keeps the range in the window, which this crate owns. What replaces the
+        // pages there is readable, and no references into the window exist. That the file is long enough is the caller's matter: a page
         // past its end is a signal from the kernel, not foreign memory.
         unsafe { mmap(start, len, prot, share | MapFlags::FIXED, file, range.start) }
             .map(drop)

@@ -352,8 +352,9 @@ impl<'t, M: Medium> Tx<'t, M> {
     /// # Safety
     ///
     /// When the transaction commits, no reference to the object may remain in the pool, and no
-    /// handle. A reference that does would come to name whatever is allocated there next. No memory
-    /// of the process is at risk, only the pool's meaning.
+    /// handle. A reference that does would come to name whatever is allocated there next. Nor may
+    /// another thread go on to exchange fields of the object that it found before: see
+    /// [`Obj::compare_exchange`]. No memory of the process is at risk, only the pool's meaning.
     ///
     /// Errors: nothing is allocated there; that it was freed twice the commit says.
     #[allow(

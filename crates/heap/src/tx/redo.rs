@@ -179,17 +179,27 @@ impl<M: Medium> RedoLog<M> {
             // entries would otherwise pin W until the ring is full.
             self.adopt(medium, ring);
         }
-        let mut attempt = 0;
-        while !self.is_reusable(index) {
-            self.retire(medium, ring);
-            if !self.is_reusable(index) {
-                medium.pause(attempt);
-                attempt += 1;
-            }
-        }
+        self.retire_until(medium, ring, || self.is_reusable(index));
         FreeSlot {
             slot,
             old_overflow: core::mem::take(&mut ring.overflow[slot]),
+        }
+    }
+
+    /// Waits until recovery will not replay entries below `bound` (R13). The caller has no number in
+    /// flight, so waiting always ends.
+    pub(crate) fn retire_below(&self, medium: &M, ring: &mut Ring, bound: u64) {
+        self.retire_until(medium, ring, || self.shared.load(SHOWN) >= bound);
+    }
+
+    fn retire_until(&self, medium: &M, ring: &mut Ring, done: impl Fn() -> bool) {
+        let mut attempt = 0;
+        while !done() {
+            self.retire(medium, ring);
+            if !done() {
+                medium.pause(attempt);
+                attempt += 1;
+            }
         }
     }
 

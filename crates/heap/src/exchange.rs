@@ -1,0 +1,117 @@
+//! Fields that change outside transactions: compare-exchange, and persist.
+
+use firn_format::header::HEADER_BYTES;
+use firn_format::superblock::LogKind;
+use firn_media::Medium;
+use firn_units::{VirtAddr, WORD_BYTES};
+
+use crate::alloc::locate;
+use crate::error::Error;
+use crate::object::Obj;
+use crate::tx::redo::Ring;
+use crate::value::{Field, Plain, Sink, Source};
+use crate::view::{Reading, View};
+
+/// A field's one word, apart from its object.
+struct OneWord(u64);
+
+impl OneWord {
+    fn of<F: Plain>(value: F) -> u64 {
+        let mut word = Self(0);
+        value.encode(&mut word, 0);
+        word.0
+    }
+}
+
+impl Sink for OneWord {
+    #[inline(always)]
+    fn put(&mut self, _at: u32, word: u64, mask: u64) {
+        self.0 = self.0 & !mask | word & mask;
+    }
+}
+
+impl Source for OneWord {
+    #[inline(always)]
+    fn word(&self, _at: u32) -> u64 {
+        self.0
+    }
+}
+
+/// Changes outside transactions, of fields that fill a word: counters, stamps, flags. Shorter fields
+/// share their word with others, which a transaction stores along. References change in transactions
+/// only, where the collector sees them change.
+impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
+    /// Stores `new` if the field holds `current`, bit for bit, in one locked instruction. Either way
+    /// the inner result is what the field held.
+    ///
+    /// Errors: the pool is only read; there is no such object, in a damaged pool.
+    /// Crash: others see the new value at once, media may have it or not until [`Obj::persist`]
+    /// returns. So persist the field before anything durable follows from it.
+    /// Concurrency: hold the lock of the structure for reading ([`View::lock_shared`]), as long as
+    /// its writers take it to free objects or to store this field. A transaction that stores the
+    /// field without the lock overwrites what was exchanged since it began.
+    #[inline]
+    pub fn compare_exchange<F: Plain>(
+        self,
+        field: Field<T, F>,
+        current: F,
+        new: F,
+    ) -> Result<Result<F, F>, Error> {
+        let at = self.word_of(field)?;
+        let (current, new) = (OneWord::of(current), OneWord::of(new));
+        let decode = |word| F::decode(&OneWord(word), 0);
+        let medium = self.view().medium();
+        Ok(medium
+            .compare_exchange_u64(at, current, new)
+            .map(decode)
+            .map_err(decode))
+    }
+
+    /// Makes the field's value durable, or a later one, whoever exchanged it.
+    ///
+    /// One fence while no transaction has committed since the last call in this pool; two more
+    /// otherwise, because log entries that name the field have to be retired first.
+    ///
+    /// Errors: the pool is only read; there is no such object, in a damaged pool.
+    /// Crash: after the return neither the crash nor recovery takes the value back.
+    /// Concurrency: waits for commits that are in flight, which wait for nobody.
+    pub fn persist<F: Plain>(self, field: Field<T, F>) -> Result<(), Error> {
+        let at = self.word_of(field)?;
+        let inner = self.view().inner();
+        let medium = &inner.medium;
+        // Whoever stored the field in place, its allocation included, took its number before.
+        let bound = inner.redo.counter();
+        medium.write_back(at, WORD_BYTES);
+        medium.fence();
+        if inner.log == LogKind::Redo {
+            // R13: recovery would store the values of entries below the bound again.
+            inner.redo.retire_below(medium, &mut Ring::default(), bound);
+        }
+        medium.wait_durable(medium.commit());
+        Ok(())
+    }
+
+    /// Where the field lies; it fills a word, of an object: what a damaged reference led to may be
+    /// anything.
+    #[inline]
+    fn word_of<F: Plain>(self, field: Field<T, F>) -> Result<VirtAddr, Error> {
+        const {
+            assert!(
+                F::SIZE as u64 == WORD_BYTES && F::ALIGN as u64 == WORD_BYTES,
+                "only a field that fills a word is exchanged or persisted by itself"
+            );
+        }
+        if !self.view().inner().writable {
+            return Err(Error::ReadOnly);
+        }
+        let slot = locate(self.view().medium(), self.address())?;
+        let offset = HEADER_BYTES + u64::from(field.offset());
+        if offset + WORD_BYTES > slot.bytes {
+            return Err(Error::Damaged {
+                what: "a reference to an object of another type",
+                at: slot.at.0,
+            });
+        }
+        Ok(slot.at + offset)
+    }
+}
