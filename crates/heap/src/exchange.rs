@@ -6,6 +6,7 @@ use firn_media::Medium;
 use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::locate;
+use crate::collector::cycle::{Cycle, Unit};
 use crate::error::Error;
 use crate::object::Obj;
 use crate::tx::redo::Ring;
@@ -58,6 +59,7 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
         new: F,
     ) -> Result<Result<F, F>, Error> {
         let at = self.word_of(field)?;
+        self.settle_alone(at);
         let (current, new) = (OneWord::of(current), OneWord::of(new));
         let decode = |word| F::decode(&OneWord(word), 0);
         let medium = self.view().medium();
@@ -82,6 +84,10 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
         // Whoever stored the field in place, its allocation included, took its number before.
         let bound = inner.redo.counter();
         medium.write_back(at, WORD_BYTES);
+        if let Some((cycle, unit)) = self.moved_unit(at) {
+            // Rule 9: the field counts if the settled word does.
+            medium.write_back(cycle.settled_at(unit.index), WORD_BYTES);
+        }
         medium.fence();
         if inner.log == LogKind::Redo {
             // R13: recovery would store the values of entries below the bound again.
@@ -89,6 +95,25 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
         }
         medium.wait_durable(medium.commit());
         Ok(())
+    }
+
+    /// Rule 9: before a change without a log, the copy of a moved object is made durable, then counts.
+    #[inline]
+    fn settle_alone(self, at: VirtAddr) {
+        let Some((cycle, unit)) = self.moved_unit(at) else {
+            return;
+        };
+        let medium = self.view().medium();
+        if cycle.before_change(medium, unit) {
+            medium.fence();
+            cycle.settle(medium, unit.index);
+        }
+    }
+
+    #[inline]
+    fn moved_unit(self, at: VirtAddr) -> Option<(&'g Cycle<M>, Unit)> {
+        let cycle = self.view().cycle()?;
+        Some((cycle, cycle.covering(at)?))
     }
 
     /// Where the field lies; it fills a word, of an object: what a damaged reference led to may be

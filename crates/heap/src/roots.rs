@@ -27,6 +27,11 @@ fn load<'g, V: View<'g>>(view: V, index: usize) -> Result<Option<(String, RefWor
 }
 
 /// Index and reference of a root.
+/// Where the reference of root `index` lies.
+pub(crate) const fn reference_at(index: usize) -> VirtAddr {
+    VirtAddr(root_at(index).0 + REFERENCE_AT)
+}
+
 pub(crate) fn find<'g, V: View<'g>>(
     view: V,
     name: &str,
@@ -57,7 +62,7 @@ pub(crate) fn set<M: Medium>(tx: Tx<'_, M>, name: &str, reference: RefWord) -> R
     check_name(name)?;
     tx.lock_exclusive(TABLE_LOCK)?;
     if let Some((index, _)) = find(tx, name)? {
-        tx.store_at(root_at(index) + REFERENCE_AT, &[reference.0]);
+        tx.store_reference(reference_at(index), reference);
         return Ok(());
     }
     tx.store_at(root_at(free_place(tx)?), &encode(name, reference.0));
@@ -121,6 +126,7 @@ pub(crate) fn remove<M: Medium>(tx: Tx<'_, M>, name: &str) -> Result<(), Error> 
     tx.lock_exclusive(TABLE_LOCK)?;
     match find(tx, name)? {
         Some((index, _)) => {
+            tx.store_reference(reference_at(index), RefWord::NULL);
             tx.store_at(root_at(index), &[0; 8]);
             Ok(())
         }
@@ -142,7 +148,7 @@ pub(crate) fn references<M: Medium>(medium: &M) -> Vec<Result<(String, VirtAddr,
             let words: [u64; 8] = core::array::from_fn(word);
             match decode(&words, root_at(index)) {
                 Ok(found) => found
-                    .map(|(name, word)| Ok((name, root_at(index) + REFERENCE_AT, RefWord(word)))),
+                    .map(|(name, word)| Ok((name, reference_at(index), RefWord(word)))),
                 Err(error) => Some(Err(error.into())),
             }
         })

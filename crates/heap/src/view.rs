@@ -92,10 +92,11 @@ pub trait View<'g>: Copy + private::Sealed {
     ///
     /// Errors: the root table is damaged.
     fn root_type_name(self, name: &str) -> Result<Option<String>, Error> {
-        let Some((_, reference)) = roots::find(self, name)? else {
+        let Some((index, reference)) = roots::find(self, name)? else {
             return Ok(None);
         };
-        let object: Option<Obj<'g, Raw, Self>> = self.resolve(reference);
+        let field = Some(roots::reference_at(index));
+        let object: Option<Obj<'g, Raw, Self>> = self.resolve(reference, field);
         Ok(object.and_then(|o| self.inner().types.name(o.header().type_id())))
     }
 

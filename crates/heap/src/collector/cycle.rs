@@ -45,8 +45,8 @@ pub(crate) struct Destination {
 }
 
 /// One object that moves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Unit {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Unit {
     pub(crate) index: u64,
     pub(crate) to: VirtAddr,
 }

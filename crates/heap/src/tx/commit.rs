@@ -3,12 +3,14 @@
 use firn_format::frame::FrameUse;
 use firn_format::geometry::Frame;
 use firn_format::lane::{ENTRY_HEADER_WORDS, MAX_EXTENTS, Record};
+use firn_format::reference::RefWord;
 use firn_format::statistics::Counter;
 use firn_media::{Medium, MediumExt};
 use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::{Change, Changes, redo, type_index};
 use crate::alloc::{Cache, FrameRun, Slot};
+use crate::collector::cycle::{Cycle, Unit};
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::session::State;
@@ -17,6 +19,7 @@ use crate::tally::Tally;
 /// Commits. On an error nothing was logged and the caller rolls back.
 pub(super) fn commit<M: Medium>(
     inner: &Inner<M>,
+    cycle: Option<&Cycle<M>>,
     lane: usize,
     state: &mut State,
 ) -> Result<(), Error> {
@@ -47,6 +50,9 @@ pub(super) fn commit<M: Medium>(
     if inner.logs_allocation() {
         emit_allocation_bits(changes, &mut entry);
     }
+    if let Some(cycle) = cycle {
+        emit_settled(medium, cycle, changes, &mut entry);
+    }
     let overflow = match take_overflow(inner, entry.len() - ENTRY_HEADER_WORDS) {
         Ok(overflow) => overflow,
         Err(error) => {
@@ -66,6 +72,13 @@ pub(super) fn commit<M: Medium>(
     let done = inner
         .redo
         .commit(medium, lane, ring, free, &mut entry, overflow);
+    if !changes.linked.is_empty() {
+        remember_replaced(inner, changes);
+    }
+    // Rule 4: settled strictly after the log's fence, which made the copies durable.
+    if let Some(cycle) = cycle {
+        changes.units.iter().for_each(|unit| cycle.settle(medium, unit.index));
+    }
     store_in_place(inner, changes);
     inner.redo.applied(medium, &done);
     // R3: the locks may go after the last in-place store, before the homes are written back.
@@ -74,6 +87,11 @@ pub(super) fn commit<M: Medium>(
     each_frame_piece(medium, &fresh, |first, count| {
         homes.push((first.word_at(), count * WORD_BYTES));
     });
+    if let Some(cycle) = cycle {
+        // C5: the settled words are homes of the entry, which counts until they are durable.
+        let settled = |unit: &Unit| (cycle.settled_at(unit.index), WORD_BYTES);
+        homes.extend(changes.units.iter().map(settled));
+    }
     inner.redo.note_homes(medium, ring, &done, homes.drain(..));
     changes.homes = homes;
 
@@ -122,8 +140,42 @@ impl Changes {
         self.writes.clear();
         self.allocated.clear();
         self.freed.clear();
+        self.linked.clear();
+        self.units.clear();
         self.wrote_home = false;
     }
+}
+
+/// Finds the moved objects that the transaction changes. Those whose copies do not count yet get
+/// their lines under the log's fence (rule 3, C4), and the entry names their settled words (C5).
+fn emit_settled<M: Medium>(
+    medium: &M,
+    cycle: &Cycle<M>,
+    changes: &mut Changes,
+    entry: &mut Vec<u64>,
+) {
+    let Changes { writes, units, .. } = changes;
+    for (line, mask, _) in writes.lines() {
+        for word in (0..8).filter(|word| mask >> word & 1 != 0) {
+            let unit = cycle.covering(line + word * WORD_BYTES);
+            if unit.is_some() && unit != units.last().copied() {
+                units.extend(unit);
+            }
+        }
+    }
+    units.sort_unstable();
+    units.dedup();
+    units.retain(|&unit| cycle.before_change(medium, unit));
+    for unit in units {
+        Record::push_range(entry, cycle.settled_at(unit.index), &[1]);
+    }
+}
+
+/// Rule M2: while marking goes on, what a stored reference replaces is remembered before it is
+/// replaced. New objects are marked anyhow, so what their slots held before does no harm.
+fn remember_replaced<M: Medium>(inner: &Inner<M>, changes: &Changes) {
+    let replaced = changes.linked.iter().map(|&at| RefWord(inner.medium.load_u64(at)));
+    inner.collector.remember(&inner.medium, replaced.filter(|word| !word.is_null()));
 }
 
 /// Drops writes to objects that are freed (A3), and objects that were allocated and freed here,
@@ -354,6 +406,11 @@ pub(super) fn count_all<M: Medium>(
 
 /// Makes freed slots free, those of one bitmap word together.
 pub(super) fn release_all<M: Medium>(inner: &Inner<M>, freed: &[Change]) {
+    if inner.collector.defers_frees() && !freed.is_empty() {
+        // M7: who marks, or heals references, may still look at these slots.
+        inner.collector.defer(&inner.medium, freed.iter().map(|c| c.slot.place));
+        return;
+    }
     let stamp = inner.redo.counter();
     let word = |c: &Change| (c.slot.place.frame, c.slot.place.bit().0);
     for group in freed.chunk_by(|a, b| word(a) == word(b)) {

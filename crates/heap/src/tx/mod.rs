@@ -16,7 +16,7 @@ use firn_media::{Medium, Place as _, Ticket};
 use firn_units::VirtAddr;
 
 use crate::alloc::Slot;
-use crate::collector::cycle::Cycle;
+use crate::collector::cycle::{Cycle, Unit};
 use crate::error::Error;
 use crate::locks::{LockSet, Mode, ReadLock};
 use crate::object::{Obj, requested_bytes};
@@ -63,7 +63,7 @@ pub(crate) struct Changes {
     /// References that were stored while marking goes on.
     linked: Vec<VirtAddr>,
     /// Scratch for the moved objects that a commit changes.
-    units: Vec<u64>,
+    units: Vec<Unit>,
     scratch: Vec<u64>,
 }
 

@@ -119,7 +119,8 @@ impl<'t, M: Medium> RawTx<'t, M> {
 
     /// Reads objects as they are in place, this transaction's stores included.
     pub fn view(self) -> Reading<'t, M> {
-        Reading::new(&self.core.inner)
+        // Nothing moves in a pool that is open with an undo log.
+        Reading::new(&self.core.inner, None)
     }
 
     /// Logs what the ranges hold now, under one fence; they may be stored to from then on.

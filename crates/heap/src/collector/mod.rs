@@ -1,0 +1,124 @@
+//! The collector: it marks what lives, plans where it goes, moves it while the program runs, and gives
+//! the emptied pages back (FFCCD sections 2.3, 3.3 and 5).
+//!
+//! ```text
+//! collection   one cycle, step by step            summary   which pages, and where everything goes
+//! mark         what is reachable                  cycle     the open cycle and the read barrier
+//! reclaim      what is not is free                heal      every reference names the destination
+//! background   a thread that watches the ratio    release   the emptied pages are free
+//! scheme/      how a copy comes to count          resume    after a crash
+//! ```
+//! The world stops for a moment, with no operation open, where a step needs one moment that holds for
+//! all: marking begins (M1) and ends, the sources are closed, the plan comes into force (C1, T2),
+//! healing begins, the plan ceases to count (T4). Nothing else waits.
+
+pub(crate) mod cycle;
+pub(crate) mod collection;
+mod frame_map;
+mod heal;
+mod mark;
+mod reclaim;
+mod release;
+pub(crate) mod resume;
+pub mod scheme;
+mod summary;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use firn_format::reference::RefWord;
+use firn_media::{Lock, Medium};
+
+use crate::alloc::Place;
+use cycle::Cycle;
+
+pub(crate) use frame_map::{FrameMap, Part};
+
+/// The volatile state of a pool's collector.
+pub(crate) struct Collector<M: Medium> {
+    /// Whether a cycle moves objects. This and the next two change only while no operation is open,
+    /// so an operation sees one value from its beginning, which orders it, to its end.
+    moving: AtomicBool,
+    marking: AtomicBool,
+    deferring: AtomicBool,
+    cycle: Lock<Option<Arc<Cycle<M>>>>,
+    /// References that transactions replaced while marking goes on.
+    replaced: Lock<Vec<RefWord>>,
+    /// Slots that were freed while someone looks at objects by address.
+    deferred: Lock<Vec<Place>>,
+    /// Whether a collection is under way: one at a time.
+    busy: AtomicBool,
+}
+
+impl<M: Medium> Collector<M> {
+    pub(crate) fn new(cycle: Option<Arc<Cycle<M>>>) -> Self {
+        Self {
+            moving: AtomicBool::new(cycle.is_some()),
+            marking: AtomicBool::new(false),
+            deferring: AtomicBool::new(false),
+            cycle: Lock::new(cycle),
+            replaced: Lock::new(Vec::new()),
+            deferred: Lock::new(Vec::new()),
+            busy: AtomicBool::new(false),
+        }
+    }
+
+    /// The cycle that moves objects; asked at the beginning of an operation.
+    #[inline(always)]
+    pub(crate) fn cycle(&self, medium: &M) -> Option<Arc<Cycle<M>>> {
+        if !self.moving.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.open_cycle(medium)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_cycle(&self, medium: &M) -> Option<Arc<Cycle<M>>> {
+        self.cycle.lock(medium).clone()
+    }
+
+    /// Whether a stored reference must be remembered at commit.
+    #[inline(always)]
+    pub(crate) fn is_marking(&self) -> bool {
+        self.marking.load(Ordering::Relaxed)
+    }
+
+    /// Whether freed slots must wait.
+    #[inline(always)]
+    pub(crate) fn defers_frees(&self) -> bool {
+        self.deferring.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn remember(&self, medium: &M, replaced: impl Iterator<Item = RefWord>) {
+        self.replaced.lock(medium).extend(replaced);
+    }
+
+    pub(crate) fn defer(&self, medium: &M, freed: impl Iterator<Item = Place>) {
+        self.deferred.lock(medium).extend(freed);
+    }
+
+    fn take_replaced(&self, medium: &M) -> Vec<RefWord> {
+        core::mem::take(&mut *self.replaced.lock(medium))
+    }
+
+    fn take_deferred(&self, medium: &M) -> Vec<Place> {
+        core::mem::take(&mut *self.deferred.lock(medium))
+    }
+
+    /// Puts a cycle into force, or takes it out. No operation is open.
+    fn set_cycle(&self, medium: &M, cycle: Option<Arc<Cycle<M>>>) {
+        self.moving.store(cycle.is_some(), Ordering::Relaxed);
+        *self.cycle.lock(medium) = cycle;
+    }
+
+    /// No operation is open.
+    fn set_marking(&self, marking: bool) {
+        self.marking.store(marking, Ordering::Relaxed);
+    }
+
+    /// No operation is open.
+    fn set_deferring(&self, deferring: bool) {
+        self.deferring.store(deferring, Ordering::Relaxed);
+    }
+}
