@@ -16,6 +16,7 @@
 mod alloc;
 mod check;
 mod close;
+pub mod collector;
 mod copy;
 mod error;
 mod exchange;
@@ -28,6 +29,7 @@ mod recovery;
 mod roots;
 mod safepoint;
 mod session;
+mod shape;
 mod statistics;
 mod stored;
 mod superblock;

@@ -1,21 +1,27 @@
-//! The trace: which objects are reachable, found while no operation is open.
+//! The trace: which objects are reachable.
 //!
 //! Reads only. What it meets that makes no sense it reports and does not follow, so it serves the
-//! checker as well.
+//! checker as well. It runs while no operation is open, or beside them if its visitor knows what came
+//! since it began (`collector/mark.rs`).
 
 use firn_format::geometry::{BITMAP_WORDS, Frame};
-use firn_format::header::{FLAG_FORWARDED, HEADER_BYTES, ObjectHeader, TypeId};
+use firn_format::header::{ObjectHeader, TypeId};
 use firn_format::reference::{PoolId, RefWord};
 use firn_format::statistics::{Counter, WORDS};
 use firn_media::Medium;
-use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
+
+use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::alloc::{Slot, locate};
 use crate::check::Finding;
+use crate::collector::cycle::Cycle;
 use crate::object::requested_bytes;
 use crate::roots;
+use crate::shape::{ReferenceRange, Shapes};
 use crate::tally::type_index;
-use crate::types::{ReferenceMap, Types};
+use crate::types::Types;
 
 /// Findings after which only their number is kept.
 const MAX_FINDINGS: usize = 1000;
@@ -63,19 +69,41 @@ impl Marks {
     }
 }
 
-/// What a pass is told besides.
+/// What a pass is told besides, and what it asks.
 pub(crate) trait Visitor {
     /// An object was reached for the first time.
-    fn object(&mut self, slot: &Slot, header: ObjectHeader, requested: u64);
+    fn object(&mut self, slot: &Slot, header: ObjectHeader, requested: u64) {
+        let _ = (slot, header, requested);
+    }
     /// The word at `field` refers to something.
-    fn reference(&mut self, field: VirtAddr, word: RefWord);
+    fn reference(&mut self, field: VirtAddr, word: RefWord) {
+        let _ = (field, word);
+    }
+    /// Where an object that a reference names is to be counted.
+    fn forward(&self, at: VirtAddr) -> VirtAddr {
+        at
+    }
+    /// Where the object counted at `at` can be read.
+    fn content(&self, at: VirtAddr) -> VirtAddr {
+        at
+    }
+    /// Whether the object in this slot is not to be looked at.
+    fn skips(&self, slot: &Slot) -> bool {
+        let _ = slot;
+        false
+    }
 }
 
-impl Visitor for () {
-    #[inline(always)]
-    fn object(&mut self, _: &Slot, _: ObjectHeader, _: u64) {}
-    #[inline(always)]
-    fn reference(&mut self, _: VirtAddr, _: RefWord) {}
+impl Visitor for () {}
+
+/// Objects are counted where the open cycle puts them, and read where they are. For a pool at rest.
+impl<M: Medium> Visitor for Option<Arc<Cycle<M>>> {
+    fn forward(&self, at: VirtAddr) -> VirtAddr {
+        self.as_ref().map_or(at, |cycle| cycle.forward(at))
+    }
+    fn content(&self, at: VirtAddr) -> VirtAddr {
+        self.as_ref().map_or(at, |cycle| cycle.content(at))
+    }
 }
 
 /// One pass over everything reachable.
@@ -83,8 +111,7 @@ pub(crate) struct Trace<'a, M: Medium, V: Visitor = ()> {
     medium: &'a M,
     pub(crate) visitor: V,
     pool: PoolId,
-    /// Size and references by type number.
-    types: Vec<Option<(u32, ReferenceMap)>>,
+    shapes: Rc<Shapes>,
     stack: Vec<Slot>,
     pub(crate) marks: Marks,
     pub(crate) findings: Vec<Finding>,
@@ -94,17 +121,11 @@ pub(crate) struct Trace<'a, M: Medium, V: Visitor = ()> {
 
 impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
     pub(crate) fn new(medium: &'a M, pool: PoolId, registry: &Types, visitor: V) -> Self {
-        let maps = registry.reference_maps();
-        let most = maps.keys().map(|id| id.0 as usize + 1).max().unwrap_or(0);
-        let mut types = vec![None; most];
-        for (id, map) in maps {
-            types[id.0 as usize] = Some(map);
-        }
         Self {
             medium,
             visitor,
             pool,
-            types,
+            shapes: Rc::new(Shapes::new(registry)),
             stack: Vec::new(),
             marks: Marks::new(medium.len()),
             findings: Vec::new(),
@@ -114,6 +135,12 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
 
     /// Marks everything reachable from the roots and `further` references.
     pub(crate) fn run(&mut self, further: &[RefWord]) {
+        self.begin(further);
+        self.drain();
+    }
+
+    /// Meets the roots and `further` references, and follows nothing yet.
+    pub(crate) fn begin(&mut self, further: &[RefWord]) {
         for root in roots::references(self.medium) {
             match root {
                 Ok((name, field, reference)) => {
@@ -122,11 +149,9 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
                 }
                 Err(error) => self.find(0, error.to_string()),
             }
-            self.drain();
         }
         for &reference in further {
             self.meet(reference, || "a handle".into());
-            self.drain();
         }
     }
 
@@ -136,11 +161,16 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
         }
     }
 
+    /// Meets a reference that is not in the pool any more.
+    pub(crate) fn meet_replaced(&mut self, reference: RefWord) {
+        self.meet(reference, || "a replaced reference".into());
+    }
+
     fn meet(&mut self, reference: RefWord, from: impl Fn() -> String) {
         if reference.is_null() {
             return;
         }
-        let at = reference.address();
+        let at = self.visitor.forward(reference.address());
         if reference.pool() != self.pool {
             let what = format!(
                 "{} refers to another pool (id {})",
@@ -151,7 +181,9 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
         }
         match locate(self.medium, at) {
             Ok(slot) => {
-                if self.marks.mark(slot.place.frame, slot.place.index) {
+                if self.marks.mark(slot.place.frame, slot.place.index)
+                    && !self.visitor.skips(&slot)
+                {
                     self.stack.push(slot);
                 }
             }
@@ -159,67 +191,37 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
         }
     }
 
-    fn drain(&mut self) {
+    /// Follows everything that was met.
+    pub(crate) fn drain(&mut self) {
         while let Some(slot) = self.stack.pop() {
             self.scan(&slot);
         }
     }
 
     fn scan(&mut self, slot: &Slot) {
-        let at = slot.at;
+        let at = self.visitor.content(slot.at);
         let header = ObjectHeader(self.medium.load_u64(at));
         let Some(requested) = requested_bytes(header, slot.bytes) else {
             return self.find(at.0, "the object is larger than its slot".into());
         };
         self.count(slot, header.type_id(), requested);
         self.visitor.object(slot, header, requested);
-        let body = at + HEADER_BYTES;
-        if header.flags() & FLAG_FORWARDED != 0 {
-            let word = RefWord(self.medium.load_u64(body));
-            self.visitor.reference(body, word);
-            return self.meet(word, || format!("the replaced object at {at}"));
-        }
-        match header.type_id() {
-            TypeId::NONE => self.find(at.0, "a reference to a free slot".into()),
-            TypeId::RAW => {}
-            TypeId::BYTES => {
-                if self.medium.load_u64(body) > requested.saturating_sub(8) {
-                    self.find(at.0, "an array of bytes is longer than its object".into());
-                }
-            }
-            TypeId::REFS => {
-                let len = self.medium.load_u64(body);
-                if len > requested.saturating_sub(8) / 8 {
-                    return self.find(
-                        at.0,
-                        "an array of references is longer than its object".into(),
-                    );
-                }
-                self.scan_words(at, body + 8, len);
-            }
-            id => match self.types.get(id.0 as usize).cloned().flatten() {
-                None => self.find(
-                    at.0,
-                    format!("an object of type number {}, which is not registered", id.0),
-                ),
-                Some((size, _)) if u64::from(size) > requested => {
-                    self.find(at.0, "the object is smaller than its type".into());
-                }
-                Some((_, references)) => {
-                    for (offset, count) in references {
-                        self.scan_words(at, body + u64::from(offset), u64::from(count));
-                    }
-                }
-            },
+        let shapes = Rc::clone(&self.shapes);
+        let medium = self.medium;
+        let scan = |range| self.scan_range(at, range);
+        if let Err(what) = shapes.references(medium, at, header, requested, scan) {
+            self.find(at.0, what);
         }
     }
 
-    fn scan_words(&mut self, object: VirtAddr, first: VirtAddr, count: u64) {
-        for i in 0..count {
-            let word = RefWord(self.medium.load_u64(first + i * 8));
-            if !word.is_null() {
-                self.visitor.reference(first + i * 8, word);
+    fn scan_range(&mut self, object: VirtAddr, range: ReferenceRange) {
+        for i in 0..range.count {
+            let field = range.first + i * WORD_BYTES;
+            let word = RefWord(self.medium.load_u64(field));
+            if word.is_null() {
+                continue;
             }
+            self.visitor.reference(field, word);
             self.meet(word, || format!("the object at {object}"));
         }
     }

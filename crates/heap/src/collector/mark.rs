@@ -1,0 +1,142 @@
+//! Marking: which objects are reachable, found while the program runs.
+//!
+//! A snapshot at the beginning (rules M1 to M7): what was reachable when marking began is marked,
+//! because a transaction remembers each reference that it replaces before it replaces it. No write
+//! barrier is needed for that beyond the transaction's own log. What is allocated meanwhile is not
+//! looked at and counts as living; slots that are freed meanwhile are not used again before marking
+//! ends.
+
+use std::sync::Arc;
+
+use firn_format::reference::RefWord;
+use firn_media::{Medium, MediumExt, Scope};
+use firn_units::VirtAddr;
+
+use super::cycle::Cycle;
+use crate::alloc::{Slot, TakenSlots};
+use crate::check::Finding;
+use crate::error::Error;
+use crate::pool::Inner;
+use crate::trace::{Trace, Visitor};
+
+/// What a marker knows of the time since it began.
+pub(super) struct Beside<M: Medium> {
+    /// Slots that came into sessions' hands since (M4: new objects are black).
+    taken: Arc<TakenSlots<M>>,
+    /// The cycle that a crash interrupted, every object of which has moved by now.
+    cycle: Option<Arc<Cycle<M>>>,
+}
+
+impl<M: Medium> Visitor for Beside<M> {
+    fn forward(&self, at: VirtAddr) -> VirtAddr {
+        self.cycle.as_ref().map_or(at, |cycle| cycle.forward(at))
+    }
+    fn skips(&self, slot: &Slot) -> bool {
+        self.taken.has(slot.place)
+    }
+}
+
+/// How marking is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Marking {
+    /// Beside the program, which is stopped for two moments.
+    #[default]
+    Concurrent,
+    /// With the program stopped throughout (FFCCD section 5).
+    StopTheWorld,
+}
+
+/// A finished marking.
+pub(super) struct Marked<'a, M: Medium> {
+    pub(super) trace: Trace<'a, M, Beside<M>>,
+    pub(super) taken: Arc<TakenSlots<M>>,
+    /// The pool's counters when it began.
+    pub(super) counters: Box<[i64; firn_format::statistics::WORDS]>,
+}
+
+impl<M: Medium> Inner<M> {
+    /// Marks what is reachable. From its return on, freed slots are no longer deferred; slots that
+    /// come into use are still noted as taken.
+    ///
+    /// Errors: an operation stayed open; the pool is damaged. Marking is over then, too.
+    pub(super) fn mark(&self, how: Marking) -> Result<Marked<'_, M>, Error> {
+        let medium = &self.medium;
+        let _scope = medium.scope(Scope::Mark);
+        let cycle = self.collector.cycle(medium);
+        // M1: no operation is open. M5: handles are read now; later ones come from live objects.
+        let begun = self.stopped(|| {
+            self.allocator.drain_all(medium)?;
+            let taken = self.allocator.note_taken(medium);
+            let beside = Beside {
+                taken: Arc::clone(&taken),
+                cycle,
+            };
+            let mut trace = Trace::new(medium, self.id, &self.types, beside);
+            trace.begin(&self.handles.strong(medium));
+            self.collector.set_marking(true);
+            self.collector.set_deferring(true);
+            let counters = crate::tally::sums(medium);
+            if how == Marking::StopTheWorld {
+                trace.drain();
+            }
+            Ok::<_, Error>(Marked {
+                trace,
+                taken,
+                counters,
+            })
+        })?;
+        let mut marked = begun?;
+        let ended = self.mark_to_the_end(&mut marked.trace);
+        for place in self.collector.take_deferred(medium) {
+            self.allocator.release_one(medium, place, self.redo.counter());
+        }
+        ended?;
+        match marked.trace.findings.first() {
+            Some(Finding { at, .. }) => {
+                self.allocator.stop_noting(medium);
+                let what = "a reference or an object";
+                Err(Error::Damaged { what, at: *at })
+            }
+            None => Ok(marked),
+        }
+    }
+
+    /// M3: the end is reached when nothing is left to follow and nothing was replaced since; it is
+    /// looked for beside the program and confirmed while no operation is open.
+    fn mark_to_the_end(&self, trace: &mut Trace<'_, M, Beside<M>>) -> Result<(), Error> {
+        let medium = &self.medium;
+        loop {
+            self.follow_replaced(trace);
+            let done = self.stopped(|| {
+                let left = self.collector.take_replaced(medium);
+                if left.is_empty() {
+                    self.collector.set_marking(false);
+                    self.collector.set_deferring(false);
+                    return true;
+                }
+                left.into_iter().for_each(|word| trace.meet_replaced(word));
+                false
+            });
+            match done {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) => {
+                    // Marking goes on being remembered, in vain; the next collection begins anew.
+                    self.allocator.stop_noting(medium);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn follow_replaced(&self, trace: &mut Trace<'_, M, Beside<M>>) {
+        loop {
+            trace.drain();
+            let replaced: Vec<RefWord> = self.collector.take_replaced(&self.medium);
+            if replaced.is_empty() {
+                return;
+            }
+            replaced.into_iter().for_each(|word| trace.meet_replaced(word));
+        }
+    }
+}

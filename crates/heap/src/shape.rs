@@ -1,0 +1,89 @@
+//! Where the references of an object are, found from its header.
+
+use firn_format::header::{FLAG_FORWARDED, HEADER_BYTES, ObjectHeader, TypeId};
+use firn_media::Medium;
+use firn_units::{VirtAddr, WORD_BYTES};
+
+use crate::types::{ReferenceMap, Types};
+
+/// Size and references of every registered type, as they are when this is made. A type registered
+/// later has no object that was there before.
+pub(crate) struct Shapes {
+    types: Vec<Option<(u32, ReferenceMap)>>,
+}
+
+/// Consecutive reference words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ReferenceRange {
+    pub(crate) first: VirtAddr,
+    pub(crate) count: u64,
+}
+
+impl Shapes {
+    pub(crate) fn new(registry: &Types) -> Self {
+        let maps = registry.reference_maps();
+        let most = maps.keys().map(|id| id.0 as usize + 1).max().unwrap_or(0);
+        let mut types = vec![None; most];
+        for (id, map) in maps {
+            types[id.0 as usize] = Some(map);
+        }
+        Self { types }
+    }
+
+    /// Calls `visit` for each stretch of references of the object at `at`, of which the program asked
+    /// for `requested` bytes.
+    ///
+    /// Errors: what makes no sense about the object, in a sentence; nothing was visited then.
+    pub(crate) fn references<M: Medium>(
+        &self,
+        medium: &M,
+        at: VirtAddr,
+        header: ObjectHeader,
+        requested: u64,
+        mut visit: impl FnMut(ReferenceRange),
+    ) -> Result<(), String> {
+        let body = at + HEADER_BYTES;
+        if header.flags() & FLAG_FORWARDED != 0 {
+            visit(ReferenceRange {
+                first: body,
+                count: 1,
+            });
+            return Ok(());
+        }
+        match header.type_id() {
+            TypeId::NONE => return Err("a reference to a free slot".into()),
+            TypeId::RAW => {}
+            TypeId::BYTES => {
+                if medium.load_u64(body) > requested.saturating_sub(WORD_BYTES) {
+                    return Err("an array of bytes is longer than its object".into());
+                }
+            }
+            TypeId::REFS => {
+                let count = medium.load_u64(body);
+                if count > requested.saturating_sub(WORD_BYTES) / WORD_BYTES {
+                    return Err("an array of references is longer than its object".into());
+                }
+                let first = body + WORD_BYTES;
+                visit(ReferenceRange { first, count });
+            }
+            id => match self.types.get(id.0 as usize).and_then(Option::as_ref) {
+                None => {
+                    let id = id.0;
+                    return Err(format!("an object of type number {id}, which is not registered"));
+                }
+                Some((size, _)) if u64::from(*size) > requested => {
+                    return Err("the object is smaller than its type".into());
+                }
+                Some((_, references)) => {
+                    for &(offset, count) in references.iter() {
+                        visit(ReferenceRange {
+                            first: body + u64::from(offset),
+                            count: u64::from(count),
+                        });
+                    }
+                }
+            },
+        }
+        Ok(())
+    }
+}
