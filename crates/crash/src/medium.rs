@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use firn_media::{Domain, Medium, MediumError, Ticket};
+use firn_media::{Capabilities, Domain, Medium, MediumError, Ticket};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use crate::buffer::Pending;
@@ -28,6 +28,12 @@ impl Medium for Crash {
 
     fn domain(&self) -> Domain {
         self.shared.options.domain
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut capabilities = Capabilities::NONE;
+        capabilities.simulated = true;
+        capabilities
     }
 
     fn name(&self) -> String {

@@ -11,6 +11,9 @@ use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 
 use crate::alloc::{Slot, locate};
+use crate::collector::Part;
+use crate::collector::cycle::Cycle;
+use crate::collector::resume::Resumed;
 use crate::error::Error;
 use crate::pool::{Inner, Pool};
 use crate::tally;
@@ -59,13 +62,15 @@ impl<M: Medium> Pool<M> {
         if !self.inner.writable {
             return Err(Error::ReadOnly);
         }
+        self.inner.end_open_cycle()?;
         self.inner.stopped(|| self.inner.trace())?
     }
 }
 
 impl<M: Medium> Inner<M> {
-    fn trace_all(&self) -> Trace<'_, M> {
-        let mut trace = Trace::new(&self.medium, self.id, &self.types, ());
+    fn trace_all(&self) -> Trace<'_, M, Resumed<M>> {
+        let cycle = self.collector.cycle(&self.medium);
+        let mut trace = Trace::new(&self.medium, self.id, &self.types, cycle);
         trace.run(&self.handles.strong(&self.medium));
         trace
     }
@@ -107,7 +112,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// In an explicit pool the bits on media are the truth, and must equal what this open knows.
-    fn check_bits(&self, trace: &mut Trace<'_, M>) {
+    fn check_bits(&self, trace: &mut Trace<'_, M, Resumed<M>>) {
         for (frame, what) in runs(&self.medium).unwrap_or_default() {
             let used = self.allocator.used_bits(&self.medium, frame);
             for (word, &used) in used
@@ -153,7 +158,7 @@ impl<M: Medium> Inner<M> {
             self.allocator.look_at_all(&self.medium)?;
             for &(frame, what) in &runs {
                 let used = trace.marks.of(frame);
-                result.reclaimed += self.reclaim_run(frame, what, &used)?;
+                result.reclaimed += self.replace_used(frame, what, &used)?;
             }
             self.handles.clear_weak(&self.medium, |reference| {
                 locate(&self.medium, reference.address()).is_ok_and(|s| trace.marks.has(&s))
@@ -180,7 +185,7 @@ impl<M: Medium> Inner<M> {
         Ok(result)
     }
 
-    fn reclaim_run(&self, frame: Frame, what: FrameUse, used: &[u64]) -> Result<u64, Error> {
+    fn replace_used(&self, frame: Frame, what: FrameUse, used: &[u64]) -> Result<u64, Error> {
         let stamp = self.redo.counter();
         match what {
             FrameUse::Slots(class) => {
@@ -267,7 +272,7 @@ pub(crate) fn runs<M: Medium>(medium: &M) -> Result<Vec<(Frame, FrameUse)>, Vec<
                     find("a run ends early");
                     expect = 0;
                 }
-                FrameUse::Free | FrameUse::Log => {}
+                FrameUse::Free | FrameUse::Log | FrameUse::Plan => {}
                 FrameUse::Slots(_) | FrameUse::Large { .. } => {
                     (expect, head) = (what.frames() - 1, frame);
                     runs.push((frame, what));
@@ -283,8 +288,11 @@ pub(crate) fn runs<M: Medium>(medium: &M) -> Result<Vec<(Frame, FrameUse)>, Vec<
 }
 
 /// Every allocated object of a pool whose allocation bits on media hold.
+///
+/// While a cycle is open, an object counts once, at its destination.
 pub(crate) fn each_allocated<M: Medium>(
     medium: &M,
+    cycle: Option<&Cycle<M>>,
     mut visit: impl FnMut(Slot, ObjectHeader),
 ) -> Result<(), Error> {
     let runs = runs(medium).map_err(|findings| {
@@ -295,11 +303,15 @@ pub(crate) fn each_allocated<M: Medium>(
         }
     })?;
     for (frame, what) in runs {
+        if let Some(Part::Source(_)) = cycle.and_then(|cycle| cycle.part(frame)) {
+            continue;
+        }
         for slot in 0..slots(what) {
             let word = medium.load_u64(frame.bitmap_at() + slot / 64 * WORD_BYTES);
             if word >> (slot % 64) & 1 != 0 {
                 let at = slot_at(frame, what, slot);
-                visit(locate(medium, at)?, ObjectHeader(medium.load_u64(at)));
+                let content = cycle.map_or(at, |cycle| cycle.content(at));
+                visit(locate(medium, at)?, ObjectHeader(medium.load_u64(content)));
             }
         }
     }

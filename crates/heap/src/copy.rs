@@ -10,7 +10,7 @@ use firn_format::statistics::Counter;
 use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, WORD_BYTES};
 
-use crate::alloc::{Cache, Slot};
+use crate::alloc::Slot;
 use crate::check::each_allocated;
 use crate::error::{Error, OpenError};
 use crate::pool::{Inner, Pool, PoolOptions};
@@ -112,7 +112,7 @@ fn copy_objects<M: Medium, N: Medium>(
             to.types.append(&to.medium, record)?;
         }
     }
-    let mut cache = Cache::new(0);
+    let mut cache = to.allocator.cache(0);
     let mut places = HashMap::with_capacity(items.len());
     for item in &items {
         let slot = to.take_slot(&mut cache, HEADER_BYTES + item.requested)?;
@@ -140,7 +140,7 @@ fn copy_objects<M: Medium, N: Medium>(
         to.medium.write_back(root::root_at(i), root::ROOT_BYTES);
     }
     settle_fresh_frames(&to.medium, &mut cache);
-    to.allocator.drain(&to.medium, &mut cache)?;
+    to.allocator.return_all(&to.medium, &cache)?;
     to.medium.fence();
     to.reserve_lane(0)?;
     writer.tally.publish(&to.medium);
@@ -160,7 +160,7 @@ fn collect<M: Medium>(from: &Inner<M>) -> Result<Vec<Item>, Error> {
     if from.logs_allocation() {
         // In an explicit pool objects live that nothing reaches.
         let marks = trace.marks;
-        each_allocated(&from.medium, |slot, header| {
+        each_allocated(&from.medium, None, |slot, header| {
             if !marks.has(&slot)
                 && let Some(requested) = crate::object::requested_bytes(header, slot.bytes)
             {

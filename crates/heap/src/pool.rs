@@ -17,9 +17,11 @@ use firn_media::{Lock, Medium, MediumExt, RwLockTable};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, round_up};
 
 use crate::alloc::{Allocator, Limits};
+use crate::collector::Collector;
 use crate::error::{Error, OpenError};
 use crate::handles::HandleTable;
 use crate::locks::LOCKS;
+use crate::recovery::Recovered;
 use crate::safepoint::Safepoint;
 use crate::session::Session;
 use crate::superblock::{sound_superblock, stored_domain, write_superblock};
@@ -140,6 +142,7 @@ pub struct Inner<M: Medium> {
     pub(crate) lanes: Lock<Lanes>,
     pub(crate) safepoint: Safepoint<M>,
     pub(crate) allocator: Allocator<M>,
+    pub(crate) collector: Collector<M>,
     pub(crate) redo: RedoLog<M>,
     pub(crate) types: Types,
     pub(crate) handles: HandleTable,
@@ -188,7 +191,11 @@ impl<M: Medium> Pool<M> {
             lanes: options.lanes as u32,
             layout: options.layout.clone(),
         };
-        Self::start(medium, options, limits, superblock, 1)
+        let recovered = Recovered {
+            watermark: 1,
+            resumed: None,
+        };
+        Self::start(medium, options, limits, superblock, recovered)
     }
 
     /// Opens a pool for reading and writing, recovering it first if it was not closed.
@@ -205,15 +212,28 @@ impl<M: Medium> Pool<M> {
             });
         }
         let superblock = sound_superblock(&medium, &options.layout)?;
-        let watermark = match superblock.state {
-            OpenState::Closed | OpenState::ClosedUntraced => recovery::watermark(&medium),
+        let recovered = match superblock.state {
+            OpenState::Closed | OpenState::ClosedUntraced => {
+                recovery::watermark(&medium).map(|watermark| Recovered {
+                    watermark,
+                    resumed: None,
+                })
+            }
             OpenState::Open => recovery::recover(&medium, &superblock),
         }
         .map_err(|source| OpenError::Recovery {
             pool: medium.name(),
             source,
         })?;
-        Self::start(medium, options, limits, superblock, watermark)
+        if recovered.resumed.is_some() && options.log == LogKind::Undo {
+            return Err(OpenError::Option {
+                pool: medium.name(),
+                what: "the log",
+                range: "redo until the interrupted collection has ended".into(),
+                found: "undo".into(),
+            });
+        }
+        Self::start(medium, options, limits, superblock, recovered)
     }
 
     /// Opens a pool that was closed, without ever storing to it.
@@ -235,7 +255,11 @@ impl<M: Medium> Pool<M> {
             ..PoolOptions::new(layout)
         };
         let exact = superblock.state == OpenState::Closed;
-        let inner = Inner::new(medium, &options, limits, superblock, 1, exact, false)?;
+        let recovered = Recovered {
+            watermark: 1,
+            resumed: None,
+        };
+        let inner = Inner::new(medium, &options, limits, superblock, recovered, exact, false)?;
         Ok(Self {
             inner: Arc::new(inner),
         })
@@ -246,14 +270,14 @@ impl<M: Medium> Pool<M> {
         options: &PoolOptions,
         limits: Limits,
         mut superblock: Superblock,
-        watermark: u64,
+        recovered: Recovered<M>,
     ) -> Result<Self, OpenError> {
         let exact = superblock.state == OpenState::Closed || superblock.kind == PoolKind::Explicit;
         superblock.log = options.log;
         superblock.domain = stored_domain(medium.domain());
         superblock.boot_id = medium.boot_id();
         superblock.state = OpenState::Open;
-        let inner = Inner::new(medium, options, limits, superblock, watermark, exact, true)?;
+        let inner = Inner::new(medium, options, limits, superblock, recovered, exact, true)?;
         if options.log == LogKind::Undo {
             for lane in 0..inner.lane_count {
                 inner.prepare_undo_lane(lane)?;
@@ -333,7 +357,7 @@ impl<M: Medium> Inner<M> {
         options: &PoolOptions,
         limits: Limits,
         superblock: Superblock,
-        watermark: u64,
+        recovered: Recovered<M>,
         exact: bool,
         writable: bool,
     ) -> Result<Self, OpenError> {
@@ -358,8 +382,15 @@ impl<M: Medium> Inner<M> {
                 reserved: 0,
             }),
             safepoint: Safepoint::new(&medium, lane_count),
-            allocator: Allocator::new(&medium, limits, exact),
-            redo: RedoLog::new(&medium, watermark),
+            allocator: Allocator::new(
+                &medium,
+                limits,
+                superblock.kind,
+                exact,
+                recovered.resumed.clone(),
+            ),
+            collector: Collector::new(recovered.resumed),
+            redo: RedoLog::new(&medium, recovered.watermark),
             types,
             handles: HandleTable::new(),
             locks: RwLockTable::new(&medium, LOCKS),

@@ -3,13 +3,17 @@
 //! Idempotent: nothing here is lost by another crash, because the log stays valid until the last
 //! store, `W_pool`. The work is that of the lanes, whatever the size of the pool.
 
+use std::sync::Arc;
+
 use firn_format::geometry::{self, WATERMARK};
 use firn_format::lane::{LANES, Record, SLOTS, slot_at};
+use firn_format::plan::Phase;
 use firn_format::sealed::{MAX_VALUE, Seal};
 use firn_format::superblock::{LogKind, Superblock};
 use firn_media::{Medium, MediumExt};
 use firn_units::VirtAddr;
 
+use crate::collector::resume::{self, Resumed};
 use crate::error::Error;
 use crate::tx::redo::{load_header, load_payload};
 use crate::tx::undo::UNDO_MARK;
@@ -28,22 +32,68 @@ pub(crate) fn watermark<M: Medium>(medium: &M) -> Result<u64, Error> {
     Ok(Seal::Watermark.open_at(medium.load_u64(WATERMARK), WATERMARK)?)
 }
 
-/// Brings the pool to the state after its last committed transaction. Returns the new `W_pool`.
-pub(crate) fn recover<M: Medium>(medium: &M, superblock: &Superblock) -> Result<u64, Error> {
+/// What recovery found out.
+pub(crate) struct Recovered<M: Medium> {
+    /// The new `W_pool`.
+    pub(crate) watermark: u64,
+    /// The cycle that goes on.
+    pub(crate) resumed: Resumed<M>,
+}
+
+/// Brings the pool to the state after its last committed transaction.
+pub(crate) fn recover<M: Medium>(
+    medium: &M,
+    superblock: &Superblock,
+) -> Result<Recovered<M>, Error> {
     let pool_watermark = watermark(medium)?;
     let lanes = (superblock.lanes as usize).min(LANES);
+    let interrupted = resume::interrupted(medium)?;
+    let moving = match &interrupted {
+        Some((Phase::Active(_), cycle)) => Some(cycle),
+        _ => None,
+    };
+    let mut copied = Vec::new();
     let top = match superblock.log {
-        LogKind::Redo => redo(medium, pool_watermark, lanes)?,
+        LogKind::Redo => {
+            let (entries, top) = valid_entries(medium, pool_watermark, lanes)?;
+            // C3: copy first, then redo.
+            if let Some(cycle) = moving {
+                copied = resume::copy_named(medium, cycle, entries.iter().map(|e| &e.payload));
+            }
+            for entry in &entries {
+                replay(medium, &entry.payload)?;
+            }
+            top
+        }
         LogKind::Undo => crate::tx::undo::roll_back_all(medium, pool_watermark, lanes)?,
     };
     // R11: homes, fence, one store of W_pool, fence. It retires every lane at once.
     medium.fence();
     medium.store_u64(WATERMARK, Seal::Watermark.seal(top));
     medium.persist(WATERMARK, 8);
-    Ok(top)
+    let resumed = match interrupted {
+        Some((Phase::Active(_), cycle)) => {
+            copied.iter().for_each(|&unit| cycle.settled_durably(unit));
+            Some(Arc::new(cycle))
+        }
+        Some((Phase::Release(_), cycle)) => {
+            resume::end_release(medium, &cycle, superblock.kind);
+            None
+        }
+        Some((Phase::Idle, _)) | None => None,
+    };
+    Ok(Recovered {
+        watermark: top,
+        resumed,
+    })
 }
 
-fn redo<M: Medium>(medium: &M, pool_watermark: u64, lanes: usize) -> Result<u64, Error> {
+/// The entries that must be stored again, in their order, and the new `W_pool`.
+fn valid_entries<M: Medium>(
+    medium: &M,
+    pool_watermark: u64,
+    lanes: usize,
+) -> Result<(Vec<Entry>, u64), Error> {
     let mut entries = Vec::new();
     let mut top = pool_watermark;
     for lane in 0..lanes {
@@ -80,10 +130,7 @@ fn redo<M: Medium>(medium: &M, pool_watermark: u64, lanes: usize) -> Result<u64,
         .fold(pool_watermark, u64::max);
     entries.retain(|e| e.seq >= watermark);
     entries.sort_unstable_by_key(|e| e.seq);
-    for entry in &entries {
-        replay(medium, &entry.payload)?;
-    }
-    Ok(top)
+    Ok((entries, top))
 }
 
 fn replay<M: Medium>(medium: &M, payload: &[u64]) -> Result<(), Error> {

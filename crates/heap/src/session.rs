@@ -59,7 +59,7 @@ impl<M: Medium> Session<M> {
         inner.redo.activate(lane);
         let state = State {
             ring,
-            cache: Cache::new(lane),
+            cache: inner.allocator.cache(lane),
             changes: Changes::new(),
             tally: Tally::new(lane),
         };
@@ -182,8 +182,11 @@ impl<M: Medium> Drop for Session<M> {
         if inner.writable && !inner.closed.load(Ordering::Acquire) {
             state.tally.publish(&inner.medium);
         }
-        // Only a damaged frame word fails here, and what it belongs to is not allocated from then.
-        let _ = inner.allocator.drain(&inner.medium, &mut state.cache);
+        // Inside an operation, so that the collector leaves the session's hands alone meanwhile. Only
+        // a damaged frame word fails, and what it belongs to is not allocated from then.
+        inner.safepoint.enter(&inner.medium, *lane);
+        let _ = inner.allocator.return_all(&inner.medium, &state.cache);
+        inner.safepoint.leave(*lane);
         let mut ring = core::mem::take(&mut state.ring);
         ring.detach();
         inner.lanes.lock(&inner.medium).free.push((*lane, ring));

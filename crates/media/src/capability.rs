@@ -17,6 +17,8 @@ pub struct Capabilities {
     pub atomic_region: bool,
     /// Plain stores suffice: after a crash the medium is back at its last epoch (ThyNVM section 3).
     pub checkpoints: bool,
+    /// Nothing of value lies on the medium: it serves to show what a protocol loses.
+    pub simulated: bool,
 }
 
 impl Capabilities {
@@ -26,6 +28,7 @@ impl Capabilities {
         check_lookup: false,
         atomic_region: false,
         checkpoints: false,
+        simulated: false,
     };
 }
 

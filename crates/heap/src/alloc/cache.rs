@@ -1,44 +1,98 @@
 //! A session's own slots: allocation without a lock and without a shared line.
+//!
+//! They are the session's while it is inside an operation, and the collector's while the world is
+//! stopped: entering an operation and finding all of them quiet are locked instructions on the same
+//! flag, so one sees what the other stored before. The atomics are plain loads and stores.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use firn_format::class::{CLASSES, Class};
 use firn_format::geometry::Frame;
 
-/// The run of slots that a session allocates from, and the free slots it has taken out of it.
-#[derive(Clone, Copy)]
-pub(crate) struct Current {
-    pub(crate) frame: Frame,
-    /// Free slots in hand, of bitmap word `word`.
-    pub(crate) bits: u64,
-    pub(crate) word: u64,
-    pub(crate) owned: bool,
+/// Bit of a hand's second word: the frame is the session's.
+const OWNED: u64 = 1 << 63;
+
+/// The run of slots of one class that a session allocates from, and the free slots it has taken out
+/// of it.
+#[derive(Default)]
+pub(super) struct Hand {
+    /// Free slots in hand, of one bitmap word.
+    bits: AtomicU64,
+    /// Which bitmap word, and whether the run is owned.
+    word: AtomicU64,
+    frame: AtomicU64,
 }
 
-/// A session's current runs, one a class.
+impl Hand {
+    pub(super) fn frame(&self) -> Frame {
+        Frame(self.frame.load(Relaxed))
+    }
+
+    pub(super) fn is_owned(&self) -> bool {
+        self.word.load(Relaxed) & OWNED != 0
+    }
+
+    /// Takes the next slot in hand: its number in the run.
+    #[inline]
+    pub(super) fn next(&self) -> Option<u64> {
+        let bits = self.bits.load(Relaxed);
+        if bits == 0 {
+            return None;
+        }
+        self.bits.store(bits & (bits - 1), Relaxed);
+        Some((self.word.load(Relaxed) & !OWNED) * 64 + u64::from(bits.trailing_zeros()))
+    }
+
+    /// Takes a run in hand, none of its slots yet.
+    pub(super) fn own(&self, frame: Frame) {
+        self.frame.store(frame.0, Relaxed);
+        self.bits.store(0, Relaxed);
+        self.word.store(OWNED, Relaxed);
+    }
+
+    /// Takes free slots of the run in hand.
+    pub(super) fn fill(&self, word: u64, bits: u64) {
+        self.bits.store(bits, Relaxed);
+        self.word.store(word | OWNED, Relaxed);
+    }
+
+    /// Lets the run go. What was still in hand: which bitmap word, and the slots.
+    pub(super) fn let_go(&self) -> (u64, u64) {
+        let word = self.word.swap(0, Relaxed) & !OWNED;
+        (word, self.bits.swap(0, Relaxed))
+    }
+}
+
+/// What one lane's session has in its hands.
+pub(super) struct Hands([Hand; CLASSES]);
+
+impl Hands {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self(core::array::from_fn(|_| Hand::default())))
+    }
+
+    #[inline]
+    pub(super) fn of(&self, class: Class) -> &Hand {
+        &self.0[class.index()]
+    }
+}
+
+/// A session's side of the allocator.
 pub(crate) struct Cache {
-    /// The session's lane: the owner of these runs.
+    /// The session's lane: the owner of its runs.
     pub(super) lane: usize,
-    current: Box<[Current; CLASSES]>,
+    pub(super) hands: Arc<Hands>,
     /// First frames of runs whose words must reach media with the next commit.
     pub(crate) fresh: Vec<Frame>,
 }
 
 impl Cache {
-    pub(crate) fn new(lane: usize) -> Self {
-        let none = Current {
-            frame: Frame(0),
-            bits: 0,
-            word: 0,
-            owned: false,
-        };
+    pub(super) fn new(lane: usize, hands: Arc<Hands>) -> Self {
         Self {
             lane,
-            current: Box::new([none; CLASSES]),
+            hands,
             fresh: Vec::new(),
         }
-    }
-
-    #[inline]
-    pub(crate) fn of(&mut self, class: Class) -> &mut Current {
-        &mut self.current[class.index()]
     }
 }

@@ -2,13 +2,16 @@
 //!
 //! One line of words a frame: its state, which slots are free, how many objects live in it.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use firn_format::FormatError;
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Chunk, Frame, REGION_CHUNKS};
 use firn_media::{Medium, Words};
-use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
+
+use crate::collector::Part;
+use crate::collector::cycle::Cycle;
 
 /// Words of a frame's state.
 pub(crate) const FRAME_WORDS: usize = 8;
@@ -38,6 +41,11 @@ pub(crate) enum FrameState {
     Owned = 2,
     /// Nobody any more: it is being given back.
     Leaving = 3,
+    /// Nobody: the open cycle empties it.
+    Source = 4,
+    /// Nobody: the open cycle fills it. Slots that are freed in it wait for the cycle's end
+    /// (piggyback rule 11).
+    Destination = 5,
 }
 
 /// State of one chunk's frames.
@@ -75,6 +83,8 @@ pub(crate) struct Chunks<M: Medium> {
     regions: Box<[OnceLock<Region<M>>]>,
     /// Whether the allocation bitmaps on media are the truth.
     bitmaps_hold: bool,
+    /// The cycle that a crash interrupted and this open goes on with.
+    resumed: Option<Arc<Cycle<M>>>,
 }
 
 const _: () = assert!(OWNER < FRAME_WORDS);
@@ -91,11 +101,12 @@ pub(crate) fn slot_mask(slots: u64, word: u64) -> u64 {
 }
 
 impl<M: Medium> Chunks<M> {
-    pub(crate) fn new(medium: &M, bitmaps_hold: bool) -> Self {
+    pub(crate) fn new(medium: &M, bitmaps_hold: bool, resumed: Option<Arc<Cycle<M>>>) -> Self {
         let regions = medium.capacity().div_ceil(CHUNK_BYTES * REGION_CHUNKS) as usize;
         Self {
             regions: (0..regions).map(|_| OnceLock::new()).collect(),
             bitmaps_hold,
+            resumed,
         }
     }
 
@@ -137,7 +148,7 @@ impl<M: Medium> Chunks<M> {
 
     fn read_media(&self, medium: &M, chunk: Chunk) -> Result<ChunkState<M>, FormatError> {
         if medium.is_writable() {
-            repair(medium, chunk)?;
+            repair(medium, chunk, self.resumed.as_deref())?;
         }
         let words = medium.words(CHUNK_LIVE + 8);
         let mut live_frames = 0;
@@ -153,11 +164,28 @@ impl<M: Medium> Chunks<M> {
                 FrameUse::Large { .. } => 1,
                 _ => continue,
             };
+            // Runs of the cycle that a crash interrupted are closed, as they were.
+            let part = self.resumed.as_ref().and_then(|cycle| Some((cycle, cycle.part(frame)?)));
+            let mut filled = slots;
+            if let Some((cycle, part)) = part {
+                let state = match part {
+                    Part::Source(_) => FrameState::Source,
+                    Part::Destination(index) => {
+                        filled = cycle.destinations[index].units;
+                        FrameState::Destination
+                    }
+                };
+                words.store(base(frame) + STATE, state as u64);
+            }
             if !self.bitmaps_hold {
                 // Unknown which slots live: none is free until a transaction frees it or a trace
                 // says so, and one counts as living so that the frame stays.
-                words.store(base(frame) + LIVE, slots);
-                live_frames += slots.min(1);
+                words.store(base(frame) + LIVE, filled);
+                live_frames += filled.min(1);
+                for word in 0..BITMAP_WORDS {
+                    let free = slot_mask(slots, word) & !slot_mask(filled, word);
+                    words.store(base(frame) + FREE + word as usize, free);
+                }
                 continue;
             }
             let mut live = 0;
@@ -201,7 +229,14 @@ impl<M: Medium> Chunks<M> {
 /// A run's words reach media with the first commit that publishes an object in it, all under one
 /// fence; before that, lines may have been evicted one by one. So a run that lacks a part holds
 /// nothing. Called before this open of the pool allocates in the chunk.
-fn repair<M: Medium>(medium: &M, chunk: Chunk) -> Result<(), FormatError> {
+///
+/// Runs that were reserved for a cycle count while that cycle is open, and are free otherwise: the
+/// crash came before its plan counted. So are the frames of a plan.
+fn repair<M: Medium>(
+    medium: &M,
+    chunk: Chunk,
+    cycle: Option<&Cycle<M>>,
+) -> Result<(), FormatError> {
     for i in 0..FRAMES_PER_CHUNK {
         let frame = chunk.first_frame().plus(i);
         if medium.load_u64(frame.word_at()) == 0 {
@@ -210,19 +245,36 @@ fn repair<M: Medium>(medium: &M, chunk: Chunk) -> Result<(), FormatError> {
         let sound = match frame_use(medium, frame)? {
             FrameUse::Free => true,
             FrameUse::Log => false,
-            FrameUse::Slots(_) | FrameUse::Large { .. } => is_whole(medium, frame)?,
+            FrameUse::Plan => cycle.is_some_and(|cycle| cycle.holds_plan(frame)),
+            FrameUse::Slots(_) | FrameUse::Large { .. } => {
+                counts(medium, frame, cycle) && is_whole(medium, frame)?
+            }
             FrameUse::Tail { back } => match frame.0.checked_sub(back).map(Frame) {
                 Some(head) if head.chunk().is_data() => {
-                    frame_use(medium, head)?.frames() > back && is_whole(medium, head)?
+                    frame_use(medium, head)?.frames() > back
+                        && counts(medium, head, cycle)
+                        && is_whole(medium, head)?
                 }
                 _ => false,
             },
         };
         if !sound {
+            for word in 0..BITMAP_WORDS {
+                let at = frame.bitmap_at() + word * WORD_BYTES;
+                if FrameUse::is_reserved(medium.load_u64(frame.word_at())) {
+                    medium.store_u64(at, 0);
+                }
+            }
             medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
         }
     }
     Ok(())
+}
+
+/// Whether a run's first frame says that it counts: a reserved one does while its cycle is open.
+fn counts<M: Medium>(medium: &M, head: Frame, cycle: Option<&Cycle<M>>) -> bool {
+    !FrameUse::is_reserved(medium.load_u64(head.word_at()))
+        || cycle.is_some_and(|cycle| cycle.part(head).is_some())
 }
 
 fn frame_use<M: Medium>(medium: &M, frame: Frame) -> Result<FrameUse, FormatError> {

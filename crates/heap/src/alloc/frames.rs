@@ -57,6 +57,8 @@ struct ChunkFrames {
     count: u64,
     /// Groups that may have no blocks on the device: bit i for the frames from i * 16.
     unbacked: u32,
+    /// Whether the open cycle empties the chunk: nothing is taken from it.
+    closed: bool,
 }
 
 impl ChunkFrames {
@@ -65,6 +67,7 @@ impl ChunkFrames {
         free: [0; BITMAP],
         count: 0,
         unbacked: 0,
+        closed: false,
     };
 
     fn is_free(&self, i: u64) -> bool {
@@ -89,7 +92,7 @@ impl ChunkFrames {
 
     /// First of `frames` consecutive free ones.
     fn find(&self, frames: u64) -> Option<u64> {
-        if self.count < frames {
+        if self.count < frames || self.closed {
             return None;
         }
         if frames == 1 {
@@ -270,14 +273,14 @@ impl Space {
         let (whole, rest) = (frames / FRAMES_PER_CHUNK, frames % FRAMES_PER_CHUNK);
         let mut run = 0;
         for (i, chunk) in self.chunks.iter().enumerate() {
-            if run >= whole && (0..rest).all(|f| chunk.is_free(f)) {
+            if run >= whole && !chunk.closed && (0..rest).all(|f| chunk.is_free(f)) {
                 let first = Chunk(i as u64 - whole).first_frame();
                 return Some(FrameRun {
                     frame: first,
                     frames,
                 });
             }
-            run = if chunk.count == FRAMES_PER_CHUNK {
+            run = if chunk.count == FRAMES_PER_CHUNK && !chunk.closed {
                 run + 1
             } else {
                 0
@@ -494,6 +497,47 @@ impl Space {
     /// Whether every chunk of a pool of `len` bytes was looked at.
     pub(crate) fn knows_all(&self, len: u64) -> bool {
         self.ahead as u64 * CHUNK_BYTES >= len && self.behind >= self.frontier
+    }
+
+    /// Free frames of a chunk, if it was looked at and is not closed.
+    pub(crate) fn free_frames(&self, chunk: Chunk) -> u64 {
+        let frames = self.chunks.get(chunk.0 as usize).filter(|c| !c.closed);
+        frames.map_or(0, |c| c.count)
+    }
+
+    /// Closes a chunk: nothing is taken from it until it is opened again.
+    pub(crate) fn close(&mut self, chunk: Chunk) {
+        if let Some(frames) = self.chunks.get_mut(chunk.0 as usize) {
+            frames.closed = true;
+        }
+    }
+
+    /// Opens every closed chunk.
+    pub(crate) fn open_all(&mut self) {
+        for (index, chunk) in self.chunks.iter_mut().enumerate().filter(|(_, c)| c.closed) {
+            chunk.closed = false;
+            for hint in &mut self.hints {
+                *hint = (*hint).min(index);
+            }
+        }
+    }
+
+    /// Takes a run of frames from this chunk, like [`Space::take`], if it has one.
+    pub(crate) fn take_in<M: Medium>(
+        &mut self,
+        medium: &M,
+        chunk: Chunk,
+        frames: u64,
+    ) -> Result<Option<FrameRun>, Error> {
+        let found = self.chunks.get(chunk.0 as usize).and_then(|c| c.find(frames));
+        let Some(first) = found else { return Ok(None) };
+        let run = FrameRun {
+            frame: chunk.first_frame().plus(first),
+            frames,
+        };
+        self.back(medium, run)?;
+        self.mark(run, false);
+        Ok(Some(run))
     }
 
     /// Forgets chunks from `len` bytes on.

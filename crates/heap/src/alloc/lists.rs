@@ -223,12 +223,48 @@ impl<M: Medium> Lists<M> {
             return Ok(false);
         }
         words.swap(base(frame) + STATE, FrameState::Leaving as u64);
-        let position = words.load(base(frame) + POSITION) as usize - 1;
-        list.swap_remove(position);
-        if let Some(&moved) = list.get(position) {
-            let words = chunks.get(medium, moved.chunk())?.words();
-            words.store(base(moved) + POSITION, position as u64 + 1);
-        }
+        remove(medium, chunks, &mut list, frame)?;
         Ok(true)
     }
+
+    /// Closes a run for allocation: takes it off its list if it is there. False if it is in a
+    /// session's hands, or no longer a run of `class`.
+    pub(crate) fn close(
+        &self,
+        medium: &M,
+        chunks: &Chunks<M>,
+        frame: Frame,
+        class: Class,
+    ) -> Result<bool, Error> {
+        let words = chunks.get(medium, frame.chunk())?.words();
+        let Some((_, mut list)) = self.lock_of(medium, words, frame, class) else {
+            return Ok(false);
+        };
+        let state = base(frame) + STATE;
+        let listed = words.load(state) == FrameState::Listed as u64;
+        if listed {
+            words.swap(state, FrameState::Source as u64);
+            remove(medium, chunks, &mut list, frame)?;
+            return Ok(true);
+        }
+        let (full, source) = (FrameState::Full as u64, FrameState::Source as u64);
+        Ok(words.compare_exchange(state, full, source).is_ok())
+    }
+}
+
+/// Takes a run off the list that it is on.
+fn remove<M: Medium>(
+    medium: &M,
+    chunks: &Chunks<M>,
+    list: &mut Vec<Frame>,
+    frame: Frame,
+) -> Result<(), Error> {
+    let words = chunks.get(medium, frame.chunk())?.words();
+    let position = words.load(base(frame) + POSITION) as usize - 1;
+    list.swap_remove(position);
+    if let Some(&moved) = list.get(position) {
+        let words = chunks.get(medium, moved.chunk())?.words();
+        words.store(base(moved) + POSITION, position as u64 + 1);
+    }
+    Ok(())
 }

@@ -9,13 +9,17 @@
 
 mod cache;
 mod chunks;
+mod evacuate;
 mod frames;
 mod lists;
 mod slot;
 mod slots;
 mod survey;
+mod taken;
 
 pub(crate) use cache::Cache;
+pub(crate) use evacuate::Run;
 pub(crate) use frames::{FrameRun, Limits};
-pub(crate) use slot::{Slot, locate};
-pub(crate) use slots::Allocator;
+pub(crate) use slot::{Place, Slot, locate};
+pub(crate) use slots::{Allocator, Footprint};
+pub(crate) use taken::TakenSlots;

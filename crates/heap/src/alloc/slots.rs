@@ -1,17 +1,24 @@
 //! Slots: allocation and release of objects.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+
 use firn_format::class::{Class, MAX_SLOT_BYTES};
 use firn_format::frame::{FrameUse, MAX_FRAMES};
 use firn_format::geometry::{BITMAP_WORDS, Frame};
 use firn_format::header::HEADER_BYTES;
-use firn_media::{Medium, Words};
+use firn_format::lane::LANES;
+use firn_format::superblock::PoolKind;
+use firn_media::{Lock, Medium, Words};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
-use super::cache::Cache;
+use super::cache::{Cache, Hands};
 use super::chunks::{Chunks, FREE, FrameState, LIVE, OWNER, STATE, base, slot_mask};
 use super::frames::{FrameRun, FrameSpace, Limits};
 use super::lists::Lists;
 use super::slot::{Place, Slot, locate, run_frames};
+use super::taken::TakenSlots;
+use crate::collector::cycle::Cycle;
 use crate::error::Error;
 
 /// Largest object, header included, in bytes: what lies between two regions' tables.
@@ -33,15 +40,36 @@ pub(crate) struct Allocator<M: Medium> {
     pub(super) chunks: Chunks<M>,
     pub(super) lists: Lists<M>,
     space: FrameSpace,
+    /// What sessions have in their hands, by lane.
+    pub(super) hands: Box<[OnceLock<Arc<Hands>>]>,
+    /// Whether slots that come into sessions' hands are noted in `taken`.
+    pub(super) notes: AtomicBool,
+    pub(super) taken: Lock<Option<Arc<TakenSlots<M>>>>,
+    /// What was freed in runs that the collector has closed.
+    pub(super) held: Lock<Vec<Place>>,
+    /// Whether allocation bits on media are kept exact all the time: in explicit pools.
+    pub(super) logs_bits: bool,
 }
 
 impl<M: Medium> Allocator<M> {
     /// `bitmaps_hold`: whether the allocation bitmaps on media are the truth.
-    pub(crate) fn new(medium: &M, limits: Limits, bitmaps_hold: bool) -> Self {
+    /// `resumed` is the cycle that a crash interrupted.
+    pub(crate) fn new(
+        medium: &M,
+        limits: Limits,
+        kind: PoolKind,
+        bitmaps_hold: bool,
+        resumed: Option<Arc<Cycle<M>>>,
+    ) -> Self {
         Self {
-            chunks: Chunks::new(medium, bitmaps_hold),
+            chunks: Chunks::new(medium, bitmaps_hold, resumed),
             lists: Lists::new(medium),
             space: FrameSpace::new(limits, !bitmaps_hold),
+            hands: (0..LANES).map(|_| OnceLock::new()).collect(),
+            notes: AtomicBool::new(false),
+            taken: Lock::new(None),
+            held: Lock::new(Vec::new()),
+            logs_bits: kind == PoolKind::Explicit,
         }
     }
 
@@ -62,11 +90,9 @@ impl<M: Medium> Allocator<M> {
             return self.take_large(medium, cache, bytes, durable());
         };
         loop {
-            let current = cache.of(class);
-            if current.bits != 0 {
-                let index = current.word * 64 + u64::from(current.bits.trailing_zeros());
-                current.bits &= current.bits - 1;
-                let frame = current.frame;
+            let hand = cache.hands.of(class);
+            if let Some(index) = hand.next() {
+                let frame = hand.frame();
                 let at = frame.start() + index * class.slot_bytes();
                 let place = Place {
                     frame,
@@ -92,23 +118,19 @@ impl<M: Medium> Allocator<M> {
         class: Class,
         durable: &impl Fn() -> u64,
     ) -> Result<(), Error> {
-        if cache.of(class).owned {
-            let frame = cache.of(class).frame;
+        let hand = cache.hands.of(class);
+        if hand.is_owned() {
+            let frame = hand.frame();
             if let Some((word, bits)) = self.grab(medium, frame)? {
-                (cache.of(class).word, cache.of(class).bits) = (word, bits);
+                hand.fill(word, bits);
                 return Ok(());
             }
-            cache.of(class).owned = false;
+            hand.let_go();
             self.let_go(medium, frame, class)?;
         }
         let lane = cache.lane;
         if let Some(frame) = self.lists.pop(medium, &self.chunks, class, lane)? {
-            *cache.of(class) = super::cache::Current {
-                frame,
-                bits: 0,
-                word: 0,
-                owned: true,
-            };
+            hand.own(frame);
             return Ok(());
         }
         let run = self.new_run(medium, cache, FrameUse::Slots(class), durable())?;
@@ -121,12 +143,7 @@ impl<M: Medium> Allocator<M> {
         words.store(base(run.frame) + LIVE, 0);
         words.store(base(run.frame) + OWNER, lane as u64);
         words.store(base(run.frame) + STATE, FrameState::Owned as u64);
-        *cache.of(class) = super::cache::Current {
-            frame: run.frame,
-            bits: 0,
-            word: 0,
-            owned: true,
-        };
+        cache.hands.of(class).own(run.frame);
         Ok(())
     }
 
@@ -135,8 +152,12 @@ impl<M: Medium> Allocator<M> {
         let chunk = self.chunks.get(medium, frame.chunk())?;
         for word in 0..BITMAP_WORDS {
             let index = base(frame) + FREE + word as usize;
-            if chunk.words().load(index) != 0 {
-                return Ok(Some((word, chunk.words().swap(index, 0))));
+            let free = chunk.words().load(index);
+            if free != 0 {
+                // Noted first: a slot that is not free was noted, or in use before. What is freed in
+                // between stays there.
+                self.note(medium, frame, word, free);
+                return Ok(Some((word, chunk.words().fetch_and(index, !free) & free)));
             }
         }
         Ok(None)
@@ -166,6 +187,9 @@ impl<M: Medium> Allocator<M> {
         durable: u64,
     ) -> Result<FrameRun, Error> {
         let run = self.take_frames(medium, what.frames(), durable)?;
+        for word in 0..BITMAP_WORDS {
+            self.note(medium, run.frame, word, u64::MAX);
+        }
         for (i, frame) in run.each().enumerate() {
             let word = if i == 0 {
                 what
@@ -192,7 +216,8 @@ impl<M: Medium> Allocator<M> {
         Ok(run)
     }
 
-    fn take_frames(&self, medium: &M, frames: u64, durable: u64) -> Result<FrameRun, Error> {
+    /// Takes frames, whose words are still those of free ones.
+    pub(crate) fn take_frames(&self, medium: &M, frames: u64, durable: u64) -> Result<FrameRun, Error> {
         let run = self
             .space
             .lock(medium)
@@ -294,7 +319,16 @@ impl<M: Medium> Allocator<M> {
         bits: u64,
         stamp: u64,
     ) -> Result<(), Error> {
+        let closed = |state: u64| {
+            state == FrameState::Source as u64 || state == FrameState::Destination as u64
+        };
         let Some(class) = place.class else {
+            let chunk = self.chunks.get(medium, place.frame.chunk())?;
+            // A run of a cycle is given back when the cycle ends.
+            if closed(chunk.words().load(base(place.frame) + STATE)) {
+                self.held.lock(medium).push(place);
+                return Ok(());
+            }
             let frames = run_frames(medium, place.frame);
             self.give_frames(
                 medium,
@@ -311,6 +345,12 @@ impl<M: Medium> Allocator<M> {
         let index = base(place.frame) + FREE + word as usize;
         chunk.words().fetch_or(index, bits);
         let state = chunk.words().load(base(place.frame) + STATE);
+        if closed(state) {
+            if state == FrameState::Source as u64 {
+                self.hold(medium, place, bits);
+            }
+            return Ok(());
+        }
         if state == FrameState::Full as u64 {
             self.lists.offer(medium, &self.chunks, place.frame, class)?;
         }
@@ -344,7 +384,8 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    pub(super) fn give_frames(&self, medium: &M, run: FrameRun, stamp: u64) {
+    /// Gives frames back: their words say so, and what may be replayed into them is waited for.
+    pub(crate) fn give_frames(&self, medium: &M, run: FrameRun, stamp: u64) {
         // A large object's run was `Full`. Whoever still holds a place in what was here before must
         // not list it while it is being made into a run of slots.
         if let Some(chunk) = self.chunks.known(run.frame.chunk()) {
@@ -365,21 +406,42 @@ impl<M: Medium> Allocator<M> {
         self.space.lock(medium).give_at_once(run);
     }
 
-    /// Returns everything a session holds.
-    pub(crate) fn drain(&self, medium: &M, cache: &mut Cache) -> Result<(), Error> {
+    /// Remembers slots that were freed in a closed run, so that the plan leaves them out.
+    #[cold]
+    fn hold(&self, medium: &M, place: Place, bits: u64) {
+        let word = place.index / 64 * 64;
+        let slots = (0..64).filter(|bit| bits >> bit & 1 != 0).map(|bit| Place {
+            index: word + bit,
+            ..place
+        });
+        self.held.lock(medium).extend(slots);
+    }
+
+    /// The side of the allocator that belongs to a lane's session.
+    pub(crate) fn cache(&self, lane: usize) -> Cache {
+        Cache::new(lane, Arc::clone(self.hands[lane].get_or_init(Hands::new)))
+    }
+
+    /// Takes back everything that is in a session's hands: inside an operation of the session, or
+    /// with the world stopped.
+    pub(super) fn drain(&self, medium: &M, hands: &Hands) -> Result<(), Error> {
         for class in Class::all() {
-            let current = *cache.of(class);
-            if !current.owned {
+            let hand = hands.of(class);
+            if !hand.is_owned() {
                 continue;
             }
-            cache.of(class).owned = false;
-            cache.of(class).bits = 0;
-            let chunk = self.chunks.get(medium, current.frame.chunk())?;
-            let index = base(current.frame) + FREE + current.word as usize;
-            chunk.words().fetch_or(index, current.bits);
-            self.let_go(medium, current.frame, class)?;
+            let frame = hand.frame();
+            let (word, bits) = hand.let_go();
+            let chunk = self.chunks.get(medium, frame.chunk())?;
+            chunk.words().fetch_or(base(frame) + FREE + word as usize, bits);
+            self.let_go(medium, frame, class)?;
         }
         Ok(())
+    }
+
+    /// Returns everything a session holds.
+    pub(crate) fn return_all(&self, medium: &M, cache: &Cache) -> Result<(), Error> {
+        self.drain(medium, &cache.hands)
     }
 }
 

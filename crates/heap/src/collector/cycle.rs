@@ -169,6 +169,11 @@ impl<M: Medium> Cycle<M> {
         self.map.get(frame)
     }
 
+    /// Whether the frame is one of the plan's.
+    pub(crate) fn holds_plan(&self, frame: Frame) -> bool {
+        (self.plan.0..self.plan.0 + self.header.frames()).contains(&frame.0)
+    }
+
     /// Where a unit's settled word lies.
     #[inline]
     pub(crate) fn settled_at(&self, unit: u64) -> VirtAddr {

@@ -64,7 +64,7 @@ impl<M: Medium> Inner<M> {
         let _scope = medium.scope(Scope::Mark);
         let cycle = self.collector.cycle(medium);
         // M1: no operation is open. M5: handles are read now; later ones come from live objects.
-        let begun = self.stopped(|| {
+        let begun = self.stop_for_cycle(|| {
             self.allocator.drain_all(medium)?;
             let taken = self.allocator.note_taken(medium);
             let beside = Beside {
@@ -107,7 +107,7 @@ impl<M: Medium> Inner<M> {
         let medium = &self.medium;
         loop {
             self.follow_replaced(trace);
-            let done = self.stopped(|| {
+            let done = self.stop_for_cycle(|| {
                 let left = self.collector.take_replaced(medium);
                 if left.is_empty() {
                     self.collector.set_marking(false);
@@ -121,7 +121,10 @@ impl<M: Medium> Inner<M> {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 Err(error) => {
-                    // Marking goes on being remembered, in vain; the next collection begins anew.
+                    // Given up: who still remembers, or defers, does so in vain and harms nothing.
+                    self.collector.set_marking(false);
+                    self.collector.set_deferring(false);
+                    self.collector.take_replaced(medium);
                     self.allocator.stop_noting(medium);
                     return Err(error);
                 }

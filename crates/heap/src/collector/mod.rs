@@ -14,6 +14,7 @@
 
 pub(crate) mod cycle;
 pub(crate) mod collection;
+mod figures;
 mod frame_map;
 mod heal;
 mod mark;
@@ -31,8 +32,14 @@ use firn_media::{Lock, Medium};
 
 use crate::alloc::Place;
 use cycle::Cycle;
+use figures::Stops;
 
-pub(crate) use frame_map::{FrameMap, Part};
+pub use collection::{CollectOptions, Collection};
+pub use figures::{Collected, STOP_BUCKETS, Stops as StopFigures};
+pub use mark::Marking;
+pub use summary::{Forwarding, PageSize};
+
+pub(crate) use frame_map::Part;
 
 /// The volatile state of a pool's collector.
 pub(crate) struct Collector<M: Medium> {
@@ -48,6 +55,7 @@ pub(crate) struct Collector<M: Medium> {
     deferred: Lock<Vec<Place>>,
     /// Whether a collection is under way: one at a time.
     busy: AtomicBool,
+    stops: Lock<Stops>,
 }
 
 impl<M: Medium> Collector<M> {
@@ -60,6 +68,7 @@ impl<M: Medium> Collector<M> {
             replaced: Lock::new(Vec::new()),
             deferred: Lock::new(Vec::new()),
             busy: AtomicBool::new(false),
+            stops: Lock::new(Stops::default()),
         }
     }
 

@@ -1,0 +1,319 @@
+//! What the collector asks of the allocator: runs that are emptied, and runs that are filled.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use firn_format::class::Class;
+use firn_format::frame::FrameUse;
+use firn_format::geometry::{BITMAP_WORDS, Chunk, Frame};
+use firn_media::{Medium, Words};
+use firn_units::{FRAMES_PER_CHUNK, WORD_BYTES};
+
+use super::chunks::{FREE, FrameState, LIVE, STATE, base, slot_mask};
+use super::frames::FrameRun;
+use super::slot::{Place, run_frames};
+use super::slots::{Allocator, Footprint};
+use super::taken::TakenSlots;
+use crate::error::Error;
+
+/// A run that holds objects, as it was when someone looked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Run {
+    pub(crate) frame: Frame,
+    pub(crate) what: FrameUse,
+    /// Slots in use or in a session's hands.
+    pub(crate) used: u64,
+}
+
+impl Run {
+    pub(crate) fn class(&self) -> Option<Class> {
+        match self.what {
+            FrameUse::Slots(class) => Some(class),
+            _ => None,
+        }
+    }
+}
+
+impl<M: Medium> Allocator<M> {
+    /// Takes back whatever sessions have in their hands. The world is stopped.
+    pub(crate) fn drain_all(&self, medium: &M) -> Result<(), Error> {
+        for hands in self.hands.iter().filter_map(std::sync::OnceLock::get) {
+            self.drain(medium, hands)?;
+        }
+        Ok(())
+    }
+
+    /// From now on notes slots that come into sessions' hands. The world is stopped, and hands are
+    /// empty.
+    pub(crate) fn note_taken(&self, medium: &M) -> Arc<TakenSlots<M>> {
+        let taken = Arc::new(TakenSlots::new(medium));
+        *self.taken.lock(medium) = Some(Arc::clone(&taken));
+        self.notes.store(true, Ordering::Release);
+        taken
+    }
+
+    /// Notes no more.
+    pub(crate) fn stop_noting(&self, medium: &M) {
+        self.notes.store(false, Ordering::Release);
+        *self.taken.lock(medium) = None;
+    }
+
+    #[inline]
+    pub(super) fn note(&self, medium: &M, frame: Frame, word: u64, bits: u64) {
+        if self.notes.load(Ordering::Acquire) {
+            let taken = self.taken.lock(medium).clone();
+            if let Some(taken) = taken {
+                taken.note(medium, frame, word, bits);
+            }
+        }
+    }
+
+    /// Makes one slot free, or gives one large object's frames back.
+    pub(crate) fn release_one(&self, medium: &M, place: Place, stamp: u64) {
+        // The chunk's state was read when the object was located, so this cannot fail.
+        let _ = self.release(medium, place, place.bit().1, stamp);
+    }
+
+    /// Every run of a chunk that holds objects. Sessions may be changing it: what they change is
+    /// missing or out of date.
+    pub(crate) fn runs_of(&self, medium: &M, chunk: Chunk) -> Result<Vec<Run>, Error> {
+        let mut runs = Vec::new();
+        let state = self.chunks.get(medium, chunk)?;
+        for i in 0..FRAMES_PER_CHUNK {
+            let frame = chunk.first_frame().plus(i);
+            let at = frame.word_at();
+            let what = FrameUse::from_word(medium.load_u64(at), at)?;
+            let slots = match what {
+                FrameUse::Slots(class) => class.slots(),
+                FrameUse::Large { .. } => 1,
+                _ => continue,
+            };
+            let used = (0..BITMAP_WORDS)
+                .map(|word| {
+                    let free = state.words().load(base(frame) + FREE + word as usize);
+                    u64::from((!free & slot_mask(slots, word)).count_ones())
+                })
+                .sum();
+            runs.push(Run { frame, what, used });
+        }
+        Ok(runs)
+    }
+
+    /// The slots of a run that are not free.
+    pub(crate) fn used_slots(&self, medium: &M, run: &Run) -> [u64; BITMAP_WORDS as usize] {
+        let slots = run.class().map_or(1, Class::slots);
+        let used = self.used_bits(medium, run.frame);
+        core::array::from_fn(|word| used[word] & slot_mask(slots, word as u64))
+    }
+
+    fn state(&self, medium: &M, frame: Frame) -> Result<u64, Error> {
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        Ok(chunk.words().load(base(frame) + STATE))
+    }
+
+    fn set_state(&self, medium: &M, frame: Frame, state: FrameState) -> Result<(), Error> {
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        chunk.words().swap(base(frame) + STATE, state as u64);
+        Ok(())
+    }
+
+    /// Closes a run: nothing is allocated in it any more. False if it is in a session's hands, or no
+    /// longer what it was.
+    pub(crate) fn close_run(&self, medium: &M, run: &Run) -> Result<bool, Error> {
+        let Some(class) = run.class() else {
+            let chunk = self.chunks.get(medium, run.frame.chunk())?;
+            let (full, source) = (FrameState::Full as u64, FrameState::Source as u64);
+            let state = base(run.frame) + STATE;
+            if chunk.words().compare_exchange(state, full, source).is_err() {
+                return Ok(false);
+            }
+            // Freed at this moment, it is given back by who frees it, and the run is free.
+            let at = run.frame.word_at();
+            return Ok(medium.load_u64(at) == run.what.to_word());
+        };
+        self.lists.close(medium, &self.chunks, run.frame, class)
+    }
+
+    /// Whether a run is closed.
+    pub(crate) fn is_closed(&self, medium: &M, frame: Frame) -> Result<bool, Error> {
+        Ok(self.state(medium, frame)? == FrameState::Source as u64)
+    }
+
+    /// Opens a closed run again that is not emptied after all.
+    pub(crate) fn reopen_run(&self, medium: &M, run: &Run) -> Result<(), Error> {
+        self.set_state(medium, run.frame, FrameState::Full)?;
+        self.offer_if_free(medium, run.frame, run.class())
+    }
+
+    fn offer_if_free(&self, medium: &M, frame: Frame, class: Option<Class>) -> Result<(), Error> {
+        let Some(class) = class else { return Ok(()) };
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        let free = |word| chunk.words().load(base(frame) + FREE + word) != 0;
+        if (0..BITMAP_WORDS as usize).any(free) {
+            self.lists.offer(medium, &self.chunks, frame, class)?;
+        }
+        Ok(())
+    }
+
+    /// Slots that were freed in closed runs, and large objects that were freed in runs of a cycle.
+    pub(crate) fn take_held(&self, medium: &M) -> Vec<Place> {
+        core::mem::take(&mut *self.held.lock(medium))
+    }
+
+    /// Makes frames that were taken for it a run that the open cycle fills. Nothing else is allocated
+    /// in it before [`Allocator::open_filled`]. The words must reach media before the plan counts.
+    pub(crate) fn reserve_run(&self, medium: &M, run: FrameRun, what: FrameUse) -> Result<(), Error> {
+        self.chunks.get_all(medium, run.frame, run.frames)?;
+        for word in 0..BITMAP_WORDS {
+            self.note(medium, run.frame, word, u64::MAX);
+        }
+        self.set_state(medium, run.frame, FrameState::Destination)?;
+        for (i, frame) in run.each().enumerate() {
+            let word = if i == 0 {
+                what.to_reserved_word()
+            } else {
+                FrameUse::Tail { back: i as u64 }.to_word()
+            };
+            medium.store_u64(frame.word_at(), word);
+        }
+        Ok(())
+    }
+
+    /// Says which slots of a reserved run will be filled, from the first one on.
+    pub(crate) fn fill_run(
+        &self,
+        medium: &M,
+        frame: Frame,
+        class: Option<Class>,
+        units: u64,
+    ) -> Result<(), Error> {
+        let slots = class.map_or(1, Class::slots);
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        for word in 0..BITMAP_WORDS {
+            let filled = slot_mask(units, word);
+            let free = match class {
+                Some(_) => slot_mask(slots, word) & !filled,
+                None => 0,
+            };
+            chunk.words().store(base(frame) + FREE + word as usize, free);
+            if self.logs_bits {
+                medium.store_u64(frame.bitmap_at() + word * WORD_BYTES, filled);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a run's objects count, or no longer do. Returns what that means for the footprint.
+    pub(crate) fn set_run_live(
+        &self,
+        medium: &M,
+        frame: Frame,
+        frames: u64,
+        live: u64,
+    ) -> Result<Footprint, Error> {
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        let before = chunk.words().swap(base(frame) + LIVE, live);
+        if (before == 0) == (live == 0) {
+            return Ok(Footprint::default());
+        }
+        let sign = if live == 0 { -1 } else { 1 };
+        let chunks = i64::from(chunk.count_live_frame(live != 0)) * sign;
+        Ok(Footprint {
+            frames: frames as i64 * sign,
+            chunks,
+        })
+    }
+
+    /// A planned slot of a reserved run stays free after all: its object was freed before the plan
+    /// counted.
+    pub(crate) fn unfill(&self, medium: &M, place: Place) -> Result<(), Error> {
+        let chunk = self.chunks.get(medium, place.frame.chunk())?;
+        let (word, bit) = place.bit();
+        chunk.words().fetch_or(base(place.frame) + FREE + word as usize, bit);
+        if self.logs_bits {
+            let at = place.bitmap_word_at();
+            medium.store_u64(at, medium.load_u64(at) & !bit);
+            medium.write_back(at, WORD_BYTES);
+        }
+        Ok(())
+    }
+
+    /// Makes a filled run one like any other.
+    pub(crate) fn open_filled(
+        &self,
+        medium: &M,
+        frame: Frame,
+        class: Option<Class>,
+        stamp: u64,
+    ) -> Result<(), Error> {
+        self.set_state(medium, frame, FrameState::Full)?;
+        self.offer_if_free(medium, frame, class)?;
+        if let Some(class) = class {
+            self.leave_if_empty(medium, frame, class, stamp)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the frames of an emptied run back. Their words say on media that they are free.
+    pub(crate) fn give_emptied(&self, medium: &M, frame: Frame, frames: u64, stamp: u64) {
+        if let Some(chunk) = self.chunks.known(frame.chunk()) {
+            for word in 0..BITMAP_WORDS as usize {
+                chunk.words().store(base(frame) + FREE + word, 0);
+            }
+            chunk.words().store(base(frame) + STATE, FrameState::Leaving as u64);
+        }
+        self.space().lock(medium).give(FrameRun { frame, frames }, stamp);
+    }
+
+    /// Makes slots free that nothing reaches. Returns how many, and what that means for the
+    /// footprint.
+    pub(crate) fn reclaim_slots(
+        &self,
+        medium: &M,
+        run: &Run,
+        garbage: [u64; BITMAP_WORDS as usize],
+        stamp: u64,
+    ) -> Result<Footprint, Error> {
+        let Some(class) = run.class() else {
+            let frames = run_frames(medium, run.frame);
+            let footprint = self.set_run_live(medium, run.frame, frames, 0)?;
+            let place = Place {
+                frame: run.frame,
+                index: 0,
+                class: None,
+            };
+            self.release(medium, place, 1, stamp)?;
+            return Ok(footprint);
+        };
+        let count: u64 = garbage.iter().map(|w| u64::from(w.count_ones())).sum();
+        let place = Place {
+            frame: run.frame,
+            index: 0,
+            class: Some(class),
+        };
+        let footprint = self.count_live(medium, place, -(count as i64))?;
+        for (word, &bits) in garbage.iter().enumerate().filter(|(_, bits)| **bits != 0) {
+            let place = Place {
+                index: word as u64 * 64,
+                ..place
+            };
+            self.release(medium, place, bits, stamp)?;
+        }
+        Ok(footprint)
+    }
+
+    /// Frames and chunks that hold objects.
+    pub(crate) fn footprint(&self, medium: &M) -> Result<(u64, u64), Error> {
+        let (mut frames, mut chunks) = (0, 0);
+        for (chunk, state) in self.chunks.all_known() {
+            let before = frames;
+            for run in self.runs_of(medium, chunk)? {
+                if state.words().load(base(run.frame) + LIVE) != 0 {
+                    frames += run.what.frames();
+                }
+            }
+            chunks += u64::from(frames != before);
+        }
+        Ok((frames, chunks))
+    }
+}

@@ -1,0 +1,111 @@
+//! Healing: every reference that names a source comes to name the destination, on media.
+//!
+//! One sweep over the objects in the order of their addresses, beside the program (rule T4c): it
+//! tries to replace each reference to a source, and writes back every field that names a source or a
+//! destination, even where the replacement failed, because somebody else's may still be in the cache.
+//! Slots that come into use after the sweep began hold healed references only, and are left alone;
+//! slots that are freed after it began are not used again before it ends, so a field stays a field.
+
+use std::sync::Arc;
+
+use firn_format::geometry::BITMAP_WORDS;
+use firn_format::header::ObjectHeader;
+use firn_format::reference::RefWord;
+use firn_media::{Medium, MediumExt, Scope};
+use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+
+use super::cycle::Cycle;
+use super::reclaim::data_chunks;
+use crate::alloc::{Run, TakenSlots};
+use crate::error::Error;
+use crate::object::requested_bytes;
+use crate::pool::Inner;
+use crate::roots;
+use crate::shape::Shapes;
+
+impl<M: Medium> Inner<M> {
+    /// Heals every reference. Its write-backs wait for the caller's fence. Frees are deferred from
+    /// here on.
+    ///
+    /// Errors: an operation stayed open; the frame table is damaged.
+    pub(super) fn heal(&self, cycle: &Cycle<M>) -> Result<(), Error> {
+        let medium = &self.medium;
+        let _scope = medium.scope(Scope::Finish);
+        let taken = self.stop_for_cycle(|| {
+            self.allocator.drain_all(medium)?;
+            self.collector.set_deferring(true);
+            Ok::<_, Error>(self.allocator.note_taken(medium))
+        })??;
+        let swept = self.sweep(cycle, &taken);
+        self.allocator.stop_noting(medium);
+        swept
+    }
+
+    fn sweep(&self, cycle: &Cycle<M>, taken: &Arc<TakenSlots<M>>) -> Result<(), Error> {
+        let medium = &self.medium;
+        let shapes = Shapes::new(&self.types);
+        for root in roots::references(medium) {
+            let (_, field, _) = root?;
+            heal_field(medium, cycle, field);
+        }
+        for chunk in data_chunks(medium.len()) {
+            for run in self.allocator.runs_of(medium, chunk)? {
+                if run.used > 0 && !self.allocator.is_closed(medium, run.frame)? {
+                    self.sweep_run(cycle, &shapes, taken, &run);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep_run(
+        &self,
+        cycle: &Cycle<M>,
+        shapes: &Shapes,
+        taken: &TakenSlots<M>,
+        run: &Run,
+    ) {
+        let medium = &self.medium;
+        // What is in use is read before what was taken since: see `TakenSlots`.
+        let used = self.allocator.used_slots(medium, run);
+        let slot_bytes = match run.class() {
+            Some(class) => class.slot_bytes(),
+            None => run.what.frames() * FRAME_BYTES,
+        };
+        for word in 0..BITMAP_WORDS {
+            let mut bits = used[word as usize] & !taken.of(run.frame, word);
+            while bits != 0 {
+                let slot = word * 64 + u64::from(bits.trailing_zeros());
+                bits &= bits - 1;
+                let at = run.frame.start() + slot * slot_bytes;
+                let header = ObjectHeader(medium.load_u64(at));
+                let Some(requested) = requested_bytes(header, slot_bytes) else {
+                    continue;
+                };
+                // What makes no sense has no references that could be followed either.
+                let _ = shapes.references(medium, at, header, requested, |range| {
+                    for i in 0..range.count {
+                        heal_field(medium, cycle, range.first + i * WORD_BYTES);
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// T3, T4c: only the old reference is replaced; written back either way.
+#[inline]
+fn heal_field<M: Medium>(medium: &M, cycle: &Cycle<M>, field: VirtAddr) {
+    let word = RefWord(medium.load_u64(field));
+    if word.is_null() {
+        return;
+    }
+    let Some(unit) = cycle.find(word.address()) else {
+        return;
+    };
+    if unit.to != word.address() {
+        let healed = RefWord::new(word.pool(), unit.to).with_tag(word.tag());
+        let _ = medium.compare_exchange_u64(field, word.0, healed.0);
+    }
+    medium.write_back(field, WORD_BYTES);
+}

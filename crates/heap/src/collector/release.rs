@@ -1,0 +1,131 @@
+//! The end of a cycle: the plan ceases to count, the emptied pages are free.
+
+use std::sync::Arc;
+
+use firn_format::class::Class;
+use firn_format::frame::FrameUse;
+use firn_format::geometry::{self, BITMAP_BYTES, BITMAP_WORDS, Frame};
+use firn_format::plan::Phase;
+use firn_format::sealed::Seal;
+use firn_format::statistics::{Counter, WORDS};
+use firn_format::superblock::PoolKind;
+use firn_media::{Medium, MediumExt, Scope};
+use firn_units::{FRAMES_PER_CHUNK, WORD_BYTES};
+
+use super::cycle::{Cycle, frames_of};
+use crate::alloc::FrameRun;
+use crate::error::Error;
+use crate::pool::Inner;
+use crate::tally;
+
+impl<M: Medium> Inner<M> {
+    /// Ends a cycle of which every object has moved and every reference is healed.
+    ///
+    /// Crash: until the phase is RELEASE the cycle is resumed, from then on recovery frees the pages.
+    /// Errors: an operation stayed open.
+    pub(super) fn close_cycle(&self, cycle: &Arc<Cycle<M>>) -> Result<(), Error> {
+        let medium = &self.medium;
+        let _scope = medium.scope(Scope::Finish);
+        // Whoever looks at a chunk first believes its frame words, so all are looked at before the
+        // words of the sources change.
+        self.allocator.look_at_all(medium)?;
+        for run in &cycle.destinations {
+            let bytes = run.class.map_or(run.frames * firn_units::FRAME_BYTES, |class| {
+                run.units * class.slot_bytes()
+            });
+            medium.write_back(run.frame.start(), bytes);
+        }
+        // Copies and healed references are durable before the phase says so.
+        medium.fence();
+        // T4d: no operation that began before the references were healed is open any more.
+        self.stop_for_cycle(|| {
+            store_phase(medium, Phase::Release(cycle.plan));
+            self.handles.forward(medium, |word| cycle.forward_word(word));
+            self.collector.set_cycle(medium, None);
+            self.collector.set_deferring(false);
+        })?;
+        release_on_media(medium, cycle, self.kind);
+        self.open_pages(cycle)?;
+        for place in self.collector.take_deferred(medium) {
+            self.allocator.release_one(medium, place, self.redo.counter());
+        }
+        Ok(())
+    }
+
+    /// The volatile side: what was emptied may be used again, and what was filled.
+    fn open_pages(&self, cycle: &Cycle<M>) -> Result<(), Error> {
+        let medium = &self.medium;
+        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+        // T4e: the phase is durable. Entries that name settled words may still be replayed, so the
+        // plan's frames wait as all freed frames do (A2).
+        let stamp = self.redo.counter();
+        for entry in &cycle.entries {
+            let frames = frames_of(entry);
+            let footprint = self.allocator.set_run_live(medium, entry.source, frames, 0)?;
+            change[Counter::LiveFrames.word()] += footprint.frames;
+            change[Counter::LiveChunks.word()] += footprint.chunks;
+            self.allocator.give_emptied(medium, entry.source, frames, stamp);
+        }
+        for run in &cycle.destinations {
+            self.allocator.open_filled(medium, run.frame, run.class, stamp)?;
+        }
+        for place in self.allocator.take_held(medium) {
+            self.allocator.release_one(medium, place, stamp);
+        }
+        let plan = FrameRun {
+            frame: cycle.plan,
+            frames: cycle.header.frames(),
+        };
+        self.allocator.give_frames(medium, plan, stamp);
+        self.allocator.space().lock(medium).open_all();
+        tally::add(medium, &change);
+        Ok(())
+    }
+}
+
+/// Stores the phase and makes it durable.
+pub(super) fn store_phase<M: Medium>(medium: &M, phase: Phase) {
+    medium.store_u64(geometry::PHASE, Seal::Phase.seal(phase.to_value()));
+    medium.persist(geometry::PHASE, WORD_BYTES);
+}
+
+/// Says on media that the sources are free and the destinations runs like others, then that no cycle
+/// is open. Repeated by recovery if a crash interrupts it.
+pub(crate) fn release_on_media<M: Medium>(medium: &M, cycle: &Cycle<M>, kind: PoolKind) {
+    for entry in &cycle.entries {
+        let frames = frames_of(entry);
+        for i in 0..frames {
+            let at = entry.source.plus(i).word_at();
+            medium.store_u64(at, FrameUse::Free.to_word());
+        }
+        if kind == PoolKind::Explicit {
+            medium.zero(entry.source.bitmap_at(), BITMAP_BYTES);
+            medium.write_back(entry.source.bitmap_at(), BITMAP_BYTES);
+        }
+        write_back_words(medium, entry.source, frames);
+    }
+    for run in &cycle.destinations {
+        let what = run.class.map_or(FrameUse::Large { frames: run.frames }, FrameUse::Slots);
+        medium.store_u64(run.frame.word_at(), what.to_word());
+        medium.write_back(run.frame.word_at(), WORD_BYTES);
+    }
+    medium.fence();
+    store_phase(medium, Phase::Idle);
+}
+
+/// Writes back the words of a run's frames.
+pub(super) fn write_back_words<M: Medium>(medium: &M, first: Frame, frames: u64) {
+    let mut done = 0;
+    while done < frames {
+        let frame = first.plus(done);
+        let here = (frames - done).min(FRAMES_PER_CHUNK - frame.index_in_chunk());
+        medium.write_back(frame.word_at(), here * WORD_BYTES);
+        done += here;
+    }
+}
+
+/// Writes back what media holds of a destination run's slots.
+pub(super) fn write_back_bitmap<M: Medium>(medium: &M, frame: Frame, class: Option<Class>) {
+    let words = class.map_or(1, |class| class.slots().div_ceil(64)).min(BITMAP_WORDS);
+    medium.write_back(frame.bitmap_at(), words * WORD_BYTES);
+}

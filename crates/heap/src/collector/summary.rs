@@ -1,0 +1,418 @@
+//! The summary: which pages are emptied, and where everything in them goes (FFCCD sections 2.3.1, 3.3
+//! and 5).
+//!
+//! Sources are the pages that hold least, as many as bring the ratio to its target, or as bring it
+//! down at all; a cycle's share of them is capped, so that what is in flight is bounded. Survivors go
+//! to fresh runs of their class, one behind the other, in the fullest pages that have room.
+
+use core::cmp::Reverse;
+
+use firn_format::class::{CLASSES, Class};
+use firn_format::frame::FrameUse;
+use firn_format::geometry::{Chunk, Frame};
+use firn_format::plan::Entry;
+use firn_format::statistics::Counter;
+use firn_media::{Medium, MediumExt, Scope};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
+
+use super::reclaim::data_chunks;
+use crate::alloc::{FrameRun, Run};
+use crate::error::Error;
+use crate::pool::Inner;
+use crate::tally;
+
+/// Largest object that moves, in frames. Larger ones pin their chunk: copying one would hold up
+/// whoever touches it first.
+const MAX_MOVED_FRAMES: u64 = 256;
+const LARGE: usize = CLASSES;
+
+/// Which pages count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PageSize {
+    /// Pages of 4 KiB.
+    Small,
+    /// Huge pages of 2 MiB: sources are whole chunks, or nothing is won.
+    #[default]
+    Huge,
+}
+
+impl PageSize {
+    /// Bytes of a page.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            PageSize::Small => FRAME_BYTES,
+            PageSize::Huge => CHUNK_BYTES,
+        }
+    }
+}
+
+/// How many destinations a source page may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Forwarding {
+    /// Two: survivors from the split on start the next page.
+    #[default]
+    Split,
+    /// One, as FFCCD prints it (section 4.3.1): what does not fit whole starts a new page.
+    OneDestination,
+}
+
+/// What a plan aims at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aim {
+    pub(super) pages: PageSize,
+    pub(super) target: f64,
+    pub(super) forwarding: Forwarding,
+    /// Bytes of source pages at most.
+    pub(super) max_source_bytes: u64,
+    /// Objects at most.
+    pub(super) max_units: u64,
+}
+
+/// Runs that are emptied together: those of a chunk, or one alone.
+struct Candidate {
+    runs: Vec<Run>,
+    /// Bytes that its survivors fill.
+    filled: u64,
+    frames: u64,
+}
+
+impl Candidate {
+    /// Free frames that are closed with it.
+    fn free_frames(&self) -> u64 {
+        let used: u64 = self.runs.iter().map(|run| run.what.frames()).sum();
+        self.frames.saturating_sub(used)
+    }
+}
+
+/// A chosen plan, before anything is written.
+pub(super) struct Draft {
+    pub(super) entries: Vec<Entry>,
+    /// Destination runs with the slots that are filled.
+    pub(super) filled: Vec<(FrameRun, Option<Class>, u64)>,
+    pub(super) units: u64,
+    /// Runs that were closed.
+    pub(super) closed: Vec<Run>,
+}
+
+/// Where the pool stands.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stand {
+    /// Pages that hold objects.
+    pages: u64,
+    /// Bytes of the objects as the program requested them.
+    live_bytes: u64,
+    /// Free frames in pages that hold objects.
+    free_frames: u64,
+}
+
+impl<M: Medium> Inner<M> {
+    /// The fragmentation ratio: bytes of pages that hold an object, over live bytes. One where
+    /// nothing lives.
+    pub(crate) fn ratio(&self, pages: PageSize) -> f64 {
+        let sums = tally::sums(&self.medium);
+        let sum = |counter: Counter| sums[counter.word()].max(0) as f64;
+        let used = match pages {
+            PageSize::Small => sum(Counter::LiveFrames) * FRAME_BYTES as f64,
+            PageSize::Huge => sum(Counter::LiveChunks) * CHUNK_BYTES as f64,
+        };
+        let live = sum(Counter::LiveBytes);
+        if live == 0.0 { 1.0 } else { used / live }
+    }
+
+    /// Chooses and closes the sources. `None` if nothing is to be won.
+    ///
+    /// Errors: the frame table is damaged.
+    pub(super) fn choose(&self, aim: &Aim) -> Result<Option<Vec<Run>>, Error> {
+        let medium = &self.medium;
+        let _scope = medium.scope(Scope::Summary);
+        self.allocator.look_at_all(medium)?;
+        let (stand, mut candidates) = self.survey(aim.pages)?;
+        candidates.sort_by_key(|c| (c.filled * FRAMES_PER_CHUNK / c.frames.max(1), c.frames));
+        let chosen = choose_count(aim, stand, &candidates);
+        candidates.truncate(chosen);
+        if candidates.is_empty() {
+            return Ok(None);
+        }
+        let runs: Vec<Run> = candidates.into_iter().flat_map(|c| c.runs).collect();
+        if aim.pages == PageSize::Huge {
+            let mut space = self.allocator.space().lock(medium);
+            runs.iter().for_each(|run| space.close(run.frame.chunk()));
+        }
+        Ok(Some(runs))
+    }
+
+    fn survey(&self, pages: PageSize) -> Result<(Stand, Vec<Candidate>), Error> {
+        let medium = &self.medium;
+        let mut stand = Stand {
+            live_bytes: tally::sums(medium)[Counter::LiveBytes.word()].max(0) as u64,
+            ..Stand::default()
+        };
+        let mut candidates = Vec::new();
+        for chunk in data_chunks(medium.len()) {
+            let mut runs = self.allocator.runs_of(medium, chunk)?;
+            runs.retain(|run| run.used > 0);
+            if runs.is_empty() {
+                continue;
+            }
+            let free = self.allocator.space().lock(medium).free_frames(chunk);
+            stand.free_frames += free;
+            match pages {
+                PageSize::Huge => {
+                    stand.pages += 1;
+                    let whole = runs.iter().map(|run| run.what.frames()).sum::<u64>() + free;
+                    if runs.iter().all(may_move) && !self.is_pinned(chunk) {
+                        let filled = runs.iter().map(filled_bytes).sum();
+                        candidates.push(Candidate {
+                            runs,
+                            filled,
+                            frames: whole.min(FRAMES_PER_CHUNK),
+                        });
+                    }
+                }
+                PageSize::Small => {
+                    for run in runs {
+                        stand.pages += run.what.frames();
+                        let slots = run.class().map_or(1, Class::slots);
+                        if run.used < slots {
+                            candidates.push(Candidate {
+                                runs: vec![run],
+                                filled: filled_bytes(&run),
+                                frames: run.what.frames(),
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        Ok((stand, candidates))
+    }
+
+    /// Whether a large object from an earlier chunk reaches into this one.
+    fn is_pinned(&self, chunk: Chunk) -> bool {
+        let first = chunk.first_frame();
+        let word = self.medium.load_u64(first.word_at());
+        matches!(
+            FrameUse::from_word(word, first.word_at()),
+            Ok(FrameUse::Tail { .. }) | Err(_)
+        )
+    }
+
+    /// Where the survivors of closed sources go: takes and marks the destination runs. What does not
+    /// fit into the pool is left out, and its sources are open again.
+    ///
+    /// Errors: the frame table is damaged.
+    pub(super) fn plan(&self, aim: &Aim, mut sources: Vec<Run>) -> Result<Draft, Error> {
+        let medium = &self.medium;
+        let _scope = medium.scope(Scope::Summary);
+        sources.sort_by_key(|run| (run.class().map_or(LARGE, Class::index), run.frame));
+        let mut rooms = self.rooms();
+        let mut draft = Draft {
+            entries: Vec::new(),
+            filled: Vec::new(),
+            units: 0,
+            closed: Vec::new(),
+        };
+        for run in sources {
+            let survivors = self.allocator.used_slots(medium, &run);
+            let mut entry = Entry {
+                source: run.frame,
+                class: run.class(),
+                first: Frame(0),
+                first_slot: 0,
+                split: 0,
+                second: Frame(0),
+                unit: draft.units,
+                survivors,
+            };
+            let count = entry.count();
+            let placed = self.place(aim, &run, count, &mut entry, &mut draft, &mut rooms);
+            match placed {
+                Ok(()) => {
+                    draft.units += count;
+                    draft.entries.push(entry);
+                    draft.closed.push(run);
+                }
+                Err(Error::PoolFull { .. }) => self.allocator.reopen_run(medium, &run)?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(draft)
+    }
+
+    /// Finds room for `count` survivors of a run.
+    fn place(
+        &self,
+        aim: &Aim,
+        run: &Run,
+        count: u64,
+        entry: &mut Entry,
+        draft: &mut Draft,
+        rooms: &mut Rooms,
+    ) -> Result<(), Error> {
+        let Some(class) = run.class() else {
+            let frames = run.what.frames();
+            entry.split = frames;
+            if count > 0 {
+                let taken = self.take_room(run.what, rooms)?;
+                entry.first = taken.frame;
+                draft.filled.push((taken, None, 1));
+            }
+            return Ok(());
+        };
+        let slots = class.slots();
+        let last = draft.filled.last().filter(|(_, of, _)| *of == Some(class));
+        let used = last.map_or(slots, |(_, _, used)| *used);
+        let mut left = slots - used;
+        if aim.forwarding == Forwarding::OneDestination && count > left {
+            left = 0;
+        }
+        let here = count.min(left);
+        if here > 0
+            && let Some((first, _, used)) = draft.filled.last_mut()
+        {
+            (entry.first, entry.first_slot, entry.split) = (first.frame, *used, here);
+            *used += here;
+        }
+        let rest = count - here;
+        if rest > 0 {
+            let taken = match self.take_room(run.what, rooms) {
+                Ok(taken) => taken,
+                Err(error) => {
+                    if here > 0
+                        && let Some((_, _, used)) = draft.filled.last_mut()
+                    {
+                        *used -= here;
+                    }
+                    return Err(error);
+                }
+            };
+            if here > 0 {
+                entry.second = taken.frame;
+            } else {
+                (entry.first, entry.first_slot, entry.split) = (taken.frame, 0, rest);
+            }
+            draft.filled.push((taken, Some(class), rest));
+        }
+        Ok(())
+    }
+
+    /// Takes a destination run and says on media that it is one.
+    fn take_room(&self, what: FrameUse, rooms: &mut Rooms) -> Result<FrameRun, Error> {
+        let medium = &self.medium;
+        let frames = what.frames();
+        while let Some(&chunk) = rooms.chunks.last() {
+            let taken = self
+                .allocator
+                .space()
+                .lock(medium)
+                .take_in(medium, chunk, frames)?;
+            if let Some(run) = taken {
+                self.allocator.reserve_run(medium, run, what)?;
+                return Ok(run);
+            }
+            if frames > 1 && rooms.misses < MISSES {
+                // A long run may not fit where a short one does.
+                rooms.misses += 1;
+                break;
+            }
+            rooms.misses = 0;
+            rooms.chunks.pop();
+        }
+        let run = self.allocator.take_frames(medium, frames, self.redo.known_durable())?;
+        self.allocator.reserve_run(medium, run, what)?;
+        let chunk = run.frame.chunk();
+        if !rooms.chunks.contains(&chunk) {
+            rooms.chunks.push(chunk);
+        }
+        Ok(run)
+    }
+
+    /// The chunks with room that hold objects and are no sources, the fullest last.
+    fn rooms(&self) -> Rooms {
+        let medium = &self.medium;
+        let mut chunks: Vec<(Reverse<u64>, Chunk)> = Vec::new();
+        let space = self.allocator.space().lock(medium);
+        for chunk in data_chunks(medium.len()) {
+            let free = space.free_frames(chunk);
+            if free > 0 && free < FRAMES_PER_CHUNK {
+                chunks.push((Reverse(free), chunk));
+            }
+        }
+        chunks.sort_unstable();
+        Rooms {
+            chunks: chunks.into_iter().map(|(_, chunk)| chunk).collect(),
+            misses: 0,
+        }
+    }
+}
+
+/// Long runs that may miss the fullest chunk before it is given up.
+const MISSES: u32 = 8;
+
+/// Chunks that destinations are taken from, the next one last.
+struct Rooms {
+    chunks: Vec<Chunk>,
+    misses: u32,
+}
+
+fn may_move(run: &Run) -> bool {
+    run.what.frames() <= MAX_MOVED_FRAMES
+}
+
+fn filled_bytes(run: &Run) -> u64 {
+    match run.class() {
+        Some(class) => run.used * class.slot_bytes(),
+        None => run.what.frames() * FRAME_BYTES,
+    }
+}
+
+/// How many of the candidates, which come by what they hold, bring the ratio to its target, or else
+/// lowest.
+fn choose_count(aim: &Aim, stand: Stand, candidates: &[Candidate]) -> usize {
+    let page = aim.pages.bytes();
+    let aimed = stand.live_bytes as f64 * aim.target;
+    let mut slots = [0u64; CLASSES + 1];
+    let (mut frames, mut units, mut emptied, mut closed_room) = (0u64, 0u64, 0u64, 0u64);
+    let (mut best, mut best_pages) = (0, stand.pages);
+    for (index, candidate) in candidates.iter().enumerate() {
+        if best_pages as f64 * page as f64 <= aimed {
+            break;
+        }
+        for run in &candidate.runs {
+            let class = run.class().map_or(LARGE, Class::index);
+            let before = frames_for(class, slots[class]);
+            slots[class] += match run.class() {
+                Some(_) => run.used,
+                None => run.what.frames(),
+            };
+            frames += frames_for(class, slots[class]) - before;
+            units += run.used;
+        }
+        emptied += candidate.frames;
+        closed_room += candidate.free_frames();
+        let over = emptied * FRAME_BYTES > aim.max_source_bytes || units > aim.max_units;
+        if over && index > 0 {
+            break;
+        }
+        let pages = match aim.pages {
+            PageSize::Small => (stand.pages + frames).saturating_sub(emptied),
+            PageSize::Huge => {
+                let room = stand.free_frames.saturating_sub(closed_room);
+                let new = frames.saturating_sub(room).div_ceil(FRAMES_PER_CHUNK);
+                (stand.pages + new).saturating_sub(index as u64 + 1)
+            }
+        };
+        if pages < best_pages {
+            (best, best_pages) = (index + 1, pages);
+        }
+    }
+    best
+}
+
+/// Frames that so many slots of a class fill; for large objects, frames themselves.
+fn frames_for(class: usize, slots: u64) -> u64 {
+    match Class::from_index(class) {
+        Some(class) => slots.div_ceil(class.slots()) * class.frames(),
+        None => slots,
+    }
+}
