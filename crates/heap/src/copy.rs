@@ -112,7 +112,7 @@ fn copy_objects<M: Medium, N: Medium>(
             to.types.append(&to.medium, record)?;
         }
     }
-    let mut cache = Cache::new();
+    let mut cache = Cache::new(0);
     let mut places = HashMap::with_capacity(items.len());
     for item in &items {
         let slot = to.take_slot(&mut cache, HEADER_BYTES + item.requested)?;

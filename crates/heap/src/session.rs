@@ -58,7 +58,7 @@ impl<M: Medium> Session<M> {
         inner.redo.activate(lane);
         let state = State {
             ring,
-            cache: Cache::new(),
+            cache: Cache::new(lane),
             changes: Changes::new(),
             tally: Tally::new(lane),
         };

@@ -15,13 +15,15 @@ pub(crate) struct Current {
 
 /// A session's current runs, one a class.
 pub(crate) struct Cache {
+    /// The session's lane: the owner of these runs.
+    pub(super) lane: usize,
     current: Box<[Current; CLASSES]>,
     /// First frames of runs whose words must reach media with the next commit.
     pub(crate) fresh: Vec<Frame>,
 }
 
 impl Cache {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(lane: usize) -> Self {
         let none = Current {
             frame: Frame(0),
             bits: 0,
@@ -29,6 +31,7 @@ impl Cache {
             owned: false,
         };
         Self {
+            lane,
             current: Box::new([none; CLASSES]),
             fresh: Vec::new(),
         }

@@ -18,8 +18,11 @@ pub(crate) const STATE: usize = 0;
 pub(crate) const FREE: usize = 1;
 /// Word: objects that committed transactions left in the frame.
 pub(crate) const LIVE: usize = FREE + BITMAP_WORDS as usize;
-/// Word: one more than the frame's position on its class's list, guarded by the list's lock.
+/// Word: one more than the frame's position on its list, guarded by the list's lock.
 pub(crate) const POSITION: usize = LIVE + 1;
+/// Word: the lane whose session allocated from the run last; its list is the run's. Changed by who
+/// takes the run into its hands.
+pub(crate) const OWNER: usize = POSITION + 1;
 /// Word behind the frames: objects' frames of the chunk.
 const CHUNK_LIVE: usize = FRAMES_PER_CHUNK as usize * FRAME_WORDS;
 
@@ -29,7 +32,7 @@ const CHUNK_LIVE: usize = FRAMES_PER_CHUNK as usize * FRAME_WORDS;
 pub(crate) enum FrameState {
     /// Nobody, and it is on no list: it was full when it was let go.
     Full = 0,
-    /// Whoever takes it off its class's list.
+    /// Whoever takes it off its list.
     Listed = 1,
     /// One session.
     Owned = 2,
@@ -74,7 +77,7 @@ pub(crate) struct Chunks<M: Medium> {
     bitmaps_hold: bool,
 }
 
-const _: () = assert!(POSITION < FRAME_WORDS);
+const _: () = assert!(OWNER < FRAME_WORDS);
 
 /// Mask of the bits of bitmap word `word` that are slots of a run of `slots`.
 #[inline]

@@ -1,53 +1,98 @@
-//! Lists of runs with free slots, one a class.
+//! Lists of runs with free slots, one a class for each lane.
 //!
-//! A run is on its class's list exactly while its state is `Listed`; both change together under the
-//! list's lock. A run knows its position, so that it leaves the list in constant time.
+//! A run is on a list exactly while its state is `Listed`; both change together under the list's
+//! lock. It is its owner's list: that of the lane whose session allocated from the run last, lane 0
+//! where none has since the pool was opened. So what a session frees of its own comes back to it, by
+//! a lock and words that are in its core's cache. A session whose lane has nothing listed takes from
+//! the others and is the owner from then on.
+//!
+//! A run's owner and class stay as they are while the lock of the list that they name is held and
+//! the run is in no session's hands: to change, it would have to leave that list first. Who frees
+//! a slot may have been slow, and the run have been given back since and taken for another class: so
+//! both are looked at again under the lock. A run knows its position, so that it leaves the list in
+//! constant time.
+
+use std::sync::OnceLock;
 
 use firn_format::class::{CLASSES, Class};
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Chunk, Frame};
-use firn_media::{Lock, Medium, Words};
+use firn_format::lane::LANES;
+use firn_media::{Lock, LockGuard, Medium, Words};
 use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK};
 
-use super::chunks::{Chunks, FREE, FrameState, POSITION, STATE, base, slot_mask};
+use super::chunks::{Chunks, FREE, FrameState, OWNER, POSITION, STATE, base, slot_mask};
 use crate::error::Error;
 
 /// Chunks that one search looks at for runs with free slots, before it takes new frames.
 const LOOK_AHEAD: usize = 4;
 
-/// Frames of runs with free slots that a class keeps, empty or not: a program that frees what it
+/// Frames of runs with free slots that a list keeps, empty or not: a program that frees what it
 /// allocates would otherwise give frames back and take them again, all threads through one lock.
 const KEPT_FRAMES: u64 = 8;
 
+/// Words from one class's lanes to the next: a cache line.
+const STRIDE: usize = 8;
+const _: () = assert!(LANES <= u64::BITS as usize);
+
+/// The lists of one lane, on cache lines of their own.
+#[repr(align(128))]
+struct LaneLists([Lock<Vec<Frame>>; CLASSES]);
+
+impl LaneLists {
+    fn new() -> Box<Self> {
+        Box::new(Self([const { Lock::new(Vec::new()) }; CLASSES]))
+    }
+}
+
 /// The lists, and how far the chunks have been looked at for runs that belong on them.
-pub(crate) struct Lists {
-    lists: Box<[Lock<Vec<Frame>>]>,
+pub(crate) struct Lists<M: Medium> {
+    lanes: Box<[OnceLock<Box<LaneLists>>]>,
+    /// For each class the lanes whose list may hold something, a bit a lane. Set under the list's
+    /// lock by who lists a run, cleared under it by who finds nothing there to take for another
+    /// lane; the lane itself does not touch it, so that this word seldom changes.
+    listed: M::Words,
     cursor: Lock<u64>,
 }
 
-impl Lists {
-    pub(crate) fn new() -> Self {
+impl<M: Medium> Lists<M> {
+    pub(crate) fn new(medium: &M) -> Self {
         Self {
-            lists: (0..CLASSES).map(|_| Lock::new(Vec::new())).collect(),
+            lanes: (0..LANES).map(|_| OnceLock::new()).collect(),
+            listed: medium.words(CLASSES * STRIDE),
             cursor: Lock::new(0),
         }
     }
 
-    /// Takes a run off the list and makes the caller its owner.
-    pub(crate) fn pop<M: Medium>(
+    fn lock<'a>(
+        &'a self,
+        medium: &'a M,
+        lane: usize,
+        class: Class,
+    ) -> LockGuard<'a, Vec<Frame>, M> {
+        self.lanes[lane].get_or_init(LaneLists::new).0[class.index()].lock(medium)
+    }
+
+    /// Takes a run off a list and makes `lane` its owner.
+    pub(crate) fn pop(
         &self,
         medium: &M,
         chunks: &Chunks<M>,
         class: Class,
+        lane: usize,
     ) -> Result<Option<Frame>, Error> {
         for _ in 0..LOOK_AHEAD {
-            let mut list = self.lists[class.index()].lock(medium);
-            if let Some(frame) = list.pop() {
-                let words = chunks.get(medium, frame.chunk())?.words();
-                words.swap(base(frame) + STATE, FrameState::Owned as u64);
+            if let Some(frame) = self.pop_of(medium, chunks, class, lane, lane)? {
                 return Ok(Some(frame));
             }
-            drop(list);
+            let mut others = self.listed.load(class.index() * STRIDE) & !(1 << lane);
+            while others != 0 {
+                let other = others.trailing_zeros() as usize;
+                if let Some(frame) = self.pop_of(medium, chunks, class, other, lane)? {
+                    return Ok(Some(frame));
+                }
+                others &= others - 1;
+            }
             if !self.look_further(medium, chunks)? {
                 break;
             }
@@ -55,9 +100,33 @@ impl Lists {
         Ok(None)
     }
 
+    /// Takes a run off the list of lane `from`, for lane `to`.
+    fn pop_of(
+        &self,
+        medium: &M,
+        chunks: &Chunks<M>,
+        class: Class,
+        from: usize,
+        to: usize,
+    ) -> Result<Option<Frame>, Error> {
+        let mut list = self.lock(medium, from, class);
+        let Some(frame) = list.pop() else {
+            if from != to {
+                self.listed.fetch_and(class.index() * STRIDE, !(1 << from));
+            }
+            return Ok(None);
+        };
+        let words = chunks.get(medium, frame.chunk())?.words();
+        // The owner before the state: who finds the run full once it has been let go looks for its
+        // list, and stores are seen in order.
+        words.store(base(frame) + OWNER, to as u64);
+        words.swap(base(frame) + STATE, FrameState::Owned as u64);
+        Ok(Some(frame))
+    }
+
     /// Lists the runs with free slots of the next chunk. False if there is none, or if media does
     /// not know which slots are free.
-    fn look_further<M: Medium>(&self, medium: &M, chunks: &Chunks<M>) -> Result<bool, Error> {
+    fn look_further(&self, medium: &M, chunks: &Chunks<M>) -> Result<bool, Error> {
         if !chunks.bitmaps_hold() {
             return Ok(false);
         }
@@ -85,8 +154,27 @@ impl Lists {
         Ok(true)
     }
 
-    /// Offers a run with free slots to everybody, unless it has an owner or is offered already.
-    pub(crate) fn offer<M: Medium>(
+    /// Locks the list on which a run belongs. `None` if it is no run of `class` any more.
+    fn lock_of<'a>(
+        &'a self,
+        medium: &'a M,
+        words: &M::Words,
+        frame: Frame,
+        class: Class,
+    ) -> Option<(usize, LockGuard<'a, Vec<Frame>, M>)> {
+        loop {
+            let owner = words.load(base(frame) + OWNER) as usize;
+            let list = self.lock(medium, owner, class);
+            if words.load(base(frame) + OWNER) as usize != owner {
+                continue;
+            }
+            let same = medium.load_u64(frame.word_at()) == FrameUse::Slots(class).to_word();
+            return same.then_some((owner, list));
+        }
+    }
+
+    /// Offers a run with free slots, unless it has an owner or is offered already.
+    pub(crate) fn offer(
         &self,
         medium: &M,
         chunks: &Chunks<M>,
@@ -94,7 +182,9 @@ impl Lists {
         class: Class,
     ) -> Result<(), Error> {
         let words = chunks.get(medium, frame.chunk())?.words();
-        let mut list = self.lists[class.index()].lock(medium);
+        let Some((owner, mut list)) = self.lock_of(medium, words, frame, class) else {
+            return Ok(());
+        };
         let (full, listed) = (FrameState::Full as u64, FrameState::Listed as u64);
         if words
             .compare_exchange(base(frame) + STATE, full, listed)
@@ -102,12 +192,16 @@ impl Lists {
         {
             list.push(frame);
             words.store(base(frame) + POSITION, list.len() as u64);
+            let lanes = class.index() * STRIDE;
+            if self.listed.load(lanes) >> owner & 1 == 0 {
+                self.listed.fetch_or(lanes, 1 << owner);
+            }
         }
         Ok(())
     }
 
-    /// Takes a run off its list for good if all of its slots are free, and the class has others.
-    pub(crate) fn withdraw_empty<M: Medium>(
+    /// Takes a run off its list for good if all of its slots are free, and the list has others.
+    pub(crate) fn withdraw_empty(
         &self,
         medium: &M,
         chunks: &Chunks<M>,
@@ -115,7 +209,9 @@ impl Lists {
         class: Class,
     ) -> Result<bool, Error> {
         let words = chunks.get(medium, frame.chunk())?.words();
-        let mut list = self.lists[class.index()].lock(medium);
+        let Some((_, mut list)) = self.lock_of(medium, words, frame, class) else {
+            return Ok(false);
+        };
         if list.len() as u64 * class.frames() <= KEPT_FRAMES {
             return Ok(false);
         }

@@ -8,7 +8,7 @@ use firn_media::{Medium, Words};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
 use super::cache::Cache;
-use super::chunks::{Chunks, FREE, FrameState, LIVE, STATE, base, slot_mask};
+use super::chunks::{Chunks, FREE, FrameState, LIVE, OWNER, STATE, base, slot_mask};
 use super::frames::{FrameRun, FrameSpace, Limits};
 use super::lists::Lists;
 use super::slot::{Place, Slot, locate, run_frames};
@@ -31,7 +31,7 @@ pub(crate) struct Footprint {
 /// All allocation state of a pool.
 pub(crate) struct Allocator<M: Medium> {
     pub(super) chunks: Chunks<M>,
-    pub(super) lists: Lists,
+    pub(super) lists: Lists<M>,
     space: FrameSpace,
 }
 
@@ -40,7 +40,7 @@ impl<M: Medium> Allocator<M> {
     pub(crate) fn new(medium: &M, limits: Limits, bitmaps_hold: bool) -> Self {
         Self {
             chunks: Chunks::new(medium, bitmaps_hold),
-            lists: Lists::new(),
+            lists: Lists::new(medium),
             space: FrameSpace::new(limits, !bitmaps_hold),
         }
     }
@@ -101,7 +101,8 @@ impl<M: Medium> Allocator<M> {
             cache.of(class).owned = false;
             self.let_go(medium, frame, class)?;
         }
-        if let Some(frame) = self.lists.pop(medium, &self.chunks, class)? {
+        let lane = cache.lane;
+        if let Some(frame) = self.lists.pop(medium, &self.chunks, class, lane)? {
             *cache.of(class) = super::cache::Current {
                 frame,
                 bits: 0,
@@ -118,6 +119,7 @@ impl<M: Medium> Allocator<M> {
             words.store(base(run.frame) + FREE + word as usize, mask);
         }
         words.store(base(run.frame) + LIVE, 0);
+        words.store(base(run.frame) + OWNER, lane as u64);
         words.store(base(run.frame) + STATE, FrameState::Owned as u64);
         *cache.of(class) = super::cache::Current {
             frame: run.frame,
@@ -343,6 +345,12 @@ impl<M: Medium> Allocator<M> {
     }
 
     pub(super) fn give_frames(&self, medium: &M, run: FrameRun, stamp: u64) {
+        // A large object's run was `Full`. Whoever still holds a place in what was here before must
+        // not list it while it is being made into a run of slots.
+        if let Some(chunk) = self.chunks.known(run.frame.chunk()) {
+            let leaving = FrameState::Leaving as u64;
+            chunk.words().store(base(run.frame) + STATE, leaving);
+        }
         for frame in run.each() {
             medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
         }
