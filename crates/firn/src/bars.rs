@@ -1,20 +1,23 @@
 //! Progress bars on standard error, where that is a terminal.
 
+use std::fmt;
 use std::io::IsTerminal;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use firn_lab::Progress;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+use crate::figures::count;
 use crate::output;
 
 /// Work that is done sooner is not worth a bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
-const WITH_TOTAL: &str = "{msg} [{bar:40}] {percent} %, {eta} left";
-const WITHOUT_TOTAL: &str = "{msg} {spinner} {human_pos}";
+/// As wide as the terminal: a bar that is wrapped is no bar.
+const WITH_TOTAL: &str = "{msg} [{wide_bar}] {percent:>3} %, {eta} left";
+const WITHOUT_TOTAL: &str = "{msg} {spinner} {steps}";
 
 /// Draws a bar for work that takes longer than a second.
 pub struct Bars {
@@ -48,7 +51,11 @@ impl Work {
         };
         let style = ProgressStyle::with_template(template);
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden())
-            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+            .with_style(
+                style
+                    .unwrap_or_else(|_| ProgressStyle::default_bar())
+                    .with_key("steps", steps),
+            )
             .with_message(what.to_owned());
         let (done, wait) = mpsc::channel();
         let shown = bar.clone();
@@ -63,6 +70,14 @@ impl Work {
             done: Some(done),
             waiting: Some(waiting),
         }
+    }
+}
+
+/// How many steps are done; nothing for work that does not say.
+fn steps(state: &ProgressState, text: &mut dyn fmt::Write) {
+    if state.pos() > 0 {
+        // A bar that cannot be written is not worth an error.
+        let _ = text.write_str(&count(state.pos()));
     }
 }
 

@@ -2,7 +2,8 @@
 
 mod support;
 
-use support::{Folder, SmallFileSystem, firn, lines_of};
+use support::small_file_system::SmallFileSystem;
+use support::{Folder, firn, lines_of};
 
 const ERROR: i32 = 2;
 
@@ -51,7 +52,7 @@ fn a_full_pool() {
 
 #[test]
 fn a_full_tmpfs() {
-    let Some(device) = SmallFileSystem::tmpfs(24) else {
+    let Some(device) = SmallFileSystem::tmpfs(24 << 10) else {
         return;
     };
     let folder = Folder::new();
@@ -61,7 +62,7 @@ fn a_full_tmpfs() {
 
 #[test]
 fn a_full_ext4() {
-    let Some(device) = SmallFileSystem::ext4(40) else {
+    let Some(device) = SmallFileSystem::image("mkfs.ext4", 40 << 10) else {
         return;
     };
     let folder = Folder::new();
@@ -71,7 +72,7 @@ fn a_full_ext4() {
 
 #[test]
 fn no_room_for_a_new_pool() {
-    let Some(device) = SmallFileSystem::tmpfs(1) else {
+    let Some(device) = SmallFileSystem::tmpfs(1 << 10) else {
         return;
     };
     let folder = Folder::new();

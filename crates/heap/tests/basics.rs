@@ -158,6 +158,45 @@ fn freed_slots_are_used_again() {
 }
 
 #[test]
+fn slots_that_one_session_freed_serve_another() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let pool = pool(kind);
+        let mut sessions = [pool.session().unwrap(), pool.session().unwrap()];
+        let footprint = || {
+            let statistics = Statistics::read(pool.medium()).unwrap();
+            statistics.footprint_4k_bytes
+        };
+        let replace = |session: &mut firn_heap::Session<Mapped>, new: bool, step: usize| {
+            session
+                .transaction(|tx| {
+                    let spine = tx.root::<Spine>("spine")?;
+                    for i in (0..1000).step_by(step) {
+                        if let Some(old) = spine.get(i) {
+                            // SAFETY: the only reference is replaced below.
+                            unsafe { tx.free(old)? };
+                        }
+                        let object = new.then(|| tx.alloc_bytes(&[7; 1000])).transpose()?;
+                        spine.set(i, object)?;
+                    }
+                    Ok::<_, Error>(())
+                })
+                .unwrap();
+        };
+        replace(&mut sessions[0], true, 1);
+        let before = footprint();
+        // The other one in turn: each finds nothing of its own and has to use what is left there.
+        for round in 0..6 {
+            replace(&mut sessions[round % 2], false, 2);
+            replace(&mut sessions[1 - round % 2], true, 2);
+            // Beside this each session has a run in its hands.
+            let after = footprint();
+            assert!(after < before + before / 20, "{kind:?}: {before}, {after}");
+        }
+        assert_eq!(pool.check().unwrap(), []);
+    }
+}
+
+#[test]
 fn freeing_twice_is_an_error() {
     let pool = pool(PoolKind::Traced);
     let mut session = pool.session().unwrap();

@@ -198,7 +198,7 @@ fn every_interleaving_of_one_transaction_each_with_one_preemption() {
 }
 
 #[test]
-#[ignore = "long: an hour of swarms"]
+#[ignore = "long: minutes of swarms"]
 fn long_swarms_of_two_writers() {
     let swarm = SwarmOptions {
         seeds: LONG_SEEDS,

@@ -88,7 +88,13 @@ pub fn load_lines(
 ) -> Result<LoadReport, LabError> {
     let start = Instant::now();
     let mut loader = Loader::new(store);
-    progress.begin("loading", bytes);
+    // Bytes where it is known how many there are, lines otherwise.
+    let what = if bytes.is_some() {
+        "loading"
+    } else {
+        "loading lines"
+    };
+    progress.begin(what, bytes);
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -106,7 +112,7 @@ pub fn load_lines(
             });
         };
         loader.add(entry)?;
-        progress.advance(read as u64);
+        progress.advance(if bytes.is_some() { read as u64 } else { 1 });
     }
     progress.end();
     loader.finish(start.elapsed())

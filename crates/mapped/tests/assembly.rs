@@ -1,49 +1,13 @@
 //! Is a field load one `mov`, and resolving an address an `and` and an `add`?
 
-use std::process::Command;
+#[path = "support/disassembly.rs"]
+mod disassembly;
 
-/// Disassembles the probe, built for release, and returns its functions' instructions.
-fn disassembly() -> String {
-    let this = std::env::current_exe().unwrap();
-    let target = this.ancestors().nth(3).expect("target/profile/deps/name");
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--offline", "--quiet"])
-        .args(["--example", "probe", "--manifest-path", manifest])
-        .arg("--target-dir")
-        .arg(target)
-        .env_remove("RUSTFLAGS")
-        .status();
-    assert!(built.unwrap().success());
-    let output = Command::new("objdump")
-        .args(["-d", "--no-show-raw-insn", "-M", "intel"])
-        .arg(target.join("release/examples/probe"))
-        .output()
-        .expect("binutils are installed");
-    assert!(output.status.success());
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// The instructions of `function`, without padding.
-fn instructions(text: &str, function: &str) -> Vec<String> {
-    let label = format!("<{function}>:");
-    text.lines()
-        .skip_while(|line| !line.ends_with(&label))
-        .skip(1)
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.split_once(":\t"))
-        .map(|(_, code)| code.split_whitespace().collect::<Vec<_>>().join(" "))
-        .filter(|code| {
-            !["nop", "int3", "cs", "data16", "xchg"]
-                .iter()
-                .any(|pad| code.starts_with(pad))
-        })
-        .collect()
-}
+use disassembly::instructions;
 
 #[test]
 fn the_hot_operations_compile_to_themselves() {
-    let text = disassembly();
+    let text = disassembly::of_example(env!("CARGO_MANIFEST_DIR"), "probe");
     let field = instructions(&text, "probe_field");
     assert_eq!(field, ["mov rax,QWORD PTR [rdi+0x18]", "ret"]);
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use firn_mapped::{Mapped, MappedError, MappedOptions};
 use firn_media::Medium;
 use firn_units::{FRAME_BYTES, VirtAddr};
-use support::SmallFileSystem;
+use support::small_file_system::SmallFileSystem;
 
 /// Opens `path` in all three ways, and returns the errors, which all name it.
 fn errors(path: &Path) -> Vec<MappedError> {

@@ -5,7 +5,7 @@ mod support;
 use firn_mapped::{Mapped, MappedError, MappedOptions};
 use firn_media::{Medium, MediumError};
 use firn_units::{FRAME_BYTES, VirtAddr};
-use support::SmallFileSystem;
+use support::small_file_system::SmallFileSystem;
 
 const STEP_BYTES: u64 = 256 << 10;
 const DEVICE_KIB: u64 = 8 << 10;

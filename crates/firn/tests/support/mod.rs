@@ -1,10 +1,12 @@
 //! What several suites need: the program, a directory, pools, small file systems.
 #![allow(dead_code, reason = "each suite uses its part")]
 
+#[path = "../../../mapped/tests/support/small_file_system.rs"]
+pub mod small_file_system;
 pub mod superblocks;
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
@@ -74,77 +76,4 @@ pub fn lines_of(entries: usize) -> String {
     (0..entries)
         .map(|i| format!("key-{i:06}\tvalue-{}{i}\n", "x".repeat(i % 300)))
         .collect()
-}
-
-/// A small file system, mounted while this lives.
-pub struct SmallFileSystem {
-    mount: TempDir,
-    _image: Option<TempDir>,
-}
-
-impl SmallFileSystem {
-    /// Mounts a tmpfs. `None`, with a message, where the tests do not run as root.
-    pub fn tmpfs(mib: u64) -> Option<Self> {
-        let mount = mount_point()?;
-        let size = format!("size={mib}m");
-        run(Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &size, "none"])
-            .arg(mount.path()));
-        Some(Self {
-            mount,
-            _image: None,
-        })
-    }
-
-    /// Mounts an image with ext4. `None`, with a message, where the tests do not run as root.
-    pub fn ext4(mib: u64) -> Option<Self> {
-        let mount = mount_point()?;
-        let folder = tempfile::tempdir().expect("a temporary directory");
-        let image = folder.path().join("image");
-        let file = std::fs::File::create(&image).expect("an image");
-        file.set_len(mib << 20).expect("its length");
-        run(Command::new("mkfs.ext4")
-            .args(["-q", "-m", "0"])
-            .arg(&image));
-        run(Command::new("mount")
-            .args(["-o", "loop"])
-            .arg(&image)
-            .arg(mount.path()));
-        Some(Self {
-            mount,
-            _image: Some(folder),
-        })
-    }
-
-    pub fn path(&self) -> &Path {
-        self.mount.path()
-    }
-}
-
-impl Drop for SmallFileSystem {
-    fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg(self.mount.path()).status();
-        if !unmounted.is_ok_and(|status| status.success()) {
-            // Keeps the folder: removing it would empty the file system instead.
-            self.mount.disable_cleanup(true);
-        }
-    }
-}
-
-fn mount_point() -> Option<TempDir> {
-    let user = Command::new("id").arg("-u").output().expect("id runs");
-    if user.stdout != b"0\n" {
-        println!("SKIPPED: mounting a small file system needs root");
-        return None;
-    }
-    Some(tempfile::tempdir().expect("a temporary directory"))
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().expect("mount and e2fsprogs are installed");
-    assert!(
-        output.status.success(),
-        "{command:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
 }

@@ -147,7 +147,11 @@ fn together<const N: usize>(
         let herd = Herd::new(pool, len, order);
         // A thread that failed still comes to the barriers, or the other would wait for ever.
         start.wait();
-        let mut herd = herd.inspect_err(|_| batches.iter().for_each(|_| drop(start.wait())))?;
+        let mut herd = herd.inspect_err(|_| {
+            for _ in &batches {
+                start.wait();
+            }
+        })?;
         let mut costs = [Costs::default(); N];
         for (cost, count) in costs.iter_mut().zip(batches) {
             // As many again to warm up: frames that were freed come round, so that none is cold.

@@ -158,10 +158,9 @@ fn built(build: &Build) -> Result<PathBuf, BenchError> {
     }
     let lines = output.stdout.split(|&byte| byte == b'\n');
     let messages = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let programs = messages.filter_map(|m| Some(PathBuf::from(m["executable"].as_str()?)));
+    let mut programs = messages.filter_map(|m| Some(PathBuf::from(m["executable"].as_str()?)));
     programs
-        .filter(|path| path.file_stem().is_some_and(|stem| stem == PROGRAM))
-        .last()
+        .rfind(|path| path.file_stem().is_some_and(|stem| stem == PROGRAM))
         .ok_or_else(|| failed(&"cargo named no program"))
 }
 

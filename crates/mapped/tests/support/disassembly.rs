@@ -1,0 +1,42 @@
+//! What the compiler made of a probe. The tests of other crates take this file by its path.
+
+use std::process::Command;
+
+/// Builds an example of the crate in `folder` for release and disassembles it.
+pub fn of_example(folder: &str, example: &str) -> String {
+    let this = std::env::current_exe().unwrap();
+    let target = this.ancestors().nth(3).expect("target/profile/deps/name");
+    let manifest = format!("{folder}/Cargo.toml");
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--offline", "--quiet"])
+        .args(["--example", example, "--manifest-path", &manifest])
+        .arg("--target-dir")
+        .arg(target)
+        .env_remove("RUSTFLAGS")
+        .status();
+    assert!(built.unwrap().success());
+    let output = Command::new("objdump")
+        .args(["-d", "--no-show-raw-insn", "-M", "intel"])
+        .arg(target.join("release/examples").join(example))
+        .output()
+        .expect("binutils are installed");
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The instructions of `function`, without padding.
+pub fn instructions(text: &str, function: &str) -> Vec<String> {
+    let label = format!("<{function}>:");
+    text.lines()
+        .skip_while(|line| !line.ends_with(&label))
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_once(":\t"))
+        .map(|(_, code)| code.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|code| {
+            !["nop", "int3", "cs", "data16", "xchg"]
+                .iter()
+                .any(|pad| code.starts_with(pad))
+        })
+        .collect()
+}

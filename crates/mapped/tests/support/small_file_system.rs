@@ -1,0 +1,89 @@
+//! Small file systems, for tests of a full or a forbidding disk. The tests of other crates take this
+//! file by its path.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// A small file system, mounted while this lives.
+pub struct SmallFileSystem {
+    mount: TempDir,
+    _image: Option<TempDir>,
+}
+
+impl SmallFileSystem {
+    /// Mounts a tmpfs of `kib` KiB. `None`, with a message, where the tests do not run as root.
+    pub fn tmpfs(kib: u64) -> Option<Self> {
+        let mount = mount_point()?;
+        let size = format!("size={kib}k");
+        run(Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "none"])
+            .arg(mount.path()));
+        Some(Self {
+            mount,
+            _image: None,
+        })
+    }
+
+    /// Mounts an image of `kib` KiB that `mkfs` made (`mkfs.ext4`, `mkfs.ext2`). `None`, with a
+    /// message, where the tests do not run as root.
+    pub fn image(mkfs: &str, kib: u64) -> Option<Self> {
+        let mount = mount_point()?;
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let image = folder.path().join("image");
+        let file = std::fs::File::create(&image).expect("an image");
+        file.set_len(kib << 10).expect("its length");
+        run(Command::new(mkfs)
+            .args(["-q", "-b", "4096", "-m", "0"])
+            .arg(&image));
+        run(Command::new("mount")
+            .args(["-o", "loop"])
+            .arg(&image)
+            .arg(mount.path()));
+        Some(Self {
+            mount,
+            _image: Some(folder),
+        })
+    }
+
+    /// Mounts it anew for reading only.
+    pub fn forbid_writing(&self) {
+        run(Command::new("mount")
+            .args(["-o", "remount,ro"])
+            .arg(self.mount.path()));
+    }
+
+    pub fn path(&self) -> &Path {
+        self.mount.path()
+    }
+}
+
+impl Drop for SmallFileSystem {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(self.mount.path()).status();
+        if !unmounted.is_ok_and(|status| status.success()) {
+            // Keeps the folder: removing it would empty the file system instead.
+            self.mount.disable_cleanup(true);
+        }
+    }
+}
+
+fn mount_point() -> Option<TempDir> {
+    let user = Command::new("id").arg("-u").output().expect("id runs");
+    if user.stdout != b"0\n" {
+        println!("SKIPPED: mounting a small file system needs root");
+        return None;
+    }
+    Some(tempfile::tempdir().expect("a temporary directory"))
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().expect("mount and e2fsprogs are installed");
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
