@@ -200,7 +200,10 @@ impl Entry {
     /// How many slots survive.
     #[inline]
     pub fn count(&self) -> u64 {
-        self.survivors.iter().map(|w| u64::from(w.count_ones())).sum()
+        self.survivors
+            .iter()
+            .map(|w| u64::from(w.count_ones()))
+            .sum()
     }
 
     /// Survivors below `slot`, if `slot` survives.
@@ -211,7 +214,13 @@ impl Entry {
             return None;
         }
         let below = u64::from((self.survivors[word] & ((1 << bit) - 1)).count_ones());
-        Some(self.survivors[..word].iter().map(|w| u64::from(w.count_ones())).sum::<u64>() + below)
+        Some(
+            self.survivors[..word]
+                .iter()
+                .map(|w| u64::from(w.count_ones()))
+                .sum::<u64>()
+                + below,
+        )
     }
 
     /// The slot whose rank is `rank`.
@@ -303,7 +312,11 @@ mod tests {
 
     #[test]
     fn phases_read_back() {
-        for phase in [Phase::Idle, Phase::Active(Frame(12)), Phase::Release(Frame(1 << 30))] {
+        for phase in [
+            Phase::Idle,
+            Phase::Active(Frame(12)),
+            Phase::Release(Frame(1 << 30)),
+        ] {
             assert_eq!(Phase::from_value(phase.to_value(), VirtAddr(0)), Ok(phase));
         }
         assert!(Phase::from_value(7, VirtAddr(0)).is_err());

@@ -132,7 +132,10 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     pub fn refers_to<U: Target>(self, field: Field<T, Ref<U>>, other: Obj<'g, U, V>) -> bool {
         // Compared as it will be: the field may not be healed yet (rule T4a).
         let named = RefWord(self.word(field.offset())).address();
-        let named = self.view.cycle().map_or(named, |cycle| cycle.forward(named));
+        let named = self
+            .view
+            .cycle()
+            .map_or(named, |cycle| cycle.forward(named));
         named == other.address()
     }
 }

@@ -259,7 +259,9 @@ impl<M: Medium> Pool<M> {
             watermark: 1,
             resumed: None,
         };
-        let inner = Inner::new(medium, &options, limits, superblock, recovered, exact, false)?;
+        let inner = Inner::new(
+            medium, &options, limits, superblock, recovered, exact, false,
+        )?;
         Ok(Self {
             inner: Arc::new(inner),
         })

@@ -147,8 +147,9 @@ pub(crate) fn references<M: Medium>(medium: &M) -> Vec<Result<(String, VirtAddr,
             }
             let words: [u64; 8] = core::array::from_fn(word);
             match decode(&words, root_at(index)) {
-                Ok(found) => found
-                    .map(|(name, word)| Ok((name, reference_at(index), RefWord(word)))),
+                Ok(found) => {
+                    found.map(|(name, word)| Ok((name, reference_at(index), RefWord(word))))
+                }
                 Err(error) => Some(Err(error.into())),
             }
         })

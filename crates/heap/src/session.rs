@@ -15,7 +15,7 @@ use crate::pool::Inner;
 use crate::tally::Tally;
 use crate::tx::redo::Ring;
 use crate::tx::{Changes, Tx};
-use crate::view::{Reading, View};
+use crate::view::{Access, Reading, View};
 
 /// A thread's access to a pool. It stays on the thread that opened it: a fence covers only
 /// write-backs of its own thread.
@@ -78,10 +78,8 @@ impl<M: Medium> Session<M> {
     /// Begins a reading operation.
     #[inline]
     pub fn guard(&mut self) -> Guard<'_, M> {
-        let cycle = self.core.enter();
         Guard {
-            core: &self.core,
-            cycle,
+            access: Access::enter(&self.core),
         }
     }
 
@@ -195,22 +193,21 @@ impl<M: Medium> Drop for Session<M> {
 
 /// A reading operation. What is read in it cannot outlive it.
 pub struct Guard<'s, M: Medium> {
-    core: &'s Core<M>,
-    cycle: Option<Arc<Cycle<M>>>,
+    access: Access<'s, M>,
 }
 
 impl<M: Medium> Guard<'_, M> {
     /// The view through which objects are read.
     #[inline]
     pub fn view(&self) -> Reading<'_, M> {
-        Reading::new(&self.core.inner, self.cycle.as_deref())
+        Reading::new(&self.access)
     }
 
     /// Ends the operation and begins another, so that a phase change need not wait for a long scan.
     /// Everything read before must be read again.
     pub fn renew(&mut self) {
-        self.core.leave();
-        self.cycle = self.core.enter();
+        self.access.core.leave();
+        self.access.cycle = self.access.core.enter();
     }
 
     /// The object of the root `name`, see [`View::root`].
@@ -224,6 +221,6 @@ impl<M: Medium> Guard<'_, M> {
 
 impl<M: Medium> Drop for Guard<'_, M> {
     fn drop(&mut self) {
-        self.core.leave();
+        self.access.core.leave();
     }
 }

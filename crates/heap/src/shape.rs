@@ -69,7 +69,9 @@ impl Shapes {
             id => match self.types.get(id.0 as usize).and_then(Option::as_ref) {
                 None => {
                     let id = id.0;
-                    return Err(format!("an object of type number {id}, which is not registered"));
+                    return Err(format!(
+                        "an object of type number {id}, which is not registered"
+                    ));
                 }
                 Some((size, _)) if u64::from(*size) > requested => {
                     return Err("the object is smaller than its type".into());

@@ -181,8 +181,7 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
         }
         match locate(self.medium, at) {
             Ok(slot) => {
-                if self.marks.mark(slot.place.frame, slot.place.index)
-                    && !self.visitor.skips(&slot)
+                if self.marks.mark(slot.place.frame, slot.place.index) && !self.visitor.skips(&slot)
                 {
                     self.stack.push(slot);
                 }

@@ -1,5 +1,7 @@
 //! Views: how objects are read, inside a guard or inside a transaction.
 
+use std::sync::Arc;
+
 use firn_format::reference::RefWord;
 use firn_media::{Medium, Place};
 use firn_units::VirtAddr;
@@ -10,6 +12,7 @@ use crate::error::Error;
 use crate::locks::ReadLock;
 use crate::object::Obj;
 use crate::pool::Inner;
+use crate::session::Core;
 use crate::stored::{Raw, Target};
 use crate::{handles::Handle, roots};
 
@@ -77,10 +80,12 @@ pub trait View<'g>: Copy + private::Sealed {
     /// Errors: an object of another type.
     fn find_root<T: Target>(self, name: &str) -> Result<Option<Obj<'g, T, Self>>, Error> {
         match roots::find(self, name)? {
-            Some((index, reference)) => match self.resolve(reference, Some(roots::reference_at(index))) {
-                Some(object) => object.check_type().map(Some),
-                None => Ok(None),
-            },
+            Some((index, reference)) => {
+                match self.resolve(reference, Some(roots::reference_at(index))) {
+                    Some(object) => object.check_type().map(Some),
+                    None => Ok(None),
+                }
+            }
             None => Ok(None),
         }
     }
@@ -142,8 +147,29 @@ mod private {
 
 /// Reads objects as they are in place.
 pub struct Reading<'g, M: Medium> {
-    inner: &'g Inner<M>,
-    cycle: Option<&'g Cycle<M>>,
+    access: &'g Access<'g, M>,
+}
+
+/// What an operation reads through, for as long as it lasts. Views are one pointer to it, so that
+/// objects stay small.
+pub(crate) struct Access<'s, M: Medium> {
+    pub(crate) core: &'s Core<M>,
+    pub(crate) inner: &'s Inner<M>,
+    /// The cycle that moves objects.
+    pub(crate) cycle: Option<Arc<Cycle<M>>>,
+}
+
+impl<'s, M: Medium> Access<'s, M> {
+    /// Begins an operation of a session; the caller ends it.
+    #[inline]
+    pub(crate) fn enter(core: &'s Core<M>) -> Self {
+        let cycle = core.enter();
+        Self {
+            core,
+            inner: &core.inner,
+            cycle,
+        }
+    }
 }
 
 impl<M: Medium> Clone for Reading<'_, M> {
@@ -154,8 +180,8 @@ impl<M: Medium> Clone for Reading<'_, M> {
 impl<M: Medium> Copy for Reading<'_, M> {}
 
 impl<'g, M: Medium> Reading<'g, M> {
-    pub(crate) fn new(inner: &'g Inner<M>, cycle: Option<&'g Cycle<M>>) -> Self {
-        Self { inner, cycle }
+    pub(crate) fn new(access: &'g Access<'g, M>) -> Self {
+        Self { access }
     }
 }
 
@@ -164,12 +190,12 @@ impl<'g, M: Medium> View<'g> for Reading<'g, M> {
 
     #[inline(always)]
     fn inner(self) -> &'g Inner<M> {
-        self.inner
+        self.access.inner
     }
 
     #[inline(always)]
     fn cycle(self) -> Option<&'g Cycle<M>> {
-        self.cycle
+        self.access.cycle.as_deref()
     }
 
     #[inline(always)]
@@ -179,10 +205,10 @@ impl<'g, M: Medium> View<'g> for Reading<'g, M> {
 
     #[inline]
     fn load_range(self, at: VirtAddr, into: &mut [u8]) {
-        self.inner.medium.load_bytes(at, into);
+        self.access.inner.medium.load_bytes(at, into);
     }
 
     fn lock_shared(self, id: u64) -> Result<ReadLock<'g, M>, Error> {
-        Ok(ReadLock::take(self.inner, id))
+        Ok(ReadLock::take(self.access.inner, id))
     }
 }

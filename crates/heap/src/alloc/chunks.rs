@@ -165,7 +165,10 @@ impl<M: Medium> Chunks<M> {
                 _ => continue,
             };
             // Runs of the cycle that a crash interrupted are closed, as they were.
-            let part = self.resumed.as_ref().and_then(|cycle| Some((cycle, cycle.part(frame)?)));
+            let part = self
+                .resumed
+                .as_ref()
+                .and_then(|cycle| Some((cycle, cycle.part(frame)?)));
             let mut filled = slots;
             if let Some((cycle, part)) = part {
                 let state = match part {

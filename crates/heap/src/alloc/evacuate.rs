@@ -162,7 +162,12 @@ impl<M: Medium> Allocator<M> {
 
     /// Makes frames that were taken for it a run that the open cycle fills. Nothing else is allocated
     /// in it before [`Allocator::open_filled`]. The words must reach media before the plan counts.
-    pub(crate) fn reserve_run(&self, medium: &M, run: FrameRun, what: FrameUse) -> Result<(), Error> {
+    pub(crate) fn reserve_run(
+        &self,
+        medium: &M,
+        run: FrameRun,
+        what: FrameUse,
+    ) -> Result<(), Error> {
         self.chunks.get_all(medium, run.frame, run.frames)?;
         for word in 0..BITMAP_WORDS {
             self.note(medium, run.frame, word, u64::MAX);
@@ -195,7 +200,9 @@ impl<M: Medium> Allocator<M> {
                 Some(_) => slot_mask(slots, word) & !filled,
                 None => 0,
             };
-            chunk.words().store(base(frame) + FREE + word as usize, free);
+            chunk
+                .words()
+                .store(base(frame) + FREE + word as usize, free);
             if self.logs_bits {
                 medium.store_u64(frame.bitmap_at() + word * WORD_BYTES, filled);
             }
@@ -229,7 +236,9 @@ impl<M: Medium> Allocator<M> {
     pub(crate) fn unfill(&self, medium: &M, place: Place) -> Result<(), Error> {
         let chunk = self.chunks.get(medium, place.frame.chunk())?;
         let (word, bit) = place.bit();
-        chunk.words().fetch_or(base(place.frame) + FREE + word as usize, bit);
+        chunk
+            .words()
+            .fetch_or(base(place.frame) + FREE + word as usize, bit);
         if self.logs_bits {
             let at = place.bitmap_word_at();
             medium.store_u64(at, medium.load_u64(at) & !bit);
@@ -260,9 +269,13 @@ impl<M: Medium> Allocator<M> {
             for word in 0..BITMAP_WORDS as usize {
                 chunk.words().store(base(frame) + FREE + word, 0);
             }
-            chunk.words().store(base(frame) + STATE, FrameState::Leaving as u64);
+            chunk
+                .words()
+                .store(base(frame) + STATE, FrameState::Leaving as u64);
         }
-        self.space().lock(medium).give(FrameRun { frame, frames }, stamp);
+        self.space()
+            .lock(medium)
+            .give(FrameRun { frame, frames }, stamp);
     }
 
     /// Makes slots free that nothing reaches. Returns how many, and what that means for the

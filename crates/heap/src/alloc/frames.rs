@@ -529,7 +529,10 @@ impl Space {
         chunk: Chunk,
         frames: u64,
     ) -> Result<Option<FrameRun>, Error> {
-        let found = self.chunks.get(chunk.0 as usize).and_then(|c| c.find(frames));
+        let found = self
+            .chunks
+            .get(chunk.0 as usize)
+            .and_then(|c| c.find(frames));
         let Some(first) = found else { return Ok(None) };
         let run = FrameRun {
             frame: chunk.first_frame().plus(first),

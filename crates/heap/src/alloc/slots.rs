@@ -217,7 +217,12 @@ impl<M: Medium> Allocator<M> {
     }
 
     /// Takes frames, whose words are still those of free ones.
-    pub(crate) fn take_frames(&self, medium: &M, frames: u64, durable: u64) -> Result<FrameRun, Error> {
+    pub(crate) fn take_frames(
+        &self,
+        medium: &M,
+        frames: u64,
+        durable: u64,
+    ) -> Result<FrameRun, Error> {
         let run = self
             .space
             .lock(medium)
@@ -433,7 +438,9 @@ impl<M: Medium> Allocator<M> {
             let frame = hand.frame();
             let (word, bits) = hand.let_go();
             let chunk = self.chunks.get(medium, frame.chunk())?;
-            chunk.words().fetch_or(base(frame) + FREE + word as usize, bits);
+            chunk
+                .words()
+                .fetch_or(base(frame) + FREE + word as usize, bits);
             self.let_go(medium, frame, class)?;
         }
         Ok(())

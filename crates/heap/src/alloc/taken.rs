@@ -34,7 +34,10 @@ impl<M: Medium> TakenSlots<M> {
 
     /// The noted slots of one bitmap word of a run.
     pub(crate) fn of(&self, frame: Frame, word: u64) -> u64 {
-        let chunk = self.chunks.get(frame.chunk().0 as usize).and_then(OnceLock::get);
+        let chunk = self
+            .chunks
+            .get(frame.chunk().0 as usize)
+            .and_then(OnceLock::get);
         chunk.map_or(0, |words| words.load(index(frame, word)))
     }
 

@@ -232,8 +232,13 @@ impl<M: Medium> Collection<'_, M> {
         self.timed(Step::Finish, |inner| inner.heal(&cycle))?;
         self.timed(Step::Finish, |inner| inner.close_cycle(&cycle))?;
         self.collected.cycles += 1;
-        self.collected.emptied_frames += cycle.entries.iter().map(super::cycle::frames_of).sum::<u64>();
-        self.collected.filled_frames += cycle.destinations.iter().map(|run| run.frames).sum::<u64>();
+        self.collected.emptied_frames += cycle
+            .entries
+            .iter()
+            .map(super::cycle::frames_of)
+            .sum::<u64>();
+        self.collected.filled_frames +=
+            cycle.destinations.iter().map(|run| run.frames).sum::<u64>();
         Ok(())
     }
 
@@ -245,7 +250,8 @@ impl<M: Medium> Collection<'_, M> {
         let inner = self.inner;
         let begin = inner.medium.now_ns();
         let result = run(inner);
-        self.collected.add_time(step, inner.medium.now_ns().saturating_sub(begin));
+        self.collected
+            .add_time(step, inner.medium.now_ns().saturating_sub(begin));
         result
     }
 }
@@ -265,7 +271,9 @@ fn compact<M: Medium>(
             }
             if cycle.relocate(medium, unit) {
                 moved += 1;
-                bytes += entry.class.map_or(entry.split * FRAME_BYTES, |class| class.slot_bytes());
+                bytes += entry
+                    .class
+                    .map_or(entry.split * FRAME_BYTES, |class| class.slot_bytes());
             }
         }
         if let Some(rate) = bytes_per_second {
@@ -320,7 +328,11 @@ impl<M: Medium> Inner<M> {
         let (mut closed, mut open) = (Vec::new(), Vec::new());
         for run in chosen {
             let now = self.allocator.close_run(medium, &run)?;
-            if now { closed.push(run) } else { open.push(run) }
+            if now {
+                closed.push(run)
+            } else {
+                open.push(run)
+            }
         }
         // Runs in sessions' hands come back while no operation is open; and from then on whatever is
         // in use in a closed run was committed.
@@ -360,7 +372,9 @@ impl<M: Medium> Inner<M> {
             checksum: 0,
         };
         let durable = self.redo.known_durable();
-        let run = self.allocator.take_frames(medium, header.frames(), durable)?;
+        let run = self
+            .allocator
+            .take_frames(medium, header.frames(), durable)?;
         for frame in run.each() {
             let word = firn_format::frame::FrameUse::Plan.to_word();
             medium.store_u64(frame.word_at(), word);
@@ -372,7 +386,8 @@ impl<M: Medium> Inner<M> {
     fn abandon(&self, draft: &Draft) -> Result<(), Error> {
         let medium = &self.medium;
         for (run, _, _) in &draft.filled {
-            self.allocator.give_frames(medium, *run, self.redo.counter());
+            self.allocator
+                .give_frames(medium, *run, self.redo.counter());
         }
         for run in &draft.closed {
             self.allocator.reopen_run(medium, run)?;
@@ -393,7 +408,8 @@ impl<M: Medium> Inner<M> {
         let plan = frames.0.frame;
         let header = write_plan(medium, plan, &draft, scheme);
         for (run, class, filled) in &draft.filled {
-            self.allocator.fill_run(medium, run.frame, *class, *filled)?;
+            self.allocator
+                .fill_run(medium, run.frame, *class, *filled)?;
             write_back_words(medium, run.frame, run.frames);
             write_back_bitmap(medium, run.frame, *class);
         }
@@ -415,7 +431,8 @@ impl<M: Medium> Inner<M> {
         match active {
             Ok(done) => done,
             Err(error) => {
-                self.allocator.give_frames(medium, frames.0, self.redo.counter());
+                self.allocator
+                    .give_frames(medium, frames.0, self.redo.counter());
                 self.abandon(&draft)?;
                 Err(error)
             }
@@ -427,7 +444,8 @@ impl<M: Medium> Inner<M> {
         let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
         for run in &cycle.destinations {
             let footprint =
-                self.allocator.set_run_live(&self.medium, run.frame, run.frames, run.units)?;
+                self.allocator
+                    .set_run_live(&self.medium, run.frame, run.frames, run.units)?;
             change[Counter::LiveFrames.word()] += footprint.frames;
             change[Counter::LiveChunks.word()] += footprint.chunks;
         }

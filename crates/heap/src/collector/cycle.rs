@@ -84,8 +84,18 @@ impl<M: Medium> Cycle<M> {
             }
             let count = entry.count();
             for (frame, slot, unit, units) in [
-                (entry.first, entry.first_slot, entry.unit, count.min(entry.split)),
-                (entry.second, 0, entry.unit + entry.split, count.saturating_sub(entry.split)),
+                (
+                    entry.first,
+                    entry.first_slot,
+                    entry.unit,
+                    count.min(entry.split),
+                ),
+                (
+                    entry.second,
+                    0,
+                    entry.unit + entry.split,
+                    count.saturating_sub(entry.split),
+                ),
             ] {
                 if units == 0 {
                     continue;
@@ -143,7 +153,10 @@ impl<M: Medium> Cycle<M> {
             return Err(damaged());
         }
         let mut words = vec![0u64; header.entries as usize * ENTRY_WORDS];
-        medium.load_bytes(PlanHeader::entry_at(plan, 0), bytemuck::cast_slice_mut(&mut words));
+        medium.load_bytes(
+            PlanHeader::entry_at(plan, 0),
+            bytemuck::cast_slice_mut(&mut words),
+        );
         if entries_checksum(&words) != header.checksum {
             return Err(damaged());
         }
@@ -155,7 +168,10 @@ impl<M: Medium> Cycle<M> {
         let scheme = Scheme::numbered(header.scheme).ok_or_else(damaged)?;
         let cycle = Self::new(medium, plan, header, scheme, entries)?;
         let mut settled = vec![0u64; header.units as usize];
-        medium.load_bytes(header.settled_at(plan), bytemuck::cast_slice_mut(&mut settled));
+        medium.load_bytes(
+            header.settled_at(plan),
+            bytemuck::cast_slice_mut(&mut settled),
+        );
         for (unit, &word) in settled.iter().enumerate() {
             if word != 0 {
                 cycle.states.store(unit, DURABLE);
@@ -342,7 +358,8 @@ impl<M: Medium> Cycle<M> {
         let slot = match self.map.get(Frame::holding(to)) {
             Some(Part::Destination(index)) => {
                 let run = &self.destinations[index];
-                run.class.map_or(run.frames * FRAME_BYTES, Class::slot_bytes)
+                run.class
+                    .map_or(run.frames * FRAME_BYTES, Class::slot_bytes)
             }
             _ => HEADER_BYTES,
         };
@@ -425,8 +442,9 @@ impl<M: Medium> Cycle<M> {
                 continue;
             }
             let len = self.bytes_of(medium, from, to);
-            let differs = (0..len / WORD_BYTES)
-                .any(|i| medium.load_u64(from + i * WORD_BYTES) != medium.load_u64(to + i * WORD_BYTES));
+            let differs = (0..len / WORD_BYTES).any(|i| {
+                medium.load_u64(from + i * WORD_BYTES) != medium.load_u64(to + i * WORD_BYTES)
+            });
             if differs {
                 self.copy(medium, from, to);
                 medium.write_back(to, len);

@@ -92,7 +92,10 @@ mod tests {
         for ns in [0, 1, 1023, 1024, u64::MAX >> 1] {
             stops.add(ns);
         }
-        assert_eq!((stops.buckets[0], stops.buckets[9], stops.buckets[10]), (2, 1, 1));
+        assert_eq!(
+            (stops.buckets[0], stops.buckets[9], stops.buckets[10]),
+            (2, 1, 1)
+        );
         assert_eq!((stops.count, stops.longest_ns), (5, u64::MAX >> 1));
     }
 }

@@ -29,7 +29,8 @@ impl FrameMap {
         if self.chunks.len() <= chunk {
             self.chunks.resize_with(chunk + 1, || None);
         }
-        let frames = self.chunks[chunk].get_or_insert_with(|| Box::new([0; FRAMES_PER_CHUNK as usize]));
+        let frames =
+            self.chunks[chunk].get_or_insert_with(|| Box::new([0; FRAMES_PER_CHUNK as usize]));
         // Zero means no part; bit 0 of the rest tells the two kinds apart.
         frames[frame.index_in_chunk() as usize] = match part {
             Part::Source(index) => index as u32 * 2 + 1,

@@ -58,13 +58,7 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    fn sweep_run(
-        &self,
-        cycle: &Cycle<M>,
-        shapes: &Shapes,
-        taken: &TakenSlots<M>,
-        run: &Run,
-    ) {
+    fn sweep_run(&self, cycle: &Cycle<M>, shapes: &Shapes, taken: &TakenSlots<M>, run: &Run) {
         let medium = &self.medium;
         // What is in use is read before what was taken since: see `TakenSlots`.
         let used = self.allocator.used_slots(medium, run);

@@ -88,7 +88,8 @@ impl<M: Medium> Inner<M> {
         let mut marked = begun?;
         let ended = self.mark_to_the_end(&mut marked.trace);
         for place in self.collector.take_deferred(medium) {
-            self.allocator.release_one(medium, place, self.redo.counter());
+            self.allocator
+                .release_one(medium, place, self.redo.counter());
         }
         ended?;
         match marked.trace.findings.first() {
@@ -139,7 +140,9 @@ impl<M: Medium> Inner<M> {
             if replaced.is_empty() {
                 return;
             }
-            replaced.into_iter().for_each(|word| trace.meet_replaced(word));
+            replaced
+                .into_iter()
+                .for_each(|word| trace.meet_replaced(word));
         }
     }
 }

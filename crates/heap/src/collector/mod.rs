@@ -12,8 +12,8 @@
 //! all: marking begins (M1) and ends, the sources are closed, the plan comes into force (C1, T2),
 //! healing begins, the plan ceases to count (T4). Nothing else waits.
 
-pub(crate) mod cycle;
 pub(crate) mod collection;
+pub(crate) mod cycle;
 mod figures;
 mod frame_map;
 mod heal;

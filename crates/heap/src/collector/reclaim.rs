@@ -32,9 +32,8 @@ impl<M: Medium> Inner<M> {
         let medium = &self.medium;
         self.handles.clear_weak(medium, |reference| {
             let at = self.forwarded_address(reference.address());
-            locate(medium, at).is_ok_and(|slot| {
-                marked.trace.marks.has(&slot) || marked.taken.has(slot.place)
-            })
+            locate(medium, at)
+                .is_ok_and(|slot| marked.trace.marks.has(&slot) || marked.taken.has(slot.place))
         });
         self.allocator.look_at_all(medium)?;
         let mut garbage = Garbage {
@@ -117,7 +116,12 @@ impl<M: Medium> Inner<M> {
         for (word, change) in change.iter_mut().enumerate() {
             *change = marked.trace.sums[word] - marked.counters[word];
         }
-        for kept in [Counter::Commits, Counter::Aborts, Counter::Stops, Counter::Starved] {
+        for kept in [
+            Counter::Commits,
+            Counter::Aborts,
+            Counter::Stops,
+            Counter::Starved,
+        ] {
             change[kept.word()] = 0;
         }
         let now = tally::sums(&self.medium);
@@ -138,5 +142,7 @@ impl<M: Medium> Inner<M> {
 
 /// The chunks that may hold objects.
 pub(super) fn data_chunks(len: u64) -> impl Iterator<Item = Chunk> {
-    (0..len / CHUNK_BYTES).map(Chunk).filter(|chunk| chunk.is_data())
+    (0..len / CHUNK_BYTES)
+        .map(Chunk)
+        .filter(|chunk| chunk.is_data())
 }

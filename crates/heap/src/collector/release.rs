@@ -30,9 +30,11 @@ impl<M: Medium> Inner<M> {
         // words of the sources change.
         self.allocator.look_at_all(medium)?;
         for run in &cycle.destinations {
-            let bytes = run.class.map_or(run.frames * firn_units::FRAME_BYTES, |class| {
-                run.units * class.slot_bytes()
-            });
+            let bytes = run
+                .class
+                .map_or(run.frames * firn_units::FRAME_BYTES, |class| {
+                    run.units * class.slot_bytes()
+                });
             medium.write_back(run.frame.start(), bytes);
         }
         // Copies and healed references are durable before the phase says so.
@@ -40,14 +42,16 @@ impl<M: Medium> Inner<M> {
         // T4d: no operation that began before the references were healed is open any more.
         self.stop_for_cycle(|| {
             store_phase(medium, Phase::Release(cycle.plan));
-            self.handles.forward(medium, |word| cycle.forward_word(word));
+            self.handles
+                .forward(medium, |word| cycle.forward_word(word));
             self.collector.set_cycle(medium, None);
             self.collector.set_deferring(false);
         })?;
         release_on_media(medium, cycle, self.kind);
         self.open_pages(cycle)?;
         for place in self.collector.take_deferred(medium) {
-            self.allocator.release_one(medium, place, self.redo.counter());
+            self.allocator
+                .release_one(medium, place, self.redo.counter());
         }
         Ok(())
     }
@@ -61,13 +65,17 @@ impl<M: Medium> Inner<M> {
         let stamp = self.redo.counter();
         for entry in &cycle.entries {
             let frames = frames_of(entry);
-            let footprint = self.allocator.set_run_live(medium, entry.source, frames, 0)?;
+            let footprint = self
+                .allocator
+                .set_run_live(medium, entry.source, frames, 0)?;
             change[Counter::LiveFrames.word()] += footprint.frames;
             change[Counter::LiveChunks.word()] += footprint.chunks;
-            self.allocator.give_emptied(medium, entry.source, frames, stamp);
+            self.allocator
+                .give_emptied(medium, entry.source, frames, stamp);
         }
         for run in &cycle.destinations {
-            self.allocator.open_filled(medium, run.frame, run.class, stamp)?;
+            self.allocator
+                .open_filled(medium, run.frame, run.class, stamp)?;
         }
         for place in self.allocator.take_held(medium) {
             self.allocator.release_one(medium, place, stamp);
@@ -105,7 +113,9 @@ pub(crate) fn release_on_media<M: Medium>(medium: &M, cycle: &Cycle<M>, kind: Po
         write_back_words(medium, entry.source, frames);
     }
     for run in &cycle.destinations {
-        let what = run.class.map_or(FrameUse::Large { frames: run.frames }, FrameUse::Slots);
+        let what = run
+            .class
+            .map_or(FrameUse::Large { frames: run.frames }, FrameUse::Slots);
         medium.store_u64(run.frame.word_at(), what.to_word());
         medium.write_back(run.frame.word_at(), WORD_BYTES);
     }
@@ -126,6 +136,8 @@ pub(super) fn write_back_words<M: Medium>(medium: &M, first: Frame, frames: u64)
 
 /// Writes back what media holds of a destination run's slots.
 pub(super) fn write_back_bitmap<M: Medium>(medium: &M, frame: Frame, class: Option<Class>) {
-    let words = class.map_or(1, |class| class.slots().div_ceil(64)).min(BITMAP_WORDS);
+    let words = class
+        .map_or(1, |class| class.slots().div_ceil(64))
+        .min(BITMAP_WORDS);
     medium.write_back(frame.bitmap_at(), words * WORD_BYTES);
 }

@@ -33,9 +33,7 @@ pub(crate) fn interrupted<M: Medium>(medium: &M) -> Result<Option<(Phase, Cycle<
     let phase = phase(medium)?;
     match phase {
         Phase::Idle => Ok(None),
-        Phase::Active(plan) | Phase::Release(plan) => {
-            Ok(Some((phase, Cycle::load(medium, plan)?)))
-        }
+        Phase::Active(plan) | Phase::Release(plan) => Ok(Some((phase, Cycle::load(medium, plan)?))),
     }
 }
 

@@ -318,7 +318,9 @@ impl<M: Medium> Inner<M> {
             rooms.misses = 0;
             rooms.chunks.pop();
         }
-        let run = self.allocator.take_frames(medium, frames, self.redo.known_durable())?;
+        let run = self
+            .allocator
+            .take_frames(medium, frames, self.redo.known_durable())?;
         self.allocator.reserve_run(medium, run, what)?;
         let chunk = run.frame.chunk();
         if !rooms.chunks.contains(&chunk) {

@@ -77,7 +77,10 @@ pub(super) fn commit<M: Medium>(
     }
     // Rule 4: settled strictly after the log's fence, which made the copies durable.
     if let Some(cycle) = cycle {
-        changes.units.iter().for_each(|unit| cycle.settle(medium, unit.index));
+        changes
+            .units
+            .iter()
+            .for_each(|unit| cycle.settle(medium, unit.index));
     }
     store_in_place(inner, changes);
     inner.redo.applied(medium, &done);
@@ -174,8 +177,13 @@ fn emit_settled<M: Medium>(
 /// Rule M2: while marking goes on, what a stored reference replaces is remembered before it is
 /// replaced. New objects are marked anyhow, so what their slots held before does no harm.
 fn remember_replaced<M: Medium>(inner: &Inner<M>, changes: &Changes) {
-    let replaced = changes.linked.iter().map(|&at| RefWord(inner.medium.load_u64(at)));
-    inner.collector.remember(&inner.medium, replaced.filter(|word| !word.is_null()));
+    let replaced = changes
+        .linked
+        .iter()
+        .map(|&at| RefWord(inner.medium.load_u64(at)));
+    inner
+        .collector
+        .remember(&inner.medium, replaced.filter(|word| !word.is_null()));
 }
 
 /// Drops writes to objects that are freed (A3), and objects that were allocated and freed here,
@@ -408,7 +416,9 @@ pub(super) fn count_all<M: Medium>(
 pub(super) fn release_all<M: Medium>(inner: &Inner<M>, freed: &[Change]) {
     if inner.collector.defers_frees() && !freed.is_empty() {
         // M7: who marks, or heals references, may still look at these slots.
-        inner.collector.defer(&inner.medium, freed.iter().map(|c| c.slot.place));
+        inner
+            .collector
+            .defer(&inner.medium, freed.iter().map(|c| c.slot.place));
         return;
     }
     let stamp = inner.redo.counter();

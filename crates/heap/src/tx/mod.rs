@@ -23,7 +23,7 @@ use crate::object::{Obj, requested_bytes};
 use crate::pool::Inner;
 use crate::session::{Core, State};
 use crate::stored::{Bytes, Refs, Stored, Target};
-use crate::view::View;
+use crate::view::{Access, View};
 use crate::{roots, tally};
 use store::Body;
 use write_set::WriteSet;
@@ -34,8 +34,7 @@ const LOGGED_OBJECT_BYTES: u64 = 2048;
 
 /// A transaction, passed to its closure. Copy it freely; nothing read through it outlives it.
 pub struct Tx<'t, M: Medium> {
-    core: &'t Core<M>,
-    cycle: Option<&'t Cycle<M>>,
+    access: &'t Access<'t, M>,
     /// Makes the lifetime invariant, so that no two transactions can be given the same one and what
     /// is read in one cannot be stored in the other.
     only_this: PhantomData<fn(&'t ()) -> &'t ()>,
@@ -109,15 +108,14 @@ where
         );
         return Err(Error::WrongKind { what, needs }.into());
     }
-    let cycle = core.enter();
+    let access = Access::enter(core);
     let operation = Operation {
         core,
-        cycle: cycle.as_deref(),
+        cycle: access.cycle.as_deref(),
         done: false,
     };
     let result = body(Tx {
-        core,
-        cycle: cycle.as_deref(),
+        access: &access,
         only_this: PhantomData,
     })?;
     let ticket = operation.commit()?;
@@ -158,17 +156,17 @@ impl<'t, M: Medium> View<'t> for Tx<'t, M> {
 
     #[inline(always)]
     fn inner(self) -> &'t Inner<M> {
-        &self.core.inner
+        self.access.inner
     }
 
     #[inline(always)]
     fn cycle(self) -> Option<&'t Cycle<M>> {
-        self.cycle
+        self.access.cycle.as_deref()
     }
 
     #[inline(always)]
     fn load_word(self, place: M::Place<'t>, byte: u32) -> u64 {
-        if self.core.dirty.get()
+        if self.access.core.dirty.get()
             && let Some(word) = self.own_word(self.medium().address(place) + u64::from(byte))
         {
             return word;
@@ -177,11 +175,11 @@ impl<'t, M: Medium> View<'t> for Tx<'t, M> {
     }
 
     fn load_range(self, at: VirtAddr, into: &mut [u8]) {
-        self.core.inner.medium.load_bytes(at, into);
-        if !self.core.dirty.get() {
+        self.access.core.inner.medium.load_bytes(at, into);
+        if !self.access.core.dirty.get() {
             return;
         }
-        let state = self.core.state.borrow();
+        let state = self.access.core.state.borrow();
         let end = at.0 + into.len() as u64;
         let mut word_at = at.0 & !7;
         while word_at < end {
@@ -201,31 +199,31 @@ impl<'t, M: Medium> View<'t> for Tx<'t, M> {
         self.state()
             .changes
             .locks
-            .take(&self.core.inner, id, Mode::Read)?;
+            .take(&self.access.core.inner, id, Mode::Read)?;
         Ok(ReadLock::held_by_transaction())
     }
 }
 
 impl<'t, M: Medium> Tx<'t, M> {
     fn state(&self) -> RefMut<'t, State> {
-        self.core.state.borrow_mut()
+        self.access.core.state.borrow_mut()
     }
 
     #[inline]
     fn own_word(self, at: VirtAddr) -> Option<u64> {
-        self.core.state.borrow().changes.writes.word(at)
+        self.access.core.state.borrow().changes.writes.word(at)
     }
 
     #[inline]
     fn store_word(self, at: VirtAddr, word: u64) {
-        self.core.dirty.set(true);
+        self.access.core.dirty.set(true);
         self.state().changes.writes.store(at, word);
     }
 
     /// Stores a reference. While marking goes on, what it replaces is remembered at commit (rule M2).
     #[inline]
     pub(crate) fn store_reference(self, at: VirtAddr, word: RefWord) {
-        if self.core.inner.collector.is_marking() {
+        if self.access.core.inner.collector.is_marking() {
             self.state().changes.linked.push(at);
         }
         self.store_word(at, word.0);
@@ -239,19 +237,19 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.state()
             .changes
             .locks
-            .take(&self.core.inner, id, Mode::Write)
+            .take(&self.access.core.inner, id, Mode::Write)
     }
 
     /// A new id for the lock of a structure; store it in the structure's root object.
     pub fn new_lock_id(self) -> u64 {
-        self.core.inner.medium.random_u64()
+        self.access.core.inner.medium.random_u64()
     }
 
     /// Allocates an object and stores `value` in it.
     ///
     /// Errors: the pool is full; the type is stored with another layout or version.
     pub fn alloc<T: Stored>(self, value: T) -> Result<Obj<'t, T, Self>, Error> {
-        let type_id = self.core.inner.type_id::<T>()?;
+        let type_id = self.access.core.inner.type_id::<T>()?;
         self.alloc_as(type_id, &value)
     }
 
@@ -291,7 +289,7 @@ impl<'t, M: Medium> Tx<'t, M> {
 
     /// Takes a slot for an object of the transaction.
     fn take_for(self, type_id: TypeId, body_bytes: u64) -> Result<(Slot, ObjectHeader), Error> {
-        let inner = &*self.core.inner;
+        let inner = &*self.access.core.inner;
         let mut state = self.state();
         let State {
             cache,
@@ -313,7 +311,7 @@ impl<'t, M: Medium> Tx<'t, M> {
             type_id,
             requested: body_bytes,
         });
-        self.core.dirty.set(true);
+        self.access.core.dirty.set(true);
         Ok((slot, ObjectHeader::new(type_id, slot.bytes - bytes)))
     }
 
@@ -325,7 +323,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         fill: impl FnOnce(&mut [u64]),
     ) -> Result<Obj<'t, T, Self>, Error> {
         let (slot, header) = self.take_for(type_id, body_bytes)?;
-        let inner = &*self.core.inner;
+        let inner = &*self.access.core.inner;
         let mut state = self.state();
         let changes = &mut state.changes;
         let words = (body_bytes.div_ceil(8)) as usize;
@@ -366,7 +364,7 @@ impl<'t, M: Medium> Tx<'t, M> {
     }
 
     pub(crate) fn free_at(self, at: VirtAddr, header: ObjectHeader) -> Result<(), Error> {
-        let inner = &*self.core.inner;
+        let inner = &*self.access.core.inner;
         let slot = inner.allocator.locate(&inner.medium, at)?;
         let mut state = self.state();
         if !inner.allocator.is_allocated(&inner.medium, slot.place)? {
@@ -383,7 +381,7 @@ impl<'t, M: Medium> Tx<'t, M> {
             requested,
         });
         // The write set may be empty, but there is something to commit.
-        self.core.dirty.set(true);
+        self.access.core.dirty.set(true);
         Ok(())
     }
 
@@ -413,7 +411,7 @@ impl<'t, M: Medium> Tx<'t, M> {
                 mark: Some(changes.writes.mark()),
                 allocated: changes.allocated.len(),
                 freed: changes.freed.len(),
-                core: self.core,
+                core: self.access.core,
             }
         };
         let result = part(self)?;

@@ -30,7 +30,7 @@ struct InTx<'t, M: Medium> {
 
 impl<M: Medium> Sink for InTx<'_, M> {
     fn put_run(&mut self, at: u32, words: &[u64]) {
-        self.tx.core.dirty.set(true);
+        self.tx.access.core.dirty.set(true);
         let at = self.body + u64::from(at);
         self.tx.state().changes.writes.store_words(at, words);
     }
@@ -109,7 +109,7 @@ impl<'t, M: Medium> Obj<'t, Bytes, Tx<'t, M>> {
             });
         }
         let tx = self.view();
-        tx.core.dirty.set(true);
+        tx.access.core.dirty.set(true);
         let at = self.body() + Self::CONTENT + offset as u64;
         let medium = tx.medium();
         tx.state()

@@ -26,8 +26,8 @@ use crate::error::Error;
 use crate::locks::{LockSet, Mode};
 use crate::object::requested_bytes;
 use crate::recovery::apply;
-use crate::session::{Core, Session};
-use crate::view::Reading;
+use crate::session::Session;
+use crate::view::{Access, Reading};
 
 /// Marks an undo batch's second word, so that it is never taken for a redo entry's W.
 pub(crate) const UNDO_MARK: u64 = 1 << 63;
@@ -36,7 +36,7 @@ const RECORD_WORDS: usize = 1 << 12;
 
 /// An open undo transaction, passed to its closure.
 pub struct RawTx<'t, M: Medium> {
-    core: &'t Core<M>,
+    access: &'t Access<'t, M>,
     log: &'t RefCell<Log>,
     /// Two transactions never have one lifetime.
     only: PhantomData<fn(&'t ()) -> &'t ()>,
@@ -96,22 +96,22 @@ impl<M: Medium> Session<M> {
             number: done + 1,
             ..Log::default()
         });
-        core.enter();
+        let access = Access::enter(core);
         let operation = Operation {
-            core,
+            access: &access,
             log: &log,
             done: false,
         };
-        let result = body(RawTx::new(core, &log))?;
+        let result = body(RawTx::new(&access, &log))?;
         operation.commit()?;
         Ok(result)
     }
 }
 
 impl<'t, M: Medium> RawTx<'t, M> {
-    fn new(core: &'t Core<M>, log: &'t RefCell<Log>) -> Self {
+    fn new(access: &'t Access<'t, M>, log: &'t RefCell<Log>) -> Self {
         Self {
-            core,
+            access,
             log,
             only: PhantomData,
         }
@@ -119,15 +119,14 @@ impl<'t, M: Medium> RawTx<'t, M> {
 
     /// Reads objects as they are in place, this transaction's stores included.
     pub fn view(self) -> Reading<'t, M> {
-        // Nothing moves in a pool that is open with an undo log.
-        Reading::new(&self.core.inner, None)
+        Reading::new(self.access)
     }
 
     /// Logs what the ranges hold now, under one fence; they may be stored to from then on.
     ///
     /// Errors: a range outside the pool's data, a transaction too large, a full pool.
     pub fn log(self, ranges: &[(VirtAddr, u64)]) -> Result<(), Error> {
-        let medium = &self.core.inner.medium;
+        let medium = &self.access.core.inner.medium;
         let mut payload = Vec::new();
         let mut logged = Vec::new();
         for &(at, len) in ranges {
@@ -152,7 +151,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
 
     /// Makes a batch durable: one fence.
     fn append(self, payload: Vec<u64>) -> Result<(), Error> {
-        let inner = &*self.core.inner;
+        let inner = &*self.access.core.inner;
         let mut log = self.log.borrow_mut();
         let overflow = if fits_slot(payload.len()) {
             Vec::new()
@@ -182,7 +181,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         };
         store_long(
             &inner.medium,
-            lane_at(self.core.lane) + log.used,
+            lane_at(self.access.core.lane) + log.used,
             header,
             &payload,
             &overflow,
@@ -199,7 +198,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
     ///
     /// Errors: [`Error::NotLogged`] if the range was not logged before.
     pub fn store(self, at: VirtAddr, bytes: &[u8]) -> Result<(), Error> {
-        let medium = &self.core.inner.medium;
+        let medium = &self.access.core.inner.medium;
         let (start, end) = (at.0 & !7, round_up(at.0 + bytes.len() as u64, 8));
         let logged = self
             .log
@@ -223,8 +222,8 @@ impl<'t, M: Medium> RawTx<'t, M> {
     ///
     /// Errors: the pool is full, the object too large.
     pub fn alloc(self, len: u64) -> Result<VirtAddr, Error> {
-        let inner = &*self.core.inner;
-        let mut state = self.core.state.borrow_mut();
+        let inner = &*self.access.core.inner;
+        let mut state = self.access.core.state.borrow_mut();
         let bytes = HEADER_BYTES.saturating_add(len);
         let slot = inner.take_slot(&mut state.cache, bytes)?;
         let header = ObjectHeader::new(TypeId::RAW, slot.bytes - bytes);
@@ -254,7 +253,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         reason = "unsafe to call for what it asks of the caller; safe inside"
     )]
     pub unsafe fn free(self, body: VirtAddr) -> Result<(), Error> {
-        let inner = &*self.core.inner;
+        let inner = &*self.access.core.inner;
         let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
         let slot = inner.allocator.locate(&inner.medium, at)?;
         let mut log = self.log.borrow_mut();
@@ -283,7 +282,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         self.log
             .borrow_mut()
             .locks
-            .take(&self.core.inner, id, Mode::Write)
+            .take(&self.access.core.inner, id, Mode::Write)
     }
 
     /// Makes the object whose body is at `body` the root `name`, or removes the root.
@@ -294,12 +293,12 @@ impl<'t, M: Medium> RawTx<'t, M> {
     }
 
     pub(crate) fn inner(self) -> &'t crate::pool::Inner<M> {
-        &self.core.inner
+        &self.access.core.inner
     }
 
     /// Logs, then flips, the allocation bits of an explicit pool.
     fn commit_bits(self) -> Result<(), Error> {
-        let inner = &*self.core.inner;
+        let inner = &*self.access.core.inner;
         let mut payload = Vec::new();
         let mut changes = Vec::new();
         {
@@ -328,16 +327,16 @@ impl<'t, M: Medium> RawTx<'t, M> {
 
 /// Ends its transaction when dropped: by a rollback, unless it was committed.
 struct Operation<'t, M: Medium> {
-    core: &'t Core<M>,
+    access: &'t Access<'t, M>,
     log: &'t RefCell<Log>,
     done: bool,
 }
 
 impl<M: Medium> Operation<'_, M> {
     fn commit(mut self) -> Result<(), Error> {
-        RawTx::new(self.core, self.log).commit_bits()?;
-        let inner = &*self.core.inner;
-        let mut state = self.core.state.borrow_mut();
+        RawTx::new(self.access, self.log).commit_bits()?;
+        let inner = &*self.access.core.inner;
+        let mut state = self.access.core.state.borrow_mut();
         let log = self.log.borrow();
         if log.batches > 0 || !log.ranges.is_empty() {
             let fresh = core::mem::take(&mut state.cache.fresh);
@@ -359,23 +358,27 @@ impl<M: Medium> Operation<'_, M> {
     /// The transaction's batches count no more.
     fn invalidate(&self, log: &Log) {
         if log.batches > 0 {
-            let at = undo_done_at(self.core.lane);
-            self.core
+            let at = undo_done_at(self.access.core.lane);
+            self.access
+                .core
                 .inner
                 .medium
                 .store_u64(at, Seal::UndoDone.seal(log.number));
-            self.core.inner.medium.persist(at, 8);
+            self.access.core.inner.medium.persist(at, 8);
         }
     }
 
     fn roll_back(&self) {
-        let inner = &*self.core.inner;
+        let inner = &*self.access.core.inner;
         let log = self.log.borrow();
         for batch in log.undo.iter().rev() {
             // The records are this transaction's own.
             let _ = undo_batch(&inner.medium, batch);
         }
-        settle_fresh_frames(&inner.medium, &mut self.core.state.borrow_mut().cache);
+        settle_fresh_frames(
+            &inner.medium,
+            &mut self.access.core.state.borrow_mut().cache,
+        );
         inner.medium.fence();
         self.invalidate(&log);
         for change in &log.allocated {
@@ -390,14 +393,15 @@ impl<M: Medium> Drop for Operation<'_, M> {
             self.roll_back();
         }
         let mut log = self.log.borrow_mut();
-        log.locks.release(&self.core.inner);
+        log.locks.release(&self.access.core.inner);
         for run in log.overflow.drain(..) {
-            self.core
+            self.access
+                .core
                 .inner
                 .allocator
-                .give_log(&self.core.inner.medium, run);
+                .give_log(&self.access.core.inner.medium, run);
         }
-        self.core.leave();
+        self.access.core.leave();
     }
 }
 

@@ -97,7 +97,10 @@ mod tests {
     #[test]
     fn the_fences_are_those_of_the_papers() {
         let fences = |scheme: &Scheme| scheme.fences();
-        assert_eq!((fences(&ESPRESSO), fences(&SFCCD), fences(&PIGGYBACK)), (2, 1, 0));
+        assert_eq!(
+            (fences(&ESPRESSO), fences(&SFCCD), fences(&PIGGYBACK)),
+            (2, 1, 0)
+        );
         assert_eq!(fences(&SFCCD_AS_PRINTED), 1);
     }
 }
