@@ -96,7 +96,7 @@ impl<M: Medium> Session<M> {
     /// outside the pool should be harmless to repeat.
     ///
     /// Errors: what `body` returns, and what keeps the commit from being logged (a transaction too
-    /// large, a full pool); the pool is unchanged then.
+    /// large, a full pool, a store through a damaged reference); the pool is unchanged then.
     /// Crash: before the fence nothing of the transaction is there, after it all of it.
     pub fn transaction<R, E, F>(&mut self, body: F) -> Result<R, E>
     where

@@ -1,13 +1,15 @@
 //! The end of a transaction.
 
 use firn_format::frame::FrameUse;
-use firn_format::geometry::Frame;
+use firn_format::geometry::{Chunk, Frame, ROOTS};
 use firn_format::lane::{ENTRY_HEADER_WORDS, MAX_EXTENTS, Record};
 use firn_format::reference::RefWord;
+use firn_format::root::{MAX_ROOTS, root_at};
 use firn_format::statistics::Counter;
 use firn_media::{Medium, MediumExt};
 use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, LINE_BYTES, VirtAddr, WORD_BYTES};
 
+use super::write_set::WriteSet;
 use super::{Change, Changes, redo, type_index};
 use crate::alloc::{Cache, FrameRun, Slot};
 use crate::collector::cycle::{Cycle, Unit};
@@ -39,6 +41,7 @@ pub(super) fn commit<M: Medium>(
         return Ok(());
     }
     let medium = &inner.medium;
+    check_homes(medium, &changes.writes)?;
     let mut entry = core::mem::take(&mut changes.scratch);
     entry.clear();
     entry.resize(ENTRY_HEADER_WORDS, 0);
@@ -222,6 +225,23 @@ fn drop_short_lived(changes: &mut Changes) -> Result<(), Error> {
         gone.is_err()
     });
     Ok(())
+}
+
+/// Refuses stores to where neither objects nor roots are: a damaged reference led there. Logged, they
+/// would damage the pool's own tables, or keep recovery from replaying the entry.
+fn check_homes<M: Medium>(medium: &M, writes: &WriteSet) -> Result<(), Error> {
+    let len = medium.len();
+    let is_home = |line: VirtAddr| {
+        let of_roots = (ROOTS..root_at(MAX_ROOTS)).contains(&line);
+        line.0 < len && (Chunk::holding(line).is_data() || of_roots)
+    };
+    match writes.lines().find(|(line, ..)| !is_home(*line)) {
+        Some((line, ..)) => Err(Error::Damaged {
+            what: "a reference that was stored through",
+            at: line.0,
+        }),
+        None => Ok(()),
+    }
 }
 
 /// A6: bits are logged as bits, not as words, so that neighbours' transactions do not collide.

@@ -10,6 +10,9 @@
 //!            with its share of the commit, of reading or storing its link, and of the log
 //! whole      a transaction of many objects over their number, its fence included
 //! ```
+//!
+//! Two threads are measured in one pool and, to tell what they share there from what the machine
+//! makes them share, each in a pool of its own.
 
 use std::sync::Barrier;
 
@@ -20,7 +23,7 @@ use super::clock::Times;
 use super::figure::{Figure, Subject};
 use super::herd::{Cost, Costs, Herd, Order};
 use super::rival::Rival;
-use super::{BenchError, Options, pools};
+use super::{BenchError, Options, cores, pools};
 use crate::Progress;
 
 /// The name of this part of the bench, and of what its figures are about.
@@ -34,12 +37,56 @@ const CALLS: usize = super::herd::MOST_AT_ONCE;
 /// What the rival measures beside: a call that is durable by itself.
 const RIVAL_OPERATIONS: [&str; 2] = ["alloc_128", "free_128"];
 
-/// Threads, objects of a thread, and what is added to the names of the figures.
-const CASES: [(u64, usize, Order, &str); 4] = [
-    (1, 1024, Order::InOrder, ""),
-    (2, 1024, Order::InOrder, ""),
-    (1, 1 << 16, Order::Scattered, " scattered"),
-    (2, 1 << 16, Order::Scattered, " scattered"),
+/// What is added to the names of figures of threads in pools of their own.
+pub(super) const APART: &str = " apart";
+/// The figure of how far the cores are from each other.
+const ONE_WAY: &str = "a line to the other core";
+
+/// What is measured in turns.
+struct Case {
+    threads: u64,
+    /// Objects of a thread.
+    len: usize,
+    order: Order,
+    /// Whether each thread has a pool of its own.
+    apart: bool,
+    /// What is added to the names of the figures.
+    suffix: &'static str,
+}
+
+impl Case {
+    const fn new(
+        threads: u64,
+        apart: bool,
+        len: usize,
+        order: Order,
+        suffix: &'static str,
+    ) -> Self {
+        Self {
+            threads,
+            len,
+            order,
+            apart,
+            suffix,
+        }
+    }
+
+    /// The name of a figure of this case.
+    fn operation(&self, verb: &str, kind: &str) -> String {
+        let apart = if self.apart { APART } else { "" };
+        format!("{verb}_128 {kind}{}{apart}", self.suffix)
+    }
+}
+
+const FEW_OBJECTS: usize = 1024;
+const MANY_OBJECTS: usize = 1 << 16;
+const CASES: [Case; 6] = [
+    Case::new(1, false, FEW_OBJECTS, Order::InOrder, ""),
+    Case::new(2, false, FEW_OBJECTS, Order::InOrder, ""),
+    Case::new(2, true, FEW_OBJECTS, Order::InOrder, ""),
+    Case::new(1, false, MANY_OBJECTS, Order::Scattered, " scattered"),
+    Case::new(2, false, MANY_OBJECTS, Order::Scattered, " scattered"),
+    Case::new(2, true, MANY_OBJECTS, Order::Scattered, " scattered"),
 ];
 
 /// Blocks of one figure, of allocating and of freeing.
@@ -62,31 +109,48 @@ pub(super) fn measure(
     }
     let mut cases: Vec<Blocks> = CASES.iter().map(|_| Blocks::default()).collect();
     let dir = &options.memory_dir;
-    let pool = pools::mapped(dir, POOL_BYTES, options.domain, PoolKind::Traced)?;
+    let make = || pools::mapped(dir, POOL_BYTES, options.domain, PoolKind::Traced);
+    let pools = [make()?, make()?];
+    let mut one_way = Vec::new();
     progress.begin("allocator", Some((options.blocks * cases.len()) as u64));
     for _ in 0..options.blocks {
         for (case, blocks) in CASES.iter().zip(&mut cases) {
-            block(options, &pool, case, blocks, rival.as_deref_mut())?;
+            block(options, &pools, case, blocks, rival.as_deref_mut())?;
+            one_way.extend(cores::one_way());
             progress.advance(1);
         }
     }
     progress.end();
     let rival = rival.map(|rival| rival.name.clone());
-    let all = CASES.iter().zip(&cases);
-    Ok(all
+    let mut all: Vec<Figure> = CASES
+        .iter()
+        .zip(&cases)
         .flat_map(|(case, blocks)| figures(options, case, blocks, rival.as_deref()))
-        .collect())
+        .collect();
+    if !one_way.is_empty() {
+        let subject = Subject {
+            system: cores::SYSTEM,
+            structure: SECTION,
+            operation: ONE_WAY,
+            n: options.n,
+            threads: 2,
+            how: "two threads pass a cache line to and fro between the blocks, one way",
+        };
+        all.push(Figure::of(subject, &one_way));
+    }
+    Ok(all)
 }
 
 fn block(
     options: &Options,
-    pool: &Pool<Mapped>,
-    &(threads, len, order, suffix): &(u64, usize, Order, &str),
+    pools: &[Pool<Mapped>; 2],
+    case: &Case,
     blocks: &mut Blocks,
     rival: Option<&mut Rival>,
 ) -> Result<(), BenchError> {
     let batches = [FEW, MANY, CALLS];
-    let [few, many, calls] = together(pool, threads, len, order, options.n, batches)?;
+    let [few, many, calls] = together(pools, case, options.n, batches)?;
+    let threads = case.threads;
     for (which, of) in [pick_alloc, pick_free].into_iter().enumerate() {
         let each = |costs: &Costs, count: usize| {
             let objects = rounds(options.n, count) * count as u64 * threads;
@@ -103,7 +167,7 @@ fn block(
         let (cost, objects) = each(&few, FEW);
         blocks.marginal[which].push(slope(cost.whole / objects, whole_many));
     }
-    if let (Some(rival), "") = (rival, suffix) {
+    if let (Some(rival), "", false) = (rival, case.suffix, case.apart) {
         for (which, op) in RIVAL_OPERATIONS.iter().enumerate() {
             blocks.rival[which].push(rival.time(op, options.n, threads)?);
         }
@@ -135,16 +199,14 @@ fn rounds(objects: u64, count: usize) -> u64 {
 
 /// Runs rounds of each of `batches` objects on so many threads at once, and adds up what they took.
 fn together<const N: usize>(
-    pool: &Pool<Mapped>,
-    threads: u64,
-    len: usize,
-    order: Order,
+    pools: &[Pool<Mapped>; 2],
+    case: &Case,
     objects: u64,
     batches: [usize; N],
 ) -> Result<[Costs; N], BenchError> {
-    let start = Barrier::new(threads as usize);
-    let thread = || -> Result<[Costs; N], BenchError> {
-        let herd = Herd::new(pool, len, order);
+    let start = Barrier::new(case.threads as usize);
+    let thread = |pool: &Pool<Mapped>| -> Result<[Costs; N], BenchError> {
+        let herd = Herd::new(pool, case.len, case.order);
         // A thread that failed still comes to the barriers, or the other would wait for ever.
         start.wait();
         let mut herd = herd.inspect_err(|_| {
@@ -164,7 +226,10 @@ fn together<const N: usize>(
         Ok(costs)
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(thread)).collect();
+        let pool = |i: usize| &pools[if case.apart { i % pools.len() } else { 0 }];
+        let workers: Vec<_> = (0..case.threads as usize)
+            .map(|i| scope.spawn(move || thread(pool(i))))
+            .collect();
         let mut sum = [Costs::default(); N];
         for worker in workers {
             let costs = worker
@@ -178,12 +243,7 @@ fn together<const N: usize>(
     })
 }
 
-fn figures(
-    options: &Options,
-    &(threads, _, _, suffix): &(u64, usize, Order, &str),
-    blocks: &Blocks,
-    rival: Option<&str>,
-) -> Vec<Figure> {
+fn figures(options: &Options, case: &Case, blocks: &Blocks, rival: Option<&str>) -> Vec<Figure> {
     let mut all = Vec::new();
     for (which, verb) in ["alloc", "free"].into_iter().enumerate() {
         let kinds = [
@@ -204,14 +264,14 @@ fn figures(
             ),
         ];
         for (kind, times, how) in kinds {
-            let operation = format!("{verb}_128 {kind}{suffix}");
+            let operation = case.operation(verb, kind);
             all.push(Figure::of(
                 Subject {
                     system: "firn",
                     structure: SECTION,
                     operation: &operation,
                     n: options.n,
-                    threads,
+                    threads: case.threads,
                     how,
                 },
                 times,
@@ -226,7 +286,7 @@ fn figures(
                     structure: SECTION,
                     operation,
                     n: options.n,
-                    threads,
+                    threads: case.threads,
                     how,
                 },
                 &blocks.rival[which],

@@ -1,7 +1,7 @@
 //! What the figures have to come up to, and whether they do.
 
 use super::figure::Figure;
-use super::{Options, reopen};
+use super::{Options, allocator, reopen};
 
 /// Durable transactions: what, operation, how many times as fast as the rival, fences.
 const TRANSACTIONS: [(&str, &str, Option<f64>, f64); 5] = [
@@ -213,7 +213,14 @@ fn call(
     let theirs = find(figures, false, rivals, threads);
     let ratio = theirs.map(|theirs| theirs.ns_cpu_per_op / ours.ns_cpu_per_op);
     let loss = ours.ns_cpu_per_op > alone.ns_cpu_per_op * LOSS;
-    let more = (ours.ns_cpu_per_op / alone.ns_cpu_per_op - 1.0) * 100.0;
+    let more = |figure: &Figure| (figure.ns_cpu_per_op / alone.ns_cpu_per_op - 1.0) * 100.0;
+    let apart = find(
+        figures,
+        true,
+        &format!("{operation}{}", allocator::APART),
+        threads,
+    );
+    let apart = apart.map_or_else(String::new, |f| format!("; apart {:+.0} %", more(f)));
     let limit = bar.map(|bar| match threads {
         1 => format!("{bar} ns"),
         _ => format!("{bar} ns, no loss"),
@@ -224,7 +231,7 @@ fn call(
         rival: theirs.map_or_else(|| NONE.to_owned(), |f| format!("{}, durable", cpu(f))),
         firn: match threads {
             1 => cpu(ours),
-            _ => format!("{} ({more:+.0} %)", cpu(ours)),
+            _ => format!("{} ({:+.0} %{apart})", cpu(ours), more(ours)),
         },
         ratio: ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.1}x")),
         bar: limit.unwrap_or_else(|| NONE.to_owned()),

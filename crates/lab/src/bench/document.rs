@@ -6,7 +6,7 @@ use std::path::Path;
 use super::bars::{Bar, MISSED, bars};
 use super::figure::Figure;
 use super::machine::Machine;
-use super::{BenchError, Options};
+use super::{BenchError, Options, cores};
 
 const HEAD: &str = "\
 # Performance
@@ -40,8 +40,11 @@ const NOTES: &str = "\
 - The rival's allocation and free are calls that are durable by themselves, so their ratio compares
   unlike things; the transactions above compare like with like.
 - The percentage is what the second thread adds to the CPU time of one. The bar says *no loss* and names no
-  tolerance; a tenth, about what blocks differ by themselves, is ours. On two shared cores the second
-  thread also competes with whatever else runs.
+  tolerance; a tenth, about what blocks differ by themselves, is ours. *Apart* is the control: two threads
+  that do the same in a pool each, and share nothing but the machine. What is lost there is the machine's.
+- *A line to the other core* is how long a cache line takes from one core to the other. The host moves
+  this machine's cores: while it measured, they were as near and as far from each other as minimum and
+  maximum say. Whatever threads share costs more where they are far.
 - Allocating 64 KiB has a bar in fences, not in time: either heap writes back about a thousand lines, and
   what Firn saves in fences hardly shows; a ratio below one is slower than the rival.
 - Reopening opens the file, recovers, makes a session and commits the first insert, which allocates and
@@ -90,7 +93,7 @@ fn document(machine: &Machine, options: &Options, figures: &[Figure]) -> String 
     let rival = figures
         .iter()
         .map(|f| f.system.as_str())
-        .find(|system| *system != "firn");
+        .find(|system| !["firn", cores::SYSTEM].contains(system));
     let columns = ["what", rival.unwrap_or("rival"), "Firn", "ratio", "bar", ""];
     let bars = bars(options, figures);
     table(&mut page, &columns, bars.iter().map(bar));

@@ -6,7 +6,7 @@
 //! map            the ordered map
 //! reopen         reopening after kill -9
 //! operation, rig, herd    what is measured, on any medium
-//! clock, figure           how it is timed and told
+//! clock, figure, cores    how it is timed and told, and how far the cores are
 //! pools, rival, reclaim   what it is measured on
 //! document, bars, machine what docs/performance.md says
 //! ```
@@ -18,6 +18,7 @@
 mod allocator;
 mod bars;
 mod clock;
+mod cores;
 mod document;
 mod error;
 mod figure;

@@ -1,0 +1,95 @@
+//! Does a store through a damaged reference end in an error, with the pool as it was?
+
+use firn_crash::{Crash, CrashOptions};
+use firn_format::geometry::{LANES_START, STATE};
+use firn_format::root::{REFERENCE_AT, root_at};
+use firn_heap::{Error, LogKind, Pool, PoolKind, PoolOptions, Ref, Stored, View};
+use firn_media::Medium;
+use firn_units::{CHUNK_BYTES, VirtAddr};
+
+#[derive(Stored)]
+#[repr(C)]
+#[firn(name = "Link")]
+struct Link {
+    next: Ref<Link>,
+    number: u64,
+}
+
+fn options(kind: PoolKind) -> PoolOptions {
+    PoolOptions {
+        kind,
+        log: LogKind::Redo,
+        ..PoolOptions::new("damage")
+    }
+}
+
+/// Where damaged references lead: the state page, a lane, a table, beyond the pool.
+fn targets(len: u64) -> [VirtAddr; 5] {
+    [
+        STATE,
+        LANES_START + 4096,
+        VirtAddr(2 * CHUNK_BYTES + 64),
+        VirtAddr(len),
+        VirtAddr(1 << 40),
+    ]
+}
+
+#[test]
+fn stores_through_damaged_references_are_refused() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let crash = Crash::new(16 << 20, CrashOptions::default());
+        let pool = Pool::create(crash.clone(), &options(kind)).unwrap();
+        let mut session = pool.session().unwrap();
+        let field = session
+            .transaction(|tx| {
+                let link = |number| Link {
+                    next: Ref::NULL,
+                    number,
+                };
+                let (first, second) = (tx.alloc(link(1))?, tx.alloc(link(2))?);
+                first.link(Link::NEXT, Some(second));
+                tx.set_root("first", first)?;
+                Ok::<_, Error>(first.address() + 8)
+            })
+            .unwrap();
+        let sound = crash.load_u64(field);
+        let id = crash.load_u64(root_at(0) + REFERENCE_AT) >> 48 << 48;
+        for target in targets(crash.len()) {
+            crash.store_u64(field, id | target.0);
+            for linked in [false, true] {
+                let refused = session.transaction(|tx| {
+                    let first = tx.root::<Link>("first")?;
+                    first.store(Link::NUMBER, 9);
+                    let wrong = first.follow(Link::NEXT).ok_or(Error::ReadOnly)?;
+                    match linked {
+                        true => wrong.link(Link::NEXT, Some(first)),
+                        false => wrong.store(Link::NUMBER, 9),
+                    }
+                    Ok::<_, Error>(())
+                });
+                assert!(
+                    matches!(refused, Err(Error::Damaged { .. })),
+                    "{target}: {refused:?}"
+                );
+            }
+            let number =
+                session.read(|view| view.root::<Link>("first").unwrap().load(Link::NUMBER));
+            assert_eq!(number, 1);
+        }
+        crash.store_u64(field, sound);
+        session
+            .transaction(|tx| {
+                let first = tx.root::<Link>("first")?;
+                first.store(Link::NUMBER, 10);
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+        drop(session);
+        assert_eq!(pool.check().unwrap(), []);
+        pool.abandon();
+        let pool = Pool::open(crash, &options(kind)).unwrap();
+        let mut session = pool.session().unwrap();
+        let number = session.read(|view| view.root::<Link>("first").unwrap().load(Link::NUMBER));
+        assert_eq!(number, 10);
+    }
+}
