@@ -25,6 +25,7 @@ A first round:
   firn scan p.firn /usr/share/doc/b     what begins with that
   firn delete p.firn --fraction 0.5     half of the entries, to see fragmentation
   firn stat p.firn                      how full and how fragmented
+  firn map p.firn -o p.svg              the same as a picture, page by page
 
 Exit status: 0; 1 when a check finds something or a key is not there; 2 for wrong usage or an error.";
 
@@ -72,6 +73,20 @@ crash until the pool is traced, the figures may lag.
 Example:
   firn stat p.firn --json | jq .ratio_4k")]
     Stat(Pool),
+    /// Draws what each page of a pool holds, and how full it is, as an SVG or PNG picture
+    #[command(after_long_help = "\
+A small square stands for a page of 4 KiB, a block of squares for 2 MiB. Pale squares waste what dark
+ones use: a pool of pale squares is fragmented, one of dark squares is dense. In large pools a square
+stands for several pages; the legend says for how many. `--beside` puts a second pool at the side, in
+the same scale, to compare.
+
+Takes no lock. Of a pool that a program has open, or that was not traced after a crash, it is known
+which pages are in use, not how full they are.
+
+Examples:
+  firn map p.firn -o p.svg
+  firn copy p.firn packed.firn && firn map p.firn --beside packed.firn -o both.png")]
+    Map(Map),
     /// Checks every invariant of a pool and of the maps and lists in it
     #[command(after_long_help = "\
 Prints what is wrong; exit status 1 if anything is. A pool that was open on an ordinary file when the
@@ -175,6 +190,18 @@ pub struct MapName {
 pub struct Pool {
     /// The pool's file
     pub pool: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub struct Map {
+    /// The pool's file
+    pub pool: PathBuf,
+    /// The picture's file, made or replaced; its name ends in .svg or .png
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Draws this pool to the right of the first
+    #[arg(long, value_name = "OTHER")]
+    pub beside: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -9,7 +9,7 @@ use firn_lab::{LabError, LoadReport, Store, StoreOptions, Torn};
 use serde_json::json;
 
 use crate::Verdict;
-use crate::arguments::{Copy, Delete, Get, Load, MapName, Scan};
+use crate::arguments::{Copy, Delete, Get, Load, Map, MapName, Scan};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::figures;
@@ -191,6 +191,16 @@ pub fn stat(pool: &Path, output: &mut Output) -> Result<Verdict, Failure> {
         output.object(&stat)?;
     } else {
         output.line(&figures::stat(&stat))?;
+    }
+    Ok(Verdict::Well)
+}
+
+pub fn map(map: &Map, output: &mut Output) -> Result<Verdict, Failure> {
+    let report = firn_lab::map::map(&map.pool, map.beside.as_deref(), &map.output)?;
+    if output.json() {
+        output.object(&report)?;
+    } else {
+        output.line(&figures::drawn(&report))?;
     }
     Ok(Verdict::Well)
 }

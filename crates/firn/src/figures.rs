@@ -2,34 +2,9 @@
 
 use std::fmt::Write;
 
+pub use firn_lab::figures::{bytes, count};
+use firn_lab::map::{MapFigures, MapReport};
 use firn_lab::{CopyReport, LoadReport, Stat};
-
-const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-const STEP: f64 = 1024.0;
-
-/// Bytes in the largest unit of which there is one at least.
-pub fn bytes(bytes: u64) -> String {
-    let (mut value, mut unit) = (bytes as f64, 0);
-    while value >= STEP && unit + 1 < UNITS.len() {
-        value /= STEP;
-        unit += 1;
-    }
-    let decimals = usize::from(unit > 0);
-    format!("{value:.decimals$} {}", UNITS[unit])
-}
-
-/// A count with its thousands apart.
-pub fn count(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
 
 /// What `firn load` says.
 pub fn loaded(report: &LoadReport) -> String {
@@ -55,6 +30,35 @@ pub fn copied(report: &CopyReport) -> String {
         bytes(report.file_bytes),
         bytes(report.new_file_bytes)
     )
+}
+
+/// What `firn map` says.
+pub fn drawn(report: &MapReport) -> String {
+    let pools: Vec<String> = report.pools.iter().map(pages).collect();
+    let square = match report.pages_a_square {
+        1 => "a square a page of 4 KiB".to_owned(),
+        n => format!("a square {n} pages of 4 KiB"),
+    };
+    format!("{}\n{}: {square}", pools.join("\n"), report.picture)
+}
+
+fn pages(figures: &MapFigures) -> String {
+    let in_use = figures.slot_pages + figures.large_pages;
+    let ratio = figures
+        .ratio_4k
+        .map_or_else(|| "none".into(), |r| format!("{r:.3}"));
+    let mut text = format!(
+        "{}: {} pages in use, {} free, {} of metadata; {} live, ratio {ratio}",
+        figures.pool,
+        count(in_use),
+        count(figures.free_pages),
+        count(figures.metadata_pages),
+        bytes(figures.live_bytes),
+    );
+    if !figures.exact {
+        text.push_str("; in use or not traced, so how full pages are is not known");
+    }
+    text
 }
 
 /// What `firn stat` says.

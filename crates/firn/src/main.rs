@@ -56,6 +56,7 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Scan(scan) => commands::scan(&scan, output),
         Command::Delete(delete) => commands::delete(&delete, output),
         Command::Stat(pool) => commands::stat(&pool.pool, output),
+        Command::Map(map) => commands::map(&map, output),
         Command::Check(pool) => commands::check(&pool.pool, output),
         Command::Copy(copy) => commands::copy(&copy, output),
         Command::Demo(demo) => demo::run(&demo, output),

@@ -26,6 +26,7 @@ fn every_command(pool: &str, copy: &str) -> Vec<(&'static str, Called)> {
         run("delete", &["delete", pool, "--fraction", "0.5"]),
         run("copy", &["copy", pool, copy]),
         run("stat", &["stat", pool]),
+        run("map", &["map", pool, "-o", &format!("{copy}.svg")]),
         run("check", &["check", pool]),
     ]
 }
@@ -70,7 +71,7 @@ fn truncated_pools() {
         std::fs::write(folder.path("cut"), &whole[..len]).unwrap();
         let words = ["restore", "not a Firn pool", "damaged"];
         // The statistics page of a cut pool may be whole.
-        assert_refused(&folder, "cut", &words, &["stat"]);
+        assert_refused(&folder, "cut", &words, &["stat", "map"]);
     }
 }
 
@@ -114,7 +115,7 @@ fn pools_of_another_program() {
     let before = std::fs::read(&pool).unwrap();
     for (command, called) in every_command(&pool, &folder.arg("copy")) {
         let said = format!("{command}: {} {}", called.status, called.err);
-        if ["stat", "check", "copy"].contains(&command) {
+        if ["stat", "map", "check", "copy"].contains(&command) {
             assert_eq!(called.status, 0, "serves any pool: {said}");
         } else {
             assert_eq!(called.status, ERROR, "{said}");
@@ -148,7 +149,12 @@ fn a_pool_that_was_open_when_the_machine_died() {
         superblock.domain = StoredDomain::Process;
         superblock.boot_id = [7; 16];
     });
-    assert_refused(&folder, "torn", &["machine went down"], &["stat", "check"]);
+    assert_refused(
+        &folder,
+        "torn",
+        &["machine went down"],
+        &["stat", "map", "check"],
+    );
     let before = std::fs::read(&pool).unwrap();
     let checked = firn(&["check", &pool]);
     assert_eq!(checked.status, 0, "{}{}", checked.out, checked.err);
@@ -240,6 +246,47 @@ fn parameters_out_of_range() {
         firn(&["load", &pool, "/dev/null", "--map", ""]).status,
         ERROR
     );
+}
+
+#[test]
+fn pictures_that_cannot_be() {
+    let folder = Folder::new();
+    let pool = folder.pool("pool.svg");
+    let before = std::fs::read(&pool).unwrap();
+    std::fs::create_dir(folder.path("directory.png")).unwrap();
+    std::os::unix::fs::symlink(&pool, folder.path("link.png")).unwrap();
+    for (picture, word) in [
+        ("picture.jpg", "ends in .svg or .png"),
+        ("picture", "ends in .svg or .png"),
+        ("directory.png", "is a directory"),
+        ("pool.svg", "is the pool itself"),
+        ("link.png", "is the pool itself"),
+        ("missing/picture.svg", "writing the picture failed"),
+    ] {
+        let picture = folder.arg(picture);
+        for order in [
+            [&pool, &folder.pool("other")],
+            [&folder.pool("other"), &pool],
+        ] {
+            let called = firn(&["map", order[0], "--beside", order[1], "-o", &picture]);
+            assert_eq!((called.status, &*called.out), (ERROR, ""));
+            let said = called.err;
+            assert!(said.contains(&picture) && said.contains(word), "{said}");
+        }
+    }
+    assert!(before == std::fs::read(&pool).unwrap());
+    let missing = folder.arg("missing");
+    let picture = folder.arg("picture.svg");
+    for pools in [
+        &["map", &missing][..],
+        &["map", &pool, "--beside", &missing],
+    ] {
+        let called = firn(&[pools, &["-o", &picture]].concat());
+        assert_eq!(called.status, ERROR);
+        assert!(called.err.contains("not found"), "{}", called.err);
+        assert!(!folder.path("picture.svg").exists());
+    }
+    assert_eq!(firn(&["map", &pool]).status, ERROR);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use firn_format::geometry::{LENGTH, REGISTRY, ROOTS, STATE, SUPERBLOCKS};
-use firn_heap::{Error, OpenError, Pool, PoolOptions, Statistics, View};
+use firn_heap::{Error, Occupancy, OpenError, Pool, PoolOptions, Statistics, View};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Medium;
 use firn_structures::Map;
@@ -140,9 +140,11 @@ fn damage(word: u64, rng: &mut Rng) -> u64 {
 /// Errors: it cannot be opened.
 fn use_pool(medium: Mapped, rng: &mut Rng) -> Result<(), OpenError> {
     let _ = Statistics::read(&medium);
+    let _ = Occupancy::read(&medium);
     let pool = Pool::open(medium, &PoolOptions::new(LAYOUT))?;
     let _ = walk(&pool);
     let _ = pool.check();
+    let _ = pool.occupancy();
     if rng.bool() {
         let _ = pool.trace();
     }

@@ -145,6 +145,74 @@ fn stat_looks_into_a_pool_in_use_and_says_so() {
 }
 
 #[test]
+fn a_map_shows_what_stat_counts() {
+    let folder = Folder::new();
+    let (pool, copy) = (folder.pool("pool"), folder.arg("copy"));
+    firn(&["delete", &pool, "--fraction", "0.8"]);
+    firn(&["copy", &pool, &copy]);
+    let (svg, png) = (folder.arg("both.svg"), folder.arg("both.PNG"));
+    let drawn = json(&["map", &pool, "--beside", &copy, "-o", &svg]);
+    assert_eq!(drawn["pages_a_square"], 1);
+    for (path, figures) in [&pool, &copy]
+        .into_iter()
+        .zip(drawn["pools"].as_array().unwrap())
+    {
+        let stat = json(&["stat", path]);
+        for same in [
+            "objects",
+            "live_bytes",
+            "footprint_4k_bytes",
+            "ratio_4k",
+            "ratio_2m",
+        ] {
+            assert_eq!(figures[same], stat[same], "{same}");
+        }
+        let count = |field: &str| figures[field].as_u64().unwrap();
+        let tenths = figures["pages_by_tenth"].as_array().unwrap().iter();
+        let live: u64 = tenths.map(|pages| pages.as_u64().unwrap()).sum();
+        assert_eq!(live * 4096, count("footprint_4k_bytes"));
+        assert_eq!(
+            live + count("empty_pages"),
+            count("slot_pages") + count("large_pages")
+        );
+        let kinds = ["metadata_pages", "free_pages", "slot_pages", "large_pages"];
+        assert_eq!(kinds.map(count).iter().sum::<u64>(), count("pages"));
+        assert_eq!(count("pages") * 4096, stat["file_bytes"].as_u64().unwrap());
+        assert_eq!(
+            (count("unknown_pages"), &figures["exact"]),
+            (0, &true.into())
+        );
+    }
+    let said = firn(&["map", &pool, "--beside", &copy, "-o", &png]);
+    assert!(said.out.contains(&pool) && said.out.contains(&copy) && said.out.contains(&png));
+    let svg = std::fs::read_to_string(svg).unwrap();
+    assert!(
+        svg.starts_with("<svg") && svg.contains(">\ncopy\n<"),
+        "{}",
+        &svg[..400]
+    );
+    assert!(std::fs::read(png).unwrap().starts_with(b"\x89PNG"));
+}
+
+#[test]
+fn a_map_of_a_pool_in_use_says_what_it_does_not_know() {
+    let folder = Folder::new();
+    let (pool, picture) = (folder.pool("pool"), folder.arg("map.svg"));
+    let mut writer = command(&["load", &pool])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while json(&["stat", &pool])["open"] != true {}
+    let drawn = json(&["map", &pool, "-o", &picture]);
+    assert_eq!(drawn["pools"][0]["exact"], false);
+    assert!(drawn["pools"][0]["unknown_pages"].as_u64().unwrap() > 0);
+    let svg = std::fs::read_to_string(&picture).unwrap();
+    assert!(svg.contains("how full pages are is not known"));
+    drop(writer.stdin.take());
+    assert!(writer.wait().unwrap().success());
+}
+
+#[test]
 fn a_copy_is_packed_and_holds_the_same() {
     let folder = Folder::new();
     let (pool, copy) = (folder.pool("pool"), folder.arg("copy"));
@@ -188,7 +256,7 @@ fn every_command_explains_itself() {
     let help = firn(&["--help"]);
     assert_eq!(help.status, 0);
     for name in [
-        "load", "get", "scan", "delete", "stat", "check", "copy", "demo",
+        "load", "get", "scan", "delete", "stat", "map", "check", "copy", "demo",
     ] {
         assert!(help.out.contains(name), "{name}");
         let help = firn(&[name, "--help"]);

@@ -16,6 +16,9 @@ pub enum LabError {
     /// A measurement did not come about.
     #[error(transparent)]
     Bench(#[from] crate::bench::BenchError),
+    /// A picture was not drawn.
+    #[error(transparent)]
+    Map(#[from] crate::map::MapError),
     /// The file could not be opened or created.
     #[error(transparent)]
     Mapped(#[from] MappedError),

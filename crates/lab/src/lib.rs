@@ -5,6 +5,7 @@
 //! store      a map in a pool file: opening, recovering, reading, changing
 //! load       from lines and from file trees     select    which entries a fraction takes
 //! stat       figures of a pool in use           check     whether a pool is sound
+//! map        pictures of what a pool's pages hold
 //! copy       packed copies, and what can be saved of a torn pool
 //! kill       writers that are killed, and the check that nothing acknowledged is lost
 //! demo       the main job, on real input
@@ -20,8 +21,10 @@ mod check;
 mod copy;
 pub mod demo;
 mod error;
+pub mod figures;
 pub mod kill;
 mod load;
+pub mod map;
 mod progress;
 mod scratch;
 mod select;

@@ -1,5 +1,6 @@
 //! The contract, on real memory.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::thread;
@@ -198,6 +199,11 @@ impl Medium for Mapped {
 
     fn backed_bytes(&self) -> Result<u64, MediumError> {
         self.allocated_bytes()
+    }
+
+    /// Blocks that were reserved and never stored to count as no data.
+    fn data_ranges(&self) -> Result<Option<Vec<Range<u64>>>, MediumError> {
+        self.ranges_with_data()
     }
 
     fn words(&self, count: usize) -> MappedWords {

@@ -126,6 +126,30 @@ impl Mapped {
         Ok(stat.st_blocks as u64 * STAT_BLOCK_BYTES)
     }
 
+    pub(crate) fn ranges_with_data(&self) -> Result<Option<Vec<Range<u64>>>, MediumError> {
+        let Some(file) = &self.file else {
+            return Ok(None);
+        };
+        let error = |e| self.io("looking for the file's data", e);
+        let (len, mut ranges, mut at) = (self.len(), Vec::new(), 0);
+        while at < len {
+            let start = match seek(&file.file, SeekFrom::Data(at)) {
+                Ok(start) => start,
+                // Nothing but holes from here on.
+                Err(Errno::NXIO) => break,
+                Err(Errno::OPNOTSUPP | Errno::INVAL) => return Ok(None),
+                Err(other) => return Err(error(other)),
+            };
+            let hole = next_hole(&file.file, start, len).map_err(error)?.start;
+            if start < len {
+                ranges.push(start..hole.min(len));
+            }
+            // Another program may discard what was just found.
+            at = hole.max(start + 1);
+        }
+        Ok(Some(ranges))
+    }
+
     pub(crate) fn io(&self, doing: &'static str, source: impl Into<std::io::Error>) -> MediumError {
         MediumError::Io {
             medium: self.display_name(),

@@ -1,5 +1,7 @@
 //! The contract itself.
 
+use core::ops::Range;
+
 use firn_units::VirtAddr;
 
 use crate::{
@@ -142,6 +144,12 @@ pub trait Medium: Send + Sync + Sized + 'static {
 
     /// Bytes of the device that are allocated to this medium.
     fn backed_bytes(&self) -> Result<u64, MediumError>;
+
+    /// Ranges of bytes that the device holds data for, ascending, with gaps between: what was never
+    /// stored to, and what was discarded, is missing. `None` where the medium cannot say.
+    fn data_ranges(&self) -> Result<Option<Vec<Range<u64>>>, MediumError> {
+        Ok(None)
+    }
 
     // ---- volatile shared memory ----
 

@@ -56,6 +56,14 @@ impl<M: Medium> Allocator<M> {
         }
     }
 
+    /// Bits of the slots of a run that are allocated or in a session's hands, and how many objects
+    /// committed transactions left there. `None` if this open of the pool has not used the chunk.
+    pub(crate) fn known_use(&self, frame: Frame) -> Option<([u64; BITMAP_WORDS as usize], u64)> {
+        let words = self.chunks.known(frame.chunk())?.words();
+        let used = core::array::from_fn(|w| !words.load(base(frame) + FREE + w));
+        Some((used, words.load(base(frame) + LIVE)))
+    }
+
     /// Gives a large object's frames back that the trace found unreachable.
     pub(crate) fn drop_large(&self, medium: &M, frame: Frame, stamp: u64) -> Result<(), Error> {
         let chunk = self.chunks.get(medium, frame.chunk())?;

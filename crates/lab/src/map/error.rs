@@ -1,0 +1,27 @@
+//! Why there is no picture.
+
+use std::path::PathBuf;
+
+/// Why there is no picture. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MapError {
+    /// The file's name does not say what kind of picture it is.
+    #[error("{path}: a picture's name ends in .svg or .png; name it so")]
+    Ending {
+        /// The picture's file.
+        path: PathBuf,
+    },
+    /// The picture would have to replace a directory.
+    #[error("{path}: is a directory; name a file in it that ends in .svg or .png")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The picture would have to replace a pool that it shows.
+    #[error("{path}: is the pool itself, which the picture would replace; name another file")]
+    IsPool {
+        /// The pool's file.
+        path: PathBuf,
+    },
+}
