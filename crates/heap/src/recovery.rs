@@ -111,8 +111,11 @@ fn valid_entries<M: Medium>(
             }
             // R12: above every number in any header, valid or not.
             top = top.max(header.seq + 1);
-            // A batch of an earlier open with an undo log is no entry.
-            if header.watermark & UNDO_MARK == 0
+            // An entry below W_pool is durable at home and says no higher W than its own number: what
+            // it had outside its slot may be anything by now. A batch of an earlier open with an undo
+            // log is no entry.
+            if header.seq >= pool_watermark
+                && header.watermark & UNDO_MARK == 0
                 && let Some(payload) = load_payload(medium, at, header)
             {
                 entries.push(Entry {

@@ -115,7 +115,8 @@ pub(crate) fn replace<M: Medium>(medium: &M, sums: &[i64; WORDS]) {
     }
 }
 
-/// Adds to the base block, which the sessions leave alone. For the collector, one at a time.
+/// Adds to the base block, which the sessions leave alone. For the collector, one at a time; durable
+/// with its next fence.
 pub(crate) fn add<M: Medium>(medium: &M, change: &[i64; WORDS]) {
     for (word, &change) in change
         .iter()
@@ -124,6 +125,7 @@ pub(crate) fn add<M: Medium>(medium: &M, change: &[i64; WORDS]) {
     {
         let at = block_at(0) + word as u64 * 8;
         medium.store_u64(at, medium.load_u64(at).wrapping_add(change as u64));
+        medium.write_back(at, 8);
     }
 }
 

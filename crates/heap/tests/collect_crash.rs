@@ -171,7 +171,9 @@ fn read(session: &mut Session<Crash>) -> Result<Content, Error> {
 
 fn check(pool: &Pool<Crash>) -> Result<(), String> {
     let findings = pool.check().map_err(|e| e.to_string())?;
-    findings.first().map_or(Ok(()), |finding| Err(finding.to_string()))
+    findings
+        .first()
+        .map_or(Ok(()), |finding| Err(finding.to_string()))
 }
 
 /// Where in a cycle the program's operations come: after the plan counts, after one object was moved
@@ -298,5 +300,9 @@ fn the_printed_scheme_loses_a_commit() {
     let script = [Op::Change(0), Op::Nothing, Op::Nothing];
     let report = explore(PoolKind::Traced, Domain::Adr, &SFCCD_AS_PRINTED, script, 1);
     let failure = report.findings.first().expect("S1 is found");
-    assert!(failure.message.contains("after 1: found"), "{}", failure.message);
+    assert!(
+        failure.message.contains("after 1: found"),
+        "{}",
+        failure.message
+    );
 }

@@ -14,7 +14,7 @@ use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
 
 use super::cycle::Cycle;
-use super::figures::{Collected, Step};
+use super::figures::{Collected, Step, Stops};
 use super::mark::Marking;
 use super::release::{store_phase, write_back_bitmap, write_back_words};
 use super::scheme::{PIGGYBACK, Scheme};
@@ -89,6 +89,18 @@ impl<M: Medium> Pool<M> {
         let mut collection = self.collection(options)?;
         while collection.cycle()? {}
         Ok(collection.collected)
+    }
+
+    /// The fragmentation ratio: bytes of pages that hold an object, over the bytes of the objects as
+    /// the program requested them. One where nothing lives. From counters that lag after a crash,
+    /// until the next collection or trace.
+    pub fn ratio(&self, pages: PageSize) -> f64 {
+        self.inner.ratio(pages)
+    }
+
+    /// How often and how long the program stood for the collector since this open.
+    pub fn collector_stops(&self) -> Stops {
+        *self.inner.collector.stops.lock(&self.inner.medium)
     }
 
     /// A collection that the caller drives step by step.

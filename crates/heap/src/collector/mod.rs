@@ -32,10 +32,9 @@ use firn_media::{Lock, Medium};
 
 use crate::alloc::Place;
 use cycle::Cycle;
-use figures::Stops;
 
 pub use collection::{CollectOptions, Collection};
-pub use figures::{Collected, STOP_BUCKETS, Stops as StopFigures};
+pub use figures::{Collected, STOP_BUCKETS, Stops};
 pub use mark::Marking;
 pub use summary::{Forwarding, PageSize};
 
