@@ -240,6 +240,18 @@ impl Entry {
         None
     }
 
+    /// The slots that survive, in ascending order.
+    pub fn slots(&self) -> impl Iterator<Item = u64> + use<'_> {
+        self.survivors.iter().enumerate().flat_map(|(word, &bits)| {
+            let mut left = bits;
+            core::iter::from_fn(move || {
+                let bit = (left != 0).then(|| u64::from(left.trailing_zeros()))?;
+                left &= left - 1;
+                Some(word as u64 * 64 + bit)
+            })
+        })
+    }
+
     /// Run and slot that the survivor of this rank goes to.
     #[inline]
     pub fn destination(&self, rank: u64) -> (Frame, u64) {

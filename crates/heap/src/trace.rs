@@ -11,6 +11,7 @@ use firn_format::statistics::{Counter, WORDS};
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ use crate::shape::{ReferenceRange, Shapes};
 use crate::tally::type_index;
 use crate::types::Types;
 
+/// Objects that wait for their lines.
+const AHEAD: usize = 12;
 /// Findings after which only their number is kept.
 const MAX_FINDINGS: usize = 1000;
 
@@ -39,8 +42,13 @@ impl Marks {
     }
 
     /// Marks a slot of the run at `frame`. Whether it was unmarked.
-    fn mark(&mut self, frame: Frame, slot: u64) -> bool {
-        let Some(chunk) = self.chunks.get_mut(frame.chunk().0 as usize) else {
+    pub(crate) fn mark(&mut self, frame: Frame, slot: u64) -> bool {
+        let index = frame.chunk().0 as usize;
+        if index >= self.chunks.len() {
+            // The pool has grown since.
+            self.chunks.resize_with(index + 1, || None);
+        }
+        let Some(chunk) = self.chunks.get_mut(index) else {
             return false;
         };
         let empty = || vec![[0; BITMAP_WORDS as usize]; FRAMES_PER_CHUNK as usize].into();
@@ -114,6 +122,8 @@ pub(crate) struct Trace<'a, M: Medium, V: Visitor = ()> {
     shapes: Rc<Shapes>,
     stack: Vec<Slot>,
     pub(crate) marks: Marks,
+    /// Objects that have reference fields.
+    pub(crate) referring: Marks,
     pub(crate) findings: Vec<Finding>,
     /// Counters as the statistics page has them, footprints excepted.
     pub(crate) sums: Box<[i64; WORDS]>,
@@ -128,6 +138,7 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
             shapes: Rc::new(Shapes::new(registry)),
             stack: Vec::new(),
             marks: Marks::new(medium.len()),
+            referring: Marks::new(medium.len()),
             findings: Vec::new(),
             sums: Box::new([0; WORDS]),
         }
@@ -191,8 +202,21 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
     }
 
     /// Follows everything that was met.
+    ///
+    /// Objects wait in a short queue between the moment when their lines are asked for and the moment
+    /// when they are looked at, so that several misses of the cache are served at a time.
     pub(crate) fn drain(&mut self) {
-        while let Some(slot) = self.stack.pop() {
+        let mut waiting: VecDeque<Slot> = VecDeque::with_capacity(AHEAD + 1);
+        loop {
+            while waiting.len() < AHEAD
+                && let Some(slot) = self.stack.pop()
+            {
+                self.medium.prefetch(slot.at);
+                waiting.push_back(slot);
+            }
+            let Some(slot) = waiting.pop_front() else {
+                return;
+            };
             self.scan(&slot);
         }
     }
@@ -207,9 +231,16 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
         self.visitor.object(slot, header, requested);
         let shapes = Rc::clone(&self.shapes);
         let medium = self.medium;
-        let scan = |range| self.scan_range(at, range);
+        let mut refers = false;
+        let scan = |range: ReferenceRange| {
+            refers |= range.count > 0;
+            self.scan_range(at, range);
+        };
         if let Err(what) = shapes.references(medium, at, header, requested, scan) {
             self.find(at.0, what);
+        }
+        if refers {
+            self.referring.mark(slot.place.frame, slot.place.index);
         }
     }
 

@@ -74,6 +74,12 @@ pub trait Medium: Send + Sync + Sized + 'static {
     /// [`Medium::len`].
     fn load_u64(&self, at: VirtAddr) -> u64;
 
+    /// Says that the line at `at` will be looked at soon. A hint: does nothing where it is of no use.
+    #[inline(always)]
+    fn prefetch(&self, at: VirtAddr) {
+        let _ = at;
+    }
+
     /// Stores the word at `at`, a multiple of 8, in one piece. Ordered as a releasing store.
     /// Durable as the domain says.
     fn store_u64(&self, at: VirtAddr, value: u64);

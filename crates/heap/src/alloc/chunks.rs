@@ -59,6 +59,11 @@ impl<M: Medium> ChunkState<M> {
         &self.words
     }
 
+    /// Whether a run that lies in the chunk holds objects.
+    pub(crate) fn holds_objects(&self) -> bool {
+        self.words.load(CHUNK_LIVE) != 0
+    }
+
     /// Counts a frame of this chunk as holding objects, or no longer. Returns whether the chunk
     /// changed sides with it.
     pub(crate) fn count_live_frame(&self, now_live: bool) -> bool {
@@ -162,6 +167,11 @@ impl<M: Medium> Chunks<M> {
             let slots = match FrameUse::from_word(word, at)? {
                 FrameUse::Slots(class) => class.slots(),
                 FrameUse::Large { .. } => 1,
+                // A large object from an earlier chunk.
+                FrameUse::Tail { .. } if i == 0 => {
+                    live_frames += 1;
+                    continue;
+                }
                 _ => continue,
             };
             // Runs of the cycle that a crash interrupted are closed, as they were.

@@ -43,28 +43,27 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// From now on notes slots that come into sessions' hands. The world is stopped, and hands are
-    /// empty.
-    pub(crate) fn note_taken(&self, medium: &M) -> Arc<TakenSlots<M>> {
-        let taken = Arc::new(TakenSlots::new(medium));
-        *self.taken.lock(medium) = Some(Arc::clone(&taken));
+    /// From now on notes slots that come into sessions' hands in `taken`. The world is stopped, and
+    /// hands are empty.
+    pub(crate) fn note_in(&self, medium: &M, taken: &Arc<TakenSlots<M>>) {
+        self.takers.lock(medium).push(Arc::clone(taken));
         self.notes.store(true, Ordering::Release);
-        taken
     }
 
-    /// Notes no more.
-    pub(crate) fn stop_noting(&self, medium: &M) {
-        self.notes.store(false, Ordering::Release);
-        *self.taken.lock(medium) = None;
+    /// Notes no more in `taken`.
+    pub(crate) fn stop_noting(&self, medium: &M, taken: &Arc<TakenSlots<M>>) {
+        let mut takers = self.takers.lock(medium);
+        takers.retain(|other| !Arc::ptr_eq(other, taken));
+        self.notes.store(!takers.is_empty(), Ordering::Release);
     }
 
     #[inline]
     pub(super) fn note(&self, medium: &M, frame: Frame, word: u64, bits: u64) {
         if self.notes.load(Ordering::Acquire) {
-            let taken = self.taken.lock(medium).clone();
-            if let Some(taken) = taken {
-                taken.note(medium, frame, word, bits);
-            }
+            let takers = self.takers.lock(medium).clone();
+            takers
+                .iter()
+                .for_each(|taken| taken.note(medium, frame, word, bits));
         }
     }
 
@@ -169,9 +168,6 @@ impl<M: Medium> Allocator<M> {
         what: FrameUse,
     ) -> Result<(), Error> {
         self.chunks.get_all(medium, run.frame, run.frames)?;
-        for word in 0..BITMAP_WORDS {
-            self.note(medium, run.frame, word, u64::MAX);
-        }
         self.set_state(medium, run.frame, FrameState::Destination)?;
         for (i, frame) in run.each().enumerate() {
             let word = if i == 0 {
@@ -224,10 +220,9 @@ impl<M: Medium> Allocator<M> {
             return Ok(Footprint::default());
         }
         let sign = if live == 0 { -1 } else { 1 };
-        let chunks = i64::from(chunk.count_live_frame(live != 0)) * sign;
         Ok(Footprint {
             frames: frames as i64 * sign,
-            chunks,
+            chunks: sign * self.count_live_chunks(medium, frame, frames, live != 0)?,
         })
     }
 
@@ -315,17 +310,21 @@ impl<M: Medium> Allocator<M> {
         Ok(footprint)
     }
 
+    /// Whether a chunk holds objects.
+    pub(crate) fn holds_objects(&self, medium: &M, chunk: Chunk) -> Result<bool, Error> {
+        Ok(self.chunks.get(medium, chunk)?.holds_objects())
+    }
+
     /// Frames and chunks that hold objects.
     pub(crate) fn footprint(&self, medium: &M) -> Result<(u64, u64), Error> {
         let (mut frames, mut chunks) = (0, 0);
         for (chunk, state) in self.chunks.all_known() {
-            let before = frames;
             for run in self.runs_of(medium, chunk)? {
                 if state.words().load(base(run.frame) + LIVE) != 0 {
                     frames += run.what.frames();
                 }
             }
-            chunks += u64::from(frames != before);
+            chunks += u64::from(state.holds_objects());
         }
         Ok((frames, chunks))
     }

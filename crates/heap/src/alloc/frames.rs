@@ -217,7 +217,8 @@ impl Space {
         self.emergency = emergency;
     }
 
-    fn end_quarantine(&mut self, durable: u64) {
+    /// Frees what waits for numbers below `durable` only.
+    pub(crate) fn end_quarantine(&mut self, durable: u64) {
         while self
             .quarantine
             .front()

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use firn_format::class::{Class, MAX_SLOT_BYTES};
 use firn_format::frame::{FrameUse, MAX_FRAMES};
-use firn_format::geometry::{BITMAP_WORDS, Frame};
+use firn_format::geometry::{BITMAP_WORDS, Chunk, Frame};
 use firn_format::header::HEADER_BYTES;
 use firn_format::lane::LANES;
 use firn_format::superblock::PoolKind;
@@ -42,9 +42,9 @@ pub(crate) struct Allocator<M: Medium> {
     space: FrameSpace,
     /// What sessions have in their hands, by lane.
     pub(super) hands: Box<[OnceLock<Arc<Hands>>]>,
-    /// Whether slots that come into sessions' hands are noted in `taken`.
+    /// Whether slots that come into sessions' hands are noted, and where.
     pub(super) notes: AtomicBool,
-    pub(super) taken: Lock<Option<Arc<TakenSlots<M>>>>,
+    pub(super) takers: Lock<Vec<Arc<TakenSlots<M>>>>,
     /// What was freed in runs that the collector has closed.
     pub(super) held: Lock<Vec<Place>>,
     /// Whether allocation bits on media are kept exact all the time: in explicit pools.
@@ -67,7 +67,7 @@ impl<M: Medium> Allocator<M> {
             space: FrameSpace::new(limits, !bitmaps_hold),
             hands: (0..LANES).map(|_| OnceLock::new()).collect(),
             notes: AtomicBool::new(false),
-            taken: Lock::new(None),
+            takers: Lock::new(Vec::new()),
             held: Lock::new(Vec::new()),
             logs_bits: kind == PoolKind::Explicit,
         }
@@ -307,11 +307,27 @@ impl<M: Medium> Allocator<M> {
             Some(class) => class.frames(),
             None => run_frames(medium, place.frame),
         };
-        let chunk_changed = chunk.count_live_frame(after != 0);
         Ok(Footprint {
             frames: sign * frames as i64,
-            chunks: i64::from(chunk_changed) * sign,
+            chunks: sign * self.count_live_chunks(medium, place.frame, frames, after != 0)?,
         })
+    }
+
+    /// Counts a run in every chunk that it lies in as holding objects, or no longer. Returns how many
+    /// of them changed sides with it.
+    pub(super) fn count_live_chunks(
+        &self,
+        medium: &M,
+        frame: Frame,
+        frames: u64,
+        now_live: bool,
+    ) -> Result<i64, Error> {
+        let mut changed = 0;
+        for chunk in frame.chunk().0..=frame.plus(frames - 1).chunk().0 {
+            let state = self.chunks.get(medium, Chunk(chunk))?;
+            changed += i64::from(state.count_live_frame(now_live));
+        }
+        Ok(changed)
     }
 
     /// Makes slots free again: the `bits` of the bitmap word in which `place` lies. Rule A4: the

@@ -6,7 +6,7 @@ use firn_format::geometry::{BITMAP_WORDS, Frame};
 use firn_media::{Medium, Words};
 use firn_units::WORD_BYTES;
 
-use super::chunks::{ChunkState, FREE, FrameState, LIVE, STATE, base, slot_mask};
+use super::chunks::{FREE, FrameState, LIVE, STATE, base, slot_mask};
 use super::frames::FrameRun;
 use super::slot::run_frames;
 use super::slots::Allocator;
@@ -38,7 +38,7 @@ impl<M: Medium> Allocator<M> {
             let before = words.swap(base(frame) + FREE + word as usize, !used & mask);
             reclaimed += u64::from((!used & mask & !before).count_ones());
         }
-        self.set_live(chunk, frame, live);
+        self.set_live(medium, frame, live)?;
         if any_free {
             self.lists.offer(medium, &self.chunks, frame, class)?;
         }
@@ -66,18 +66,15 @@ impl<M: Medium> Allocator<M> {
 
     /// Gives a large object's frames back that the trace found unreachable.
     pub(crate) fn drop_large(&self, medium: &M, frame: Frame, stamp: u64) -> Result<(), Error> {
-        let chunk = self.chunks.get(medium, frame.chunk())?;
-        self.set_live(chunk, frame, 0);
+        self.set_live(medium, frame, 0)?;
         let frames = run_frames(medium, frame);
         self.give_frames(medium, FrameRun { frame, frames }, stamp);
         Ok(())
     }
 
-    fn set_live(&self, chunk: &ChunkState<M>, frame: Frame, live: u64) {
-        let before = chunk.words().swap(base(frame) + LIVE, live);
-        if (before == 0) != (live == 0) {
-            chunk.count_live_frame(live != 0);
-        }
+    fn set_live(&self, medium: &M, frame: Frame, live: u64) -> Result<(), Error> {
+        let frames = run_frames(medium, frame);
+        self.set_run_live(medium, frame, frames, live).map(|_| ())
     }
 
     /// Writes the allocation bitmaps of every chunk that this open of the pool has touched. Nothing

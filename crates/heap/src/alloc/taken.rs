@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use firn_format::geometry::{BITMAP_WORDS, Frame};
+use firn_format::geometry::{BITMAP_WORDS, Frame, REGION_CHUNKS};
 use firn_media::{Medium, Words};
 use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK};
 
@@ -15,30 +15,35 @@ const WORDS: usize = (FRAMES_PER_CHUNK * BITMAP_WORDS) as usize;
 
 /// A bit a slot, chunk by chunk.
 pub(crate) struct TakenSlots<M: Medium> {
-    chunks: Box<[OnceLock<M::Words>]>,
+    regions: Box<[OnceLock<Region<M>>]>,
 }
 
+type Region<M> = Box<[OnceLock<<M as Medium>::Words>]>;
+
 impl<M: Medium> TakenSlots<M> {
-    pub(super) fn new(medium: &M) -> Self {
-        let chunks = medium.capacity().div_ceil(CHUNK_BYTES) as usize;
+    pub(crate) fn new(medium: &M) -> Self {
+        let regions = medium.capacity().div_ceil(CHUNK_BYTES * REGION_CHUNKS) as usize;
         Self {
-            chunks: (0..chunks).map(|_| OnceLock::new()).collect(),
+            regions: (0..regions).map(|_| OnceLock::new()).collect(),
         }
     }
 
     /// Notes slots of one bitmap word of a run.
     pub(super) fn note(&self, medium: &M, frame: Frame, word: u64, bits: u64) {
-        let chunk = self.chunks[frame.chunk().0 as usize].get_or_init(|| medium.words(WORDS));
-        chunk.fetch_or(index(frame, word), bits);
+        let chunk = frame.chunk().0;
+        let region = self.regions[(chunk / REGION_CHUNKS) as usize]
+            .get_or_init(|| (0..REGION_CHUNKS).map(|_| OnceLock::new()).collect());
+        let words = region[(chunk % REGION_CHUNKS) as usize].get_or_init(|| medium.words(WORDS));
+        words.fetch_or(index(frame, word), bits);
     }
 
     /// The noted slots of one bitmap word of a run.
     pub(crate) fn of(&self, frame: Frame, word: u64) -> u64 {
-        let chunk = self
-            .chunks
-            .get(frame.chunk().0 as usize)
-            .and_then(OnceLock::get);
-        chunk.map_or(0, |words| words.load(index(frame, word)))
+        let chunk = frame.chunk().0;
+        let region = self.regions.get((chunk / REGION_CHUNKS) as usize);
+        let region = region.and_then(OnceLock::get);
+        let words = region.and_then(|chunks| chunks[(chunk % REGION_CHUNKS) as usize].get());
+        words.map_or(0, |words| words.load(index(frame, word)))
     }
 
     /// Whether the slot was noted.

@@ -15,6 +15,7 @@ use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
 
 use super::cycle::Cycle;
 use super::figures::{Collected, Step, Stops};
+use super::heal::Known;
 use super::mark::Marking;
 use super::release::{store_phase, write_back_bitmap, write_back_words};
 use super::scheme::{PIGGYBACK, Scheme};
@@ -25,6 +26,8 @@ use crate::pool::{Inner, Pool};
 use crate::tally;
 use crate::tx::redo::Ring;
 
+/// Objects of a run that are asked for ahead.
+const PREFETCHED: usize = 32;
 /// Objects of a cycle at most.
 const MAX_UNITS: u64 = 1 << 18;
 /// Bytes of source pages that one cycle empties, unless told otherwise.
@@ -129,6 +132,7 @@ impl<M: Medium> Pool<M> {
             inner,
             options: *options,
             collected: Collected::default(),
+            known: None,
         })
     }
 }
@@ -139,10 +143,13 @@ pub struct Collection<'p, M: Medium> {
     inner: &'p Inner<M>,
     options: CollectOptions,
     collected: Collected,
+    /// From the last marking of this collection.
+    known: Option<Known<M>>,
 }
 
 impl<M: Medium> Drop for Collection<'_, M> {
     fn drop(&mut self) {
+        self.forget();
         self.inner.collector.busy.store(false, Ordering::Release);
     }
 }
@@ -153,16 +160,19 @@ impl<M: Medium> Collection<'_, M> {
         &self.collected
     }
 
-    /// Runs one cycle to its end. False if there was nothing to do.
+    /// Runs one cycle to its end. False if there was nothing to do, or nothing was won: what a plan
+    /// promises, the pool's holes may be too small to keep.
     ///
     /// Errors: as [`Pool::collect`].
     pub fn cycle(&mut self) -> Result<bool, Error> {
+        let pages = self.options.pages;
+        let before = self.inner.footprint_pages(pages);
         if !self.begin()? {
             return Ok(false);
         }
         self.compact(u64::MAX)?;
         self.finish()?;
-        Ok(true)
+        Ok(self.inner.footprint_pages(pages) < before)
     }
 
     /// Marks, reclaims, chooses and plans, and puts the plan into force: from its return on objects
@@ -191,6 +201,9 @@ impl<M: Medium> Collection<'_, M> {
         };
         let moved = draft.units;
         let scheme = self.options.scheme;
+        if let Some(known) = &mut self.known {
+            known.follow(&draft.entries);
+        }
         self.timed(Step::Summary, |inner| inner.activate(draft, cycle, scheme))?;
         self.collected.planned += moved;
         Ok(true)
@@ -203,13 +216,31 @@ impl<M: Medium> Collection<'_, M> {
 
     fn mark_and_reclaim(&mut self) -> Result<(), Error> {
         let how = self.options.marking;
-        let reclaimed = self.timed(Step::Mark, |inner| {
+        self.forget();
+        let (reclaimed, known) = self.timed(Step::Mark, |inner| {
             inner.allocator.look_at_all(&inner.medium)?;
             let marked = inner.mark(how)?;
-            inner.reclaim(&marked)
+            let reclaimed = inner.reclaim(&marked);
+            if reclaimed.is_err() {
+                inner.allocator.stop_noting(&inner.medium, &marked.taken);
+            }
+            let known = Known {
+                referring: marked.trace.referring,
+                since: marked.taken,
+            };
+            Ok((reclaimed?, known))
         })?;
         self.collected.reclaimed += reclaimed;
+        self.known = Some(known);
         Ok(())
+    }
+
+    /// Forgets what marking found.
+    fn forget(&mut self) {
+        if let Some(known) = self.known.take() {
+            let inner = self.inner;
+            inner.allocator.stop_noting(&inner.medium, &known.since);
+        }
     }
 
     /// Moves up to `units` objects of the open cycle that nobody has touched yet. Returns whether
@@ -241,7 +272,10 @@ impl<M: Medium> Collection<'_, M> {
         if inner.kind == PoolKind::Traced && !inner.exact.load(Ordering::Acquire) {
             self.mark_and_reclaim()?;
         }
-        self.timed(Step::Finish, |inner| inner.heal(&cycle))?;
+        let known = self.known.take();
+        let healed = self.timed(Step::Finish, |inner| inner.heal(&cycle, known.as_ref()));
+        self.known = known;
+        healed?;
         self.timed(Step::Finish, |inner| inner.close_cycle(&cycle))?;
         self.collected.cycles += 1;
         self.collected.emptied_frames += cycle
@@ -276,12 +310,19 @@ fn compact<M: Medium>(
 ) -> (u64, bool) {
     let begin = medium.now_ns();
     let (mut moved, mut bytes) = (0, 0u64);
-    for entry in &cycle.entries {
-        for unit in cycle.units_of(entry) {
+    for (index, entry) in cycle.entries.iter().enumerate() {
+        // The objects of the next run are asked for while those of this one are copied.
+        if let Some(next) = cycle.entries.get(index + 1) {
+            cycle
+                .units_of(next)
+                .take(PREFETCHED)
+                .for_each(|(_, from)| medium.prefetch(from));
+        }
+        for (unit, from) in cycle.units_of(entry) {
             if moved >= limit {
                 return (moved, false);
             }
-            if cycle.relocate(medium, unit) {
+            if cycle.relocate_from(medium, unit, from) {
                 moved += 1;
                 bytes += entry
                     .class
@@ -315,6 +356,7 @@ impl<M: Medium> Inner<M> {
             inner: self,
             options: CollectOptions::default(),
             collected: Collected::default(),
+            known: None,
         };
         collection.finish()
     }

@@ -29,7 +29,7 @@ const STORED: u64 = 3;
 /// The settled word is durable.
 const DURABLE: u64 = 4;
 /// Bytes copied in one piece.
-const PIECE: usize = 512;
+const PIECE: usize = 256;
 
 /// A run that a cycle fills, from its first slot on.
 #[derive(Clone, Copy, Debug)]
@@ -284,11 +284,18 @@ impl<M: Medium> Cycle<M> {
         if self.states.load(unit.index as usize) >= COPIED {
             return false;
         }
-        self.claim(medium, unit)
+        let from = self.source_of(unit.index).unwrap_or(unit.to);
+        self.claim(medium, unit, from)
+    }
+
+    /// The same, where the source is known.
+    #[inline]
+    pub(crate) fn relocate_from(&self, medium: &M, unit: Unit, from: VirtAddr) -> bool {
+        self.states.load(unit.index as usize) < COPIED && self.claim(medium, unit, from)
     }
 
     /// Copies the unit, or waits for who does. Returns whether this thread copied it.
-    fn claim(&self, medium: &M, unit: Unit) -> bool {
+    fn claim(&self, medium: &M, unit: Unit, from: VirtAddr) -> bool {
         let index = unit.index as usize;
         // Rule 2: one thread copies, losers wait.
         if self.states.compare_exchange(index, NONE, BUSY).is_err() {
@@ -299,7 +306,6 @@ impl<M: Medium> Cycle<M> {
             }
             return false;
         }
-        let from = self.source_of(unit.index).unwrap_or(unit.to);
         self.move_unit(medium, unit, from);
         true
     }
@@ -386,11 +392,19 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Every unit of an entry.
-    pub(crate) fn units_of<'a>(&self, entry: &'a Entry) -> impl Iterator<Item = Unit> + use<'a, M> {
-        (0..entry.count()).map(move |rank| Unit {
-            index: entry.unit + rank,
-            to: destination_of(entry, rank),
+    /// Every unit of an entry, and where it comes from.
+    pub(crate) fn units_of<'a>(
+        &self,
+        entry: &'a Entry,
+    ) -> impl Iterator<Item = (Unit, VirtAddr)> + use<'a, M> {
+        let bytes = entry.class.map_or(0, Class::slot_bytes);
+        entry.slots().enumerate().map(move |(rank, slot)| {
+            let rank = rank as u64;
+            let unit = Unit {
+                index: entry.unit + rank,
+                to: destination_of(entry, rank),
+            };
+            (unit, entry.source.start() + slot * bytes)
         })
     }
 

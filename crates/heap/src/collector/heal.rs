@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use firn_format::geometry::BITMAP_WORDS;
 use firn_format::header::ObjectHeader;
+use firn_format::plan::Entry;
 use firn_format::reference::RefWord;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
@@ -22,26 +23,65 @@ use crate::object::requested_bytes;
 use crate::pool::Inner;
 use crate::roots;
 use crate::shape::Shapes;
+use crate::trace::Marks;
+
+/// Which objects have reference fields, so that a sweep leaves the others alone.
+pub(super) struct Known<M: Medium> {
+    /// Those that marking found, and the copies of those.
+    pub(super) referring: Marks,
+    /// Slots that came into use since marking began: any of them may.
+    pub(super) since: Arc<TakenSlots<M>>,
+}
+
+impl<M: Medium> Known<M> {
+    /// Notes where the referring objects of a plan go.
+    pub(super) fn follow(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            let referring = self.referring.of(entry.source);
+            for word in 0..BITMAP_WORDS {
+                let since = self.since.of(entry.source, word);
+                let mut bits = (referring[word as usize] | since) & entry.survivors[word as usize];
+                while bits != 0 {
+                    let slot = word * 64 + u64::from(bits.trailing_zeros());
+                    bits &= bits - 1;
+                    if let Some(rank) = entry.rank(slot) {
+                        let (frame, slot) = entry.destination(rank);
+                        self.referring.mark(frame, slot);
+                    }
+                }
+            }
+        }
+    }
+}
 
 impl<M: Medium> Inner<M> {
     /// Heals every reference. Its write-backs wait for the caller's fence. Frees are deferred from
     /// here on.
     ///
     /// Errors: an operation stayed open; the frame table is damaged.
-    pub(super) fn heal(&self, cycle: &Cycle<M>) -> Result<(), Error> {
+    pub(super) fn heal(&self, cycle: &Cycle<M>, known: Option<&Known<M>>) -> Result<(), Error> {
         let medium = &self.medium;
         let _scope = medium.scope(Scope::Finish);
-        let taken = self.stop_for_cycle(|| {
+        let taken = Arc::new(TakenSlots::new(medium));
+        let begun = self.stop_for_cycle(|| {
             self.allocator.drain_all(medium)?;
             self.collector.set_deferring(true);
-            Ok::<_, Error>(self.allocator.note_taken(medium))
-        })??;
-        let swept = self.sweep(cycle, &taken);
-        self.allocator.stop_noting(medium);
+            self.allocator.note_in(medium, &taken);
+            Ok::<_, Error>(())
+        });
+        let swept = begun
+            .and_then(core::convert::identity)
+            .and_then(|()| self.sweep(cycle, known, &taken));
+        self.allocator.stop_noting(medium, &taken);
         swept
     }
 
-    fn sweep(&self, cycle: &Cycle<M>, taken: &Arc<TakenSlots<M>>) -> Result<(), Error> {
+    fn sweep(
+        &self,
+        cycle: &Cycle<M>,
+        known: Option<&Known<M>>,
+        taken: &TakenSlots<M>,
+    ) -> Result<(), Error> {
         let medium = &self.medium;
         let shapes = Shapes::new(&self.types);
         for root in roots::references(medium) {
@@ -51,23 +91,34 @@ impl<M: Medium> Inner<M> {
         for chunk in data_chunks(medium.len()) {
             for run in self.allocator.runs_of(medium, chunk)? {
                 if run.used > 0 && !self.allocator.is_closed(medium, run.frame)? {
-                    self.sweep_run(cycle, &shapes, taken, &run);
+                    self.sweep_run(cycle, &shapes, known, taken, &run);
                 }
             }
         }
         Ok(())
     }
 
-    fn sweep_run(&self, cycle: &Cycle<M>, shapes: &Shapes, taken: &TakenSlots<M>, run: &Run) {
+    fn sweep_run(
+        &self,
+        cycle: &Cycle<M>,
+        shapes: &Shapes,
+        known: Option<&Known<M>>,
+        taken: &TakenSlots<M>,
+        run: &Run,
+    ) {
         let medium = &self.medium;
         // What is in use is read before what was taken since: see `TakenSlots`.
         let used = self.allocator.used_slots(medium, run);
+        let referring = known.map(|known| known.referring.of(run.frame));
         let slot_bytes = match run.class() {
             Some(class) => class.slot_bytes(),
             None => run.what.frames() * FRAME_BYTES,
         };
         for word in 0..BITMAP_WORDS {
             let mut bits = used[word as usize] & !taken.of(run.frame, word);
+            if let (Some(known), Some(referring)) = (known, referring) {
+                bits &= referring[word as usize] | known.since.of(run.frame, word);
+            }
             while bits != 0 {
                 let slot = word * 64 + u64::from(bits.trailing_zeros());
                 bits &= bits - 1;

@@ -7,8 +7,10 @@
 //! ends.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use firn_format::reference::RefWord;
+use firn_format::statistics::WORDS;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::VirtAddr;
 
@@ -50,8 +52,8 @@ pub enum Marking {
 pub(super) struct Marked<'a, M: Medium> {
     pub(super) trace: Trace<'a, M, Beside<M>>,
     pub(super) taken: Arc<TakenSlots<M>>,
-    /// The pool's counters when it began.
-    pub(super) counters: Box<[i64; firn_format::statistics::WORDS]>,
+    /// The pool's counters when it began, where they are to be counted anew.
+    pub(super) counters: Option<Box<[i64; WORDS]>>,
 }
 
 impl<M: Medium> Inner<M> {
@@ -62,31 +64,44 @@ impl<M: Medium> Inner<M> {
     pub(super) fn mark(&self, how: Marking) -> Result<Marked<'_, M>, Error> {
         let medium = &self.medium;
         let _scope = medium.scope(Scope::Mark);
-        let cycle = self.collector.cycle(medium);
+        // What need not be done while the world stands is done before.
+        let taken = Arc::new(TakenSlots::new(medium));
+        let beside = Beside {
+            taken: Arc::clone(&taken),
+            cycle: self.collector.cycle(medium),
+        };
+        let mut trace = Trace::new(medium, self.id, &self.types, beside);
+        let exact = self.exact.load(Ordering::Acquire);
         // M1: no operation is open. M5: handles are read now; later ones come from live objects.
         let begun = self.stop_for_cycle(|| {
             self.allocator.drain_all(medium)?;
-            let taken = self.allocator.note_taken(medium);
-            let beside = Beside {
-                taken: Arc::clone(&taken),
-                cycle,
-            };
-            let mut trace = Trace::new(medium, self.id, &self.types, beside);
+            self.allocator.note_in(medium, &taken);
             trace.begin(&self.handles.strong(medium));
             self.collector.set_marking(true);
             self.collector.set_deferring(true);
-            let counters = crate::tally::sums(medium);
+            // Only counters that a crash left behind are counted anew.
+            let counters = (!exact).then(|| crate::tally::sums(medium));
             if how == Marking::StopTheWorld {
                 trace.drain();
             }
-            Ok::<_, Error>(Marked {
-                trace,
-                taken,
-                counters,
-            })
-        })?;
-        let mut marked = begun?;
+            Ok::<_, Error>(counters)
+        });
+        let counters = match begun.and_then(core::convert::identity) {
+            Ok(counters) => counters,
+            Err(error) => {
+                self.allocator.stop_noting(medium, &taken);
+                return Err(error);
+            }
+        };
+        let mut marked = Marked {
+            trace,
+            taken,
+            counters,
+        };
         let ended = self.mark_to_the_end(&mut marked.trace);
+        if ended.is_err() {
+            self.allocator.stop_noting(medium, &marked.taken);
+        }
         for place in self.collector.take_deferred(medium) {
             self.allocator
                 .release_one(medium, place, self.redo.counter());
@@ -94,7 +109,7 @@ impl<M: Medium> Inner<M> {
         ended?;
         match marked.trace.findings.first() {
             Some(Finding { at, .. }) => {
-                self.allocator.stop_noting(medium);
+                self.allocator.stop_noting(medium, &marked.taken);
                 let what = "a reference or an object";
                 Err(Error::Damaged { what, at: *at })
             }
@@ -126,7 +141,6 @@ impl<M: Medium> Inner<M> {
                     self.collector.set_marking(false);
                     self.collector.set_deferring(false);
                     self.collector.take_replaced(medium);
-                    self.allocator.stop_noting(medium);
                     return Err(error);
                 }
             }

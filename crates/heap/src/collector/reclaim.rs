@@ -4,6 +4,8 @@
 //! that came into use since was noted as taken before it stopped being free; so a slot that is not
 //! free, not marked and not taken is garbage, whatever sessions do meanwhile.
 
+use std::sync::atomic::Ordering;
+
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Chunk};
 use firn_format::header::ObjectHeader;
@@ -45,13 +47,13 @@ impl<M: Medium> Inner<M> {
                 self.reclaim_run(marked, &run, &mut garbage)?;
             }
         }
-        self.allocator.stop_noting(medium);
-        let was_exact = self.exact.swap(true, core::sync::atomic::Ordering::AcqRel);
-        if was_exact {
-            tally::add(medium, &garbage.sums);
-        } else {
-            self.recount(marked)?;
-            self.allocator.space().lock(medium).set_emergency(false);
+        self.exact.store(true, Ordering::Release);
+        match &marked.counters {
+            None => tally::add(medium, &garbage.sums),
+            Some(counters) => {
+                self.recount(marked, counters)?;
+                self.allocator.space().lock(medium).set_emergency(false);
+            }
         }
         Ok(garbage.objects)
     }
@@ -76,7 +78,7 @@ impl<M: Medium> Inner<M> {
         if count == 0 {
             return Ok(());
         }
-        if self.exact.load(core::sync::atomic::Ordering::Acquire) {
+        if marked.counters.is_none() {
             self.count_garbage(run, &dead, garbage);
         }
         garbage.objects += count;
@@ -111,10 +113,10 @@ impl<M: Medium> Inner<M> {
 
     /// Makes the counters exact that a crash left behind: what marking counted, and what sessions
     /// have changed since it began.
-    fn recount(&self, marked: &Marked<'_, M>) -> Result<(), Error> {
+    fn recount(&self, marked: &Marked<'_, M>, counters: &[i64; WORDS]) -> Result<(), Error> {
         let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
         for (word, change) in change.iter_mut().enumerate() {
-            *change = marked.trace.sums[word] - marked.counters[word];
+            *change = marked.trace.sums[word] - counters[word];
         }
         for kept in [
             Counter::Commits,

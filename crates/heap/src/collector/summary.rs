@@ -20,6 +20,7 @@ use crate::alloc::{FrameRun, Run};
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::tally;
+use crate::tx::redo::Ring;
 
 /// Largest object that moves, in frames. Larger ones pin their chunk: copying one would hold up
 /// whoever touches it first.
@@ -119,6 +120,15 @@ impl<M: Medium> Inner<M> {
         if live == 0.0 { 1.0 } else { used / live }
     }
 
+    /// Pages that hold objects.
+    pub(super) fn footprint_pages(&self, pages: PageSize) -> i64 {
+        let sums = tally::sums(&self.medium);
+        match pages {
+            PageSize::Small => sums[Counter::LiveFrames.word()],
+            PageSize::Huge => sums[Counter::LiveChunks.word()],
+        }
+    }
+
     /// Chooses and closes the sources. `None` if nothing is to be won.
     ///
     /// Errors: the frame table is damaged.
@@ -126,6 +136,12 @@ impl<M: Medium> Inner<M> {
         let medium = &self.medium;
         let _scope = medium.scope(Scope::Summary);
         self.allocator.look_at_all(medium)?;
+        // Freed frames wait for older homes to become durable: make them so.
+        self.redo.settle_homes(medium, &mut Ring::default());
+        self.allocator
+            .space()
+            .lock(medium)
+            .end_quarantine(self.redo.known_durable());
         let (stand, mut candidates) = self.survey(aim.pages)?;
         candidates.sort_by_key(|c| (c.filled * FRAMES_PER_CHUNK / c.frames.max(1), c.frames));
         let chosen = choose_count(aim, stand, &candidates);
@@ -204,8 +220,15 @@ impl<M: Medium> Inner<M> {
     pub(super) fn plan(&self, aim: &Aim, mut sources: Vec<Run>) -> Result<Draft, Error> {
         let medium = &self.medium;
         let _scope = medium.scope(Scope::Summary);
-        sources.sort_by_key(|run| (run.class().map_or(LARGE, Class::index), run.frame));
-        let mut rooms = self.rooms();
+        // Long runs first: what is left between them has room for the short ones.
+        sources.sort_by_key(|run| {
+            (
+                Reverse(run.what.frames()),
+                run.class().map_or(LARGE, Class::index),
+                run.frame,
+            )
+        });
+        let mut rooms = self.rooms()?;
         let mut draft = Draft {
             entries: Vec::new(),
             filled: Vec::new(),
@@ -300,23 +323,19 @@ impl<M: Medium> Inner<M> {
     fn take_room(&self, what: FrameUse, rooms: &mut Rooms) -> Result<FrameRun, Error> {
         let medium = &self.medium;
         let frames = what.frames();
-        while let Some(&chunk) = rooms.chunks.last() {
-            let taken = self
-                .allocator
-                .space()
-                .lock(medium)
-                .take_in(medium, chunk, frames)?;
+        for place in (0..rooms.chunks.len()).rev() {
+            let chunk = rooms.chunks[place];
+            let mut space = self.allocator.space().lock(medium);
+            let taken = space.take_in(medium, chunk, frames)?;
+            let full = space.free_frames(chunk) == 0;
+            drop(space);
+            if full {
+                rooms.chunks.remove(place);
+            }
             if let Some(run) = taken {
                 self.allocator.reserve_run(medium, run, what)?;
                 return Ok(run);
             }
-            if frames > 1 && rooms.misses < MISSES {
-                // A long run may not fit where a short one does.
-                rooms.misses += 1;
-                break;
-            }
-            rooms.misses = 0;
-            rooms.chunks.pop();
         }
         let run = self
             .allocator
@@ -330,31 +349,26 @@ impl<M: Medium> Inner<M> {
     }
 
     /// The chunks with room that hold objects and are no sources, the fullest last.
-    fn rooms(&self) -> Rooms {
+    fn rooms(&self) -> Result<Rooms, Error> {
         let medium = &self.medium;
         let mut chunks: Vec<(Reverse<u64>, Chunk)> = Vec::new();
         let space = self.allocator.space().lock(medium);
         for chunk in data_chunks(medium.len()) {
             let free = space.free_frames(chunk);
-            if free > 0 && free < FRAMES_PER_CHUNK {
+            if free > 0 && self.allocator.holds_objects(medium, chunk)? {
                 chunks.push((Reverse(free), chunk));
             }
         }
         chunks.sort_unstable();
-        Rooms {
+        Ok(Rooms {
             chunks: chunks.into_iter().map(|(_, chunk)| chunk).collect(),
-            misses: 0,
-        }
+        })
     }
 }
-
-/// Long runs that may miss the fullest chunk before it is given up.
-const MISSES: u32 = 8;
 
 /// Chunks that destinations are taken from, the next one last.
 struct Rooms {
     chunks: Vec<Chunk>,
-    misses: u32,
 }
 
 fn may_move(run: &Run) -> bool {
