@@ -22,7 +22,6 @@ pub(crate) const GROUP_FRAMES: u64 = 16;
 /// Chunks before the frontier that one allocation looks at before the pool grows.
 const LOOK_BEHIND: u32 = 8;
 const GROUPS: u64 = FRAMES_PER_CHUNK / GROUP_FRAMES;
-const ALL_GROUPS: u32 = u32::MAX;
 const _: () = assert!(GROUPS == u32::BITS as u64);
 const BITMAP: usize = (FRAMES_PER_CHUNK / 64) as usize;
 /// Size hints: one for each power of two of frames up to a chunk.
@@ -347,7 +346,13 @@ impl Space {
                     frames.set(i, 1, true);
                 }
             }
-            frames.unbacked = ALL_GROUPS;
+            // A group with a frame in use was reserved whole.
+            for group in 0..GROUPS {
+                let first = group * GROUP_FRAMES;
+                if (first..first + GROUP_FRAMES).all(|i| frames.is_free(i)) {
+                    frames.unbacked |= 1 << group;
+                }
+            }
         }
         for (_, run) in &self.quarantine {
             for frame in run.each().filter(|f| f.chunk() == chunk) {

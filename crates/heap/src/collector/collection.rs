@@ -26,8 +26,9 @@ use crate::pool::{Inner, Pool};
 use crate::tally;
 use crate::tx::redo::Ring;
 
-/// Objects of a run that are asked for ahead.
-const PREFETCHED: usize = 32;
+/// Objects of a run that are asked for ahead, and bytes of each.
+const PREFETCHED: usize = 16;
+const PREFETCHED_BYTES: u64 = 192;
 /// Objects of a cycle at most.
 const MAX_UNITS: u64 = 1 << 18;
 /// Bytes of source pages that one cycle empties, unless told otherwise.
@@ -313,10 +314,15 @@ fn compact<M: Medium>(
     for (index, entry) in cycle.entries.iter().enumerate() {
         // The objects of the next run are asked for while those of this one are copied.
         if let Some(next) = cycle.entries.get(index + 1) {
-            cycle
-                .units_of(next)
-                .take(PREFETCHED)
-                .for_each(|(_, from)| medium.prefetch(from));
+            let bytes = next
+                .class
+                .map_or(0, |class| class.slot_bytes())
+                .min(PREFETCHED_BYTES);
+            for (_, from) in cycle.units_of(next).take(PREFETCHED) {
+                (0..bytes)
+                    .step_by(LINE_BYTES as usize)
+                    .for_each(|at| medium.prefetch(from + at));
+            }
         }
         for (unit, from) in cycle.units_of(entry) {
             if moved >= limit {

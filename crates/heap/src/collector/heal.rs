@@ -13,7 +13,7 @@ use firn_format::header::ObjectHeader;
 use firn_format::plan::Entry;
 use firn_format::reference::RefWord;
 use firn_media::{Medium, MediumExt, Scope};
-use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::cycle::Cycle;
 use super::reclaim::data_chunks;
@@ -84,14 +84,15 @@ impl<M: Medium> Inner<M> {
     ) -> Result<(), Error> {
         let medium = &self.medium;
         let shapes = Shapes::new(&self.types);
+        let mut healer = Healer::new(medium, cycle);
         for root in roots::references(medium) {
             let (_, field, _) = root?;
-            heal_field(medium, cycle, field);
+            healer.heal(field);
         }
         for chunk in data_chunks(medium.len()) {
             for run in self.allocator.runs_of(medium, chunk)? {
                 if run.used > 0 && !self.allocator.is_closed(medium, run.frame)? {
-                    self.sweep_run(cycle, &shapes, known, taken, &run);
+                    self.sweep_run(&mut healer, &shapes, known, taken, &run);
                 }
             }
         }
@@ -100,7 +101,7 @@ impl<M: Medium> Inner<M> {
 
     fn sweep_run(
         &self,
-        cycle: &Cycle<M>,
+        healer: &mut Healer<'_, M>,
         shapes: &Shapes,
         known: Option<&Known<M>>,
         taken: &TakenSlots<M>,
@@ -130,7 +131,7 @@ impl<M: Medium> Inner<M> {
                 // What makes no sense has no references that could be followed either.
                 let _ = shapes.references(medium, at, header, requested, |range| {
                     for i in 0..range.count {
-                        heal_field(medium, cycle, range.first + i * WORD_BYTES);
+                        healer.heal(range.first + i * WORD_BYTES);
                     }
                 });
             }
@@ -138,19 +139,59 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// T3, T4c: only the old reference is replaced; written back either way.
-#[inline]
-fn heal_field<M: Medium>(medium: &M, cycle: &Cycle<M>, field: VirtAddr) {
-    let word = RefWord(medium.load_u64(field));
-    if word.is_null() {
-        return;
+/// Lines that are written back together: a locked instruction after a write-back waits for it as a
+/// fence does, and every healed reference is one.
+const BATCH: usize = 4096;
+
+/// Heals fields one by one and writes them back many at a time.
+struct Healer<'a, M: Medium> {
+    medium: &'a M,
+    cycle: &'a Cycle<M>,
+    /// Lines to write back.
+    lines: Vec<VirtAddr>,
+}
+
+impl<'a, M: Medium> Healer<'a, M> {
+    fn new(medium: &'a M, cycle: &'a Cycle<M>) -> Self {
+        Self {
+            medium,
+            cycle,
+            lines: Vec::with_capacity(BATCH),
+        }
     }
-    let Some(unit) = cycle.find(word.address()) else {
-        return;
-    };
-    if unit.to != word.address() {
-        let healed = RefWord::new(word.pool(), unit.to).with_tag(word.tag());
-        let _ = medium.compare_exchange_u64(field, word.0, healed.0);
+
+    /// T3, T4c: only the old reference is replaced; written back either way.
+    #[inline]
+    fn heal(&mut self, field: VirtAddr) {
+        let word = RefWord(self.medium.load_u64(field));
+        if word.is_null() {
+            return;
+        }
+        let Some(unit) = self.cycle.find(word.address()) else {
+            return;
+        };
+        if unit.to != word.address() {
+            let healed = RefWord::new(word.pool(), unit.to).with_tag(word.tag());
+            let _ = self.medium.compare_exchange_u64(field, word.0, healed.0);
+        }
+        let line = field.line_start();
+        if self.lines.last() != Some(&line) {
+            if self.lines.len() == BATCH {
+                self.write_back();
+            }
+            self.lines.push(line);
+        }
     }
-    medium.write_back(field, WORD_BYTES);
+
+    fn write_back(&mut self) {
+        for line in self.lines.drain(..) {
+            self.medium.write_back(line, LINE_BYTES);
+        }
+    }
+}
+
+impl<M: Medium> Drop for Healer<'_, M> {
+    fn drop(&mut self) {
+        self.write_back();
+    }
 }
