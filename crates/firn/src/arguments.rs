@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Ordered maps in pools that survive crashes
 ///
@@ -26,6 +26,7 @@ A first round:
   firn delete p.firn --fraction 0.5     half of the entries, to see fragmentation
   firn stat p.firn                      how full and how fragmented
   firn map p.firn -o p.svg              the same as a picture, page by page
+  firn defrag p.firn                    moves objects together, frees the pages they leave
 
 Exit status: 0; 1 when a check finds something or a key is not there; 2 for wrong usage or an error.";
 
@@ -101,6 +102,17 @@ Examples:
   firn copy p.firn backup.firn
   firn copy --salvage torn.firn rescued.firn")]
     Copy(Copy),
+    /// Moves the objects of a pool together and gives the pages that they leave back to the device
+    #[command(after_long_help = "\
+Prints the fragmentation ratio, footprint divided by live bytes, before and after. A crash at any moment
+loses nothing: the next open or `defrag` goes on. Pages of 2 MiB are what huge pages map; pages of 4 KiB
+are less work. A target that is below what packing can reach is tried as far as it goes.
+
+Examples:
+  firn defrag p.firn
+  firn defrag p.firn --pages 4k --target 1.2
+  firn defrag p.firn --map p.svg")]
+    Defrag(Defrag),
     /// Indexes a file tree, kills itself dozens of times, and shows that nothing is lost
     #[command(after_long_help = "\
 A child process indexes every path below DIR in a pool on disk, then deletes, changes and re-inserts
@@ -213,6 +225,34 @@ pub struct Copy {
     /// Copies a pool that was open on an ordinary file when the machine died; check it first
     #[arg(long)]
     pub salvage: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct Defrag {
+    /// The pool's file
+    pub pool: PathBuf,
+    /// Ratio of page bytes to live bytes at which it is content, 1 or more
+    #[arg(long, value_name = "R", default_value_t = 1.05)]
+    pub target: f64,
+    /// Pages that the ratio counts
+    #[arg(long, value_name = "SIZE", default_value = "2m")]
+    pub pages: Pages,
+    /// How a copy comes to count: espresso, sfccd, piggyback; none reclaims garbage and moves nothing
+    #[arg(long, value_name = "S", default_value = "piggyback")]
+    pub scheme: String,
+    /// Draws the pool before and after, side by side; the name ends in .svg or .png
+    #[arg(long, value_name = "FILE")]
+    pub map: Option<PathBuf>,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub enum Pages {
+    /// 4 KiB
+    #[value(name = "4k")]
+    Small,
+    /// 2 MiB
+    #[value(name = "2m")]
+    Huge,
 }
 
 #[derive(Args, Debug)]

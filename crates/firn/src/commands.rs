@@ -5,11 +5,11 @@ use std::io::{self, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use firn_lab::{LabError, LoadReport, Store, StoreOptions, Torn};
+use firn_lab::{DefragPlan, LabError, LoadReport, PageSize, Store, StoreOptions, Torn};
 use serde_json::json;
 
 use crate::Verdict;
-use crate::arguments::{Copy, Delete, Get, Load, Map, MapName, Scan};
+use crate::arguments::{Copy, Defrag, Delete, Get, Load, Map, MapName, Pages, Scan};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::figures;
@@ -230,6 +230,26 @@ pub fn copy(copy: &Copy, output: &mut Output) -> Result<Verdict, Failure> {
         output.object(&report)?;
     } else {
         output.line(&figures::copied(&report))?;
+    }
+    Ok(Verdict::Well)
+}
+
+pub fn defrag(defrag: &Defrag, output: &mut Output) -> Result<Verdict, Failure> {
+    let plan = DefragPlan {
+        pool: defrag.pool.clone(),
+        target: defrag.target,
+        pages: match defrag.pages {
+            Pages::Small => PageSize::Small,
+            Pages::Huge => PageSize::Huge,
+        },
+        scheme: firn_lab::scheme(&defrag.scheme)?,
+        map: defrag.map.clone(),
+    };
+    let report = firn_lab::defrag(&plan, &mut Bars::new())?;
+    if output.json() {
+        output.object(&report)?;
+    } else {
+        output.line(&figures::defragmented(&report))?;
     }
     Ok(Verdict::Well)
 }

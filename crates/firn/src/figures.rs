@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 pub use firn_lab::figures::{bytes, count};
 use firn_lab::map::{MapFigures, MapReport};
-use firn_lab::{CopyReport, LoadReport, Stat};
+use firn_lab::{CopyReport, DefragReport, LoadReport, Stat};
 
 /// What `firn load` says.
 pub fn loaded(report: &LoadReport) -> String {
@@ -32,6 +32,76 @@ pub fn copied(report: &CopyReport) -> String {
     )
 }
 
+/// What `firn defrag` says.
+pub fn defragmented(report: &DefragReport) -> String {
+    let (before, after, work) = (&report.before, &report.after, &report.work);
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<13} {value}");
+    };
+    let from_to = |from, to| format!("{} -> {}", bytes(from), bytes(to));
+    let ratios = |from, to| format!("{} -> {}", ratio(from), ratio(to));
+    line(
+        "4 KiB pages",
+        format!(
+            "ratio {}, {}",
+            ratios(before.ratio_4k, after.ratio_4k),
+            from_to(before.footprint_4k_bytes, after.footprint_4k_bytes)
+        ),
+    );
+    line(
+        "2 MiB pages",
+        format!(
+            "ratio {}, {}",
+            ratios(before.ratio_2m, after.ratio_2m),
+            from_to(before.footprint_2m_bytes, after.footprint_2m_bytes)
+        ),
+    );
+    line("file", from_to(before.file_bytes, after.file_bytes));
+    line(
+        "on the disk",
+        from_to(before.file_backed_bytes, after.file_backed_bytes),
+    );
+    line(
+        "objects",
+        format!(
+            "{} moved in {} cycles, {} unreachable ones reclaimed ({}, {} live)",
+            count(work.moved),
+            count(work.cycles),
+            count(work.reclaimed),
+            count(after.objects),
+            bytes(after.live_bytes)
+        ),
+    );
+    line(
+        "longest stop",
+        format!("{:.3} ms, of {}", work.longest_stop_ms, count(work.stops)),
+    );
+    line(
+        "time",
+        format!(
+            "{:.2} s: {:.1} ms marking, {:.1} ms planning, {:.1} ms moving, {:.1} ms ending",
+            report.seconds, work.mark_ms, work.summary_ms, work.compact_ms, work.finish_ms
+        ),
+    );
+    if !report.reached {
+        let (target, pages) = (report.target, report.pages);
+        line(
+            "target",
+            format!("{target} on {pages} pages is out of reach: nothing more is to be won"),
+        );
+    }
+    if let Some(map) = &report.map {
+        line("picture", map.clone());
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "none".into(), |ratio| format!("{ratio:.3}"))
+}
+
 /// What `firn map` says.
 pub fn drawn(report: &MapReport) -> String {
     let pools: Vec<String> = report.pools.iter().map(pages).collect();
@@ -44,9 +114,7 @@ pub fn drawn(report: &MapReport) -> String {
 
 fn pages(figures: &MapFigures) -> String {
     let in_use = figures.slot_pages + figures.large_pages;
-    let ratio = figures
-        .ratio_4k
-        .map_or_else(|| "none".into(), |r| format!("{r:.3}"));
+    let ratio = ratio(figures.ratio_4k);
     let mut text = format!(
         "{}: {} pages in use, {} free, {} of metadata; {} live, ratio {ratio}",
         figures.pool,
@@ -77,8 +145,10 @@ pub fn stat(stat: &Stat) -> String {
         ("4 KiB pages", stat.footprint_4k_bytes, stat.ratio_4k),
         ("2 MiB pages", stat.footprint_2m_bytes, stat.ratio_2m),
     ] {
-        let ratio = ratio.map_or_else(|| "none".into(), |r| format!("{r:.3}"));
-        line(pages, format!("{}, ratio {ratio}", bytes(footprint)));
+        line(
+            pages,
+            format!("{}, ratio {}", bytes(footprint), self::ratio(ratio)),
+        );
     }
     let file = bytes(stat.file_bytes);
     let backed = bytes(stat.file_backed_bytes);

@@ -59,6 +59,7 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Map(map) => commands::map(&map, output),
         Command::Check(pool) => commands::check(&pool.pool, output),
         Command::Copy(copy) => commands::copy(&copy, output),
+        Command::Defrag(defrag) => commands::defrag(&defrag, output),
         Command::Demo(demo) => demo::run(&demo, output),
         Command::Bench(bench) => bench::run(&bench, output),
         Command::DemoWriter(writer) => demo::write(&writer),

@@ -36,7 +36,8 @@ fn every_command(pool: &str, copy: &str) -> Vec<(&'static str, Called)> {
 fn assert_refused(folder: &Folder, name: &str, words: &[&str], except: &[&str]) {
     let (pool, copy) = (folder.arg(name), folder.arg("copy"));
     let before = std::fs::read(&pool).ok();
-    for (command, called) in every_command(&pool, &copy) {
+    let defrag = ("defrag", firn(&["defrag", &pool]));
+    for (command, called) in every_command(&pool, &copy).into_iter().chain([defrag]) {
         if except.contains(&command) {
             continue;
         }
@@ -215,6 +216,11 @@ fn parameters_out_of_range() {
         &["load", &new, &missing],
         &["load", &new, "--tree", &missing],
         &["load", &new, "file", "--tree", "/usr"],
+        &["defrag", &pool, "--target", "0.9"],
+        &["defrag", &pool, "--target", "nan"],
+        &["defrag", &pool, "--target", "inf"],
+        &["defrag", &pool, "--map", "picture.jpg"],
+        &["defrag", &missing],
         &["demo", "--kills", "0"],
         &["demo", "--seconds", "0"],
         &["demo", &missing],

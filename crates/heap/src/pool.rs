@@ -345,7 +345,8 @@ impl<M: Medium> Pool<M> {
     }
 
     /// Gives the blocks of free space back to the device, in pieces of 64 KiB and more, and cuts
-    /// free chunks off the end. Returns the bytes given back.
+    /// free chunks off the end. Returns the bytes of those pieces; of some an earlier open may have
+    /// given the blocks back already.
     ///
     /// Errors: the medium failed; the rest stays as it was.
     pub fn release_free_space(&self) -> Result<u64, Error> {

@@ -210,3 +210,29 @@ fn frames_that_were_given_back_have_no_data() {
     assert!(free_with_data(&after) < free_with_data(&before));
     assert_eq!(after.frames[0].has_data, Some(true));
 }
+
+#[test]
+fn space_that_an_earlier_open_freed_is_given_back_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    let pool = pool(
+        Mapped::create(&path, 0, &MappedOptions::default()).unwrap(),
+        PoolKind::Traced,
+    );
+    set(&pool, 0..100, Some(LARGE as usize));
+    pool.close().unwrap();
+    let open = || Mapped::open(&path, &MappedOptions::default()).unwrap();
+    let pool = Pool::open(open(), &options(PoolKind::Traced)).unwrap();
+    // The last one keeps the file from being cut short.
+    set(&pool, 0..99, None);
+    pool.trace().unwrap();
+    let full = pool.medium().backed_bytes().unwrap();
+    pool.close().unwrap();
+    let pool = Pool::open(open(), &options(PoolKind::Traced)).unwrap();
+    // Looks at every chunk.
+    pool.trace().unwrap();
+    pool.release_free_space().unwrap();
+    let empty = pool.medium().backed_bytes().unwrap();
+    assert!(empty < full - (5 << 20), "{full} {empty}");
+    assert!(pool.check().unwrap().is_empty());
+}

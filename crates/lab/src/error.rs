@@ -89,6 +89,26 @@ pub enum LabError {
         /// What it was.
         found: String,
     },
+    /// There is no such scheme.
+    #[error("no scheme is called `{name}`; the schemes are {allowed}")]
+    Scheme {
+        /// What was asked for.
+        name: String,
+        /// The schemes that keep what was committed.
+        allowed: String,
+    },
+    /// A scheme is kept only to show what it loses.
+    #[error(
+        "the scheme `{name}` ({source_of}) loses committed changes in a crash and is refused on memory that holds something; the schemes that keep them are {allowed}"
+    )]
+    UnsoundScheme {
+        /// The scheme.
+        name: &'static str,
+        /// Where it was published.
+        source_of: &'static str,
+        /// The schemes that keep what was committed.
+        allowed: String,
+    },
     /// A tree holds nothing to index.
     #[error("{path}: nothing to index below it; name a directory with files")]
     EmptyTree {

@@ -7,6 +7,7 @@
 //! stat       figures of a pool in use           check     whether a pool is sound
 //! map        pictures of what a pool's pages hold
 //! copy       packed copies, and what can be saved of a torn pool
+//! defrag     objects move together, free pages go back to the device
 //! kill       writers that are killed, and the check that nothing acknowledged is lost
 //! demo       the main job, on real input
 //! bench      what it costs, beside others in one run
@@ -19,6 +20,7 @@ mod any;
 pub mod bench;
 mod check;
 mod copy;
+mod defrag;
 pub mod demo;
 mod error;
 pub mod figures;
@@ -35,7 +37,9 @@ mod tree;
 pub use any::Torn;
 pub use check::{CheckReport, check};
 pub use copy::{CopyReport, copy};
+pub use defrag::{DefragPlan, DefragReport, Standing, Work, defrag, scheme};
 pub use error::LabError;
+pub use firn_heap::collector::PageSize;
 pub use load::{LoadReport, load_lines, load_tree};
 pub use progress::{Progress, Silent};
 pub use select::delete_fraction;

@@ -56,6 +56,8 @@ struct ChunkFrames {
     count: u64,
     /// Groups that may have no blocks on the device: bit i for the frames from i * 16.
     unbacked: u32,
+    /// Groups of which that is certain: this open has given their blocks back.
+    punched: u32,
     /// Whether the open cycle empties the chunk: nothing is taken from it.
     closed: bool,
 }
@@ -66,6 +68,7 @@ impl ChunkFrames {
         free: [0; BITMAP],
         count: 0,
         unbacked: 0,
+        punched: 0,
         closed: false,
     };
 
@@ -445,12 +448,13 @@ impl Space {
                 let at = Frame(group * GROUP_FRAMES).start();
                 medium.reserve(at, GROUP_FRAMES * FRAME_BYTES)?;
                 self.chunks[chunk].unbacked &= !bit;
+                self.chunks[chunk].punched &= !bit;
             }
         }
         Ok(())
     }
 
-    /// Takes the next free groups that still have blocks off the space, so that they can be punched
+    /// Takes the next free groups that may still have blocks off the space, so that they can be punched
     /// without the lock; at most one chunk's worth, from `cursor` on. Give them back with
     /// [`Space::punched`].
     pub(crate) fn take_punchable(&mut self, cursor: &mut usize, durable: u64) -> Vec<FrameRun> {
@@ -462,7 +466,7 @@ impl Space {
             for group in 0..GROUPS {
                 let first = group * GROUP_FRAMES;
                 let frames = &self.chunks[chunk];
-                let punchable = frames.unbacked >> group & 1 == 0
+                let punchable = frames.punched >> group & 1 == 0
                     && (first..first + GROUP_FRAMES).all(|i| frames.is_free(i));
                 if !punchable {
                     continue;
@@ -488,7 +492,9 @@ impl Space {
     pub(crate) fn punched(&mut self, run: FrameRun, gone: bool) {
         if gone {
             for group in run.frame.0 / GROUP_FRAMES..(run.frame.0 + run.frames) / GROUP_FRAMES {
-                self.chunks[(group / GROUPS) as usize].unbacked |= 1 << (group % GROUPS);
+                let frames = &mut self.chunks[(group / GROUPS) as usize];
+                frames.unbacked |= 1 << (group % GROUPS);
+                frames.punched |= 1 << (group % GROUPS);
             }
         }
         self.mark(run, true);

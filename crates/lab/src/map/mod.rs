@@ -139,13 +139,18 @@ fn heading(path: &Path) -> String {
 }
 
 /// A picture over its pool would be the end of the pool.
-fn refuse_pool(pool: &Path, picture: &Path) -> Result<(), MapError> {
+pub(crate) fn refuse_pool(pool: &Path, picture: &Path) -> Result<(), MapError> {
     let identity = |path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
     let path = picture.to_path_buf();
     match (identity(pool), identity(picture)) {
         (Some(pool), Some(picture)) if pool == picture => Err(MapError::IsPool { path }),
         _ => Ok(()),
     }
+}
+
+/// A picture whose file cannot be told to be one.
+pub(crate) fn refuse_unnamed(picture: &Path) -> Result<(), MapError> {
+    PictureKind::of(picture).map(|_| ())
 }
 
 /// How a picture is written.
