@@ -112,6 +112,16 @@ pub enum Error {
         /// Words to log.
         words: u64,
     },
+    /// A collector would begin again where it ends.
+    #[error(
+        "a collector with trigger {trigger} and target {target} never rests; the trigger must be above the target"
+    )]
+    Trigger {
+        /// Ratio at which it begins.
+        trigger: f64,
+        /// Ratio at which it ends.
+        target: f64,
+    },
     /// Every lane is in use.
     #[error("all {lanes} lanes are in use; drop a session, or create the pool with more lanes")]
     TooManySessions {

@@ -35,6 +35,20 @@ pub(super) enum Step {
 }
 
 impl Collected {
+    /// Adds what another collection did.
+    pub fn add(&mut self, more: &Self) {
+        self.cycles += more.cycles;
+        self.reclaimed += more.reclaimed;
+        self.planned += more.planned;
+        self.moved += more.moved;
+        self.emptied_frames += more.emptied_frames;
+        self.filled_frames += more.filled_frames;
+        self.mark_ns += more.mark_ns;
+        self.summary_ns += more.summary_ns;
+        self.compact_ns += more.compact_ns;
+        self.finish_ns += more.finish_ns;
+    }
+
     pub(super) fn add_time(&mut self, step: Step, ns: u64) {
         *match step {
             Step::Mark => &mut self.mark_ns,

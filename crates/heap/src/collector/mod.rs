@@ -12,6 +12,7 @@
 //! all: marking begins (M1) and ends, the sources are closed, the plan comes into force (C1, T2),
 //! healing begins, the plan ceases to count (T4). Nothing else waits.
 
+mod background;
 pub(crate) mod collection;
 pub(crate) mod cycle;
 mod figures;
@@ -33,6 +34,7 @@ use firn_media::{Lock, Medium};
 use crate::alloc::Place;
 use cycle::Cycle;
 
+pub use background::{Background, BackgroundCollector, CollectorOptions};
 pub use collection::{CollectOptions, Collection};
 pub use figures::{Collected, STOP_BUCKETS, Stops};
 pub use mark::Marking;

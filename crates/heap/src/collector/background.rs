@@ -1,0 +1,200 @@
+//! A thread of the medium that keeps a pool compact (FFCCD section 5: `init` and `exit`).
+//!
+//! FFCCD asks for the ratio in every allocation and free. Here the counters are kept where any thread
+//! can read them, so a thread of its own looks at them from time to time, and allocation stays what it
+//! is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use firn_media::{Lock, Medium};
+
+use super::collection::CollectOptions;
+use super::figures::Collected;
+use crate::error::Error;
+use crate::pool::{Inner, Pool};
+
+/// How a pool is kept compact.
+#[derive(Clone, Copy, Debug)]
+pub struct CollectorOptions {
+    /// Ratio of page bytes to live bytes at which a collection begins; above the target.
+    pub trigger: f64,
+    /// How often the ratio is looked at.
+    pub interval: Duration,
+    /// Bytes of pages below which the ratio is let be, however high.
+    pub least_bytes: u64,
+    /// Whether blocks of pages that became free are given back to the device.
+    pub release_blocks: bool,
+    /// How each collection works; its target is where it ends.
+    pub collect: CollectOptions,
+}
+
+impl Default for CollectorOptions {
+    /// The paper's normal setting: from 1.5 to 1.25, on pages of 2 MiB.
+    fn default() -> Self {
+        Self {
+            trigger: 1.5,
+            interval: Duration::from_millis(10),
+            least_bytes: 16 << 20,
+            release_blocks: true,
+            collect: CollectOptions::default(),
+        }
+    }
+}
+
+/// What a background collector has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Background {
+    /// Collections that were begun.
+    pub collections: u64,
+    /// Bytes of blocks that were given back to the device.
+    pub released_bytes: u64,
+    /// What the collections did together.
+    pub collected: Collected,
+}
+
+struct Shared {
+    stop: AtomicBool,
+    done: Lock<Background>,
+    failed: Lock<Option<Error>>,
+}
+
+/// A collector at work. Dropped, it ends like with [`BackgroundCollector::stop`], and what went wrong
+/// is not told.
+pub struct BackgroundCollector<M: Medium> {
+    inner: Arc<Inner<M>>,
+    shared: Arc<Shared>,
+    thread: Option<M::Thread>,
+}
+
+impl<M: Medium> Pool<M> {
+    /// Starts a thread that collects whenever the ratio is above the trigger. Stop it before the pool
+    /// is closed.
+    ///
+    /// Errors: the trigger is not above the target, the thread cannot be started; as
+    /// [`Pool::collect`].
+    pub fn start_collector(
+        &self,
+        options: &CollectorOptions,
+    ) -> Result<BackgroundCollector<M>, Error> {
+        if options.trigger.partial_cmp(&options.collect.target)
+            != Some(core::cmp::Ordering::Greater)
+        {
+            return Err(Error::Trigger {
+                trigger: options.trigger,
+                target: options.collect.target,
+            });
+        }
+        // Whatever keeps a collection from beginning is told here, not in the background.
+        drop(self.collection(&options.collect)?);
+        let shared = Arc::new(Shared {
+            stop: AtomicBool::new(false),
+            done: Lock::new(Background::default()),
+            failed: Lock::new(None),
+        });
+        let (pool, options) = (self.clone(), *options);
+        let theirs = Arc::clone(&shared);
+        let thread = self.inner.medium.spawn(
+            "firn-collector",
+            Box::new(move || watch(&pool, &theirs, &options)),
+        )?;
+        Ok(BackgroundCollector {
+            inner: Arc::clone(&self.inner),
+            shared,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl<M: Medium> BackgroundCollector<M> {
+    /// What it has done so far.
+    pub fn progress(&self) -> Background {
+        *self.shared.done.lock(&self.inner.medium)
+    }
+
+    /// Ends the cycle that is open, and the thread (FFCCD's `exit`).
+    ///
+    /// Errors: what made the collector give up, if it did; the pool goes on without one.
+    pub fn stop(mut self) -> Result<Background, Error> {
+        self.end();
+        match self.shared.failed.lock(&self.inner.medium).take() {
+            Some(error) => Err(error),
+            None => Ok(self.progress()),
+        }
+    }
+
+    fn end(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            self.inner.medium.join(thread);
+        }
+    }
+}
+
+impl<M: Medium> Drop for BackgroundCollector<M> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The thread's life.
+fn watch<M: Medium>(pool: &Pool<M>, shared: &Shared, options: &CollectorOptions) {
+    let medium = &pool.inner.medium;
+    while !shared.stop.load(Ordering::Acquire) {
+        if pool.inner.is_due(options) {
+            match collect_once(pool, options) {
+                Ok(done) => shared.done.lock(medium).add(&done),
+                // An operation stayed open, or the program collects by itself: later, then.
+                Err(Error::Busy { .. }) => {}
+                Err(error) => {
+                    *shared.failed.lock(medium) = Some(error);
+                    return;
+                }
+            }
+        }
+        wait(medium, shared, options.interval);
+    }
+}
+
+fn collect_once<M: Medium>(
+    pool: &Pool<M>,
+    options: &CollectorOptions,
+) -> Result<Background, Error> {
+    let collected = pool.collect(&options.collect)?;
+    let released_bytes = if options.release_blocks {
+        pool.release_free_space()?
+    } else {
+        0
+    };
+    Ok(Background {
+        collections: 1,
+        released_bytes,
+        collected,
+    })
+}
+
+fn wait<M: Medium>(medium: &M, shared: &Shared, interval: Duration) {
+    let until = medium.now_ns().saturating_add(interval.as_nanos() as u64);
+    let mut attempt = 0;
+    while medium.now_ns() < until && !shared.stop.load(Ordering::Acquire) {
+        medium.pause(attempt);
+        attempt = attempt.saturating_add(1);
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    fn is_due(&self, options: &CollectorOptions) -> bool {
+        let pages = options.collect.pages;
+        let bytes = self.footprint_pages(pages).max(0) as u64 * pages.bytes();
+        bytes >= options.least_bytes && self.ratio(pages) > options.trigger
+    }
+}
+
+impl Background {
+    fn add(&mut self, more: &Self) {
+        self.collections += more.collections;
+        self.released_bytes += more.released_bytes;
+        self.collected.add(&more.collected);
+    }
+}
