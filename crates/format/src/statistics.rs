@@ -33,6 +33,30 @@ pub enum Counter {
     Stops,
     /// Requests for a phase change that were withdrawn because a guard stayed open.
     Starved,
+    /// Cycles of the collector that have ended.
+    Cycles,
+    /// Objects that the collector's cycles moved, whoever copied them.
+    MovedObjects,
+    /// Bytes of these.
+    MovedBytes,
+    /// Frames of runs that cycles emptied.
+    EmptiedFrames,
+    /// Frames of runs that cycles filled.
+    FilledFrames,
+    /// Unreachable objects that were reclaimed.
+    Reclaimed,
+    /// Bytes of blocks that were given back to the device.
+    ReleasedBytes,
+    /// Nanoseconds of a step of the collector: marking, summary, compaction, finish.
+    StepNs(usize),
+    /// Nanoseconds of computation in the same steps.
+    StepCpuNs(usize),
+    /// Nanoseconds that the world stood for the collector.
+    StoodNs,
+    /// The longest of these stops.
+    LongestStopNs,
+    /// Stops of the collector of at least 2^i nanoseconds and less than twice that.
+    StopBucket(usize),
     /// Objects of a slot class; the last index counts large objects.
     ClassObjects(usize),
     /// Objects of a type.
@@ -41,7 +65,16 @@ pub enum Counter {
     TypeBytes(usize),
 }
 
-const FIRST_CLASS: usize = 64;
+/// Steps of a collection that are timed.
+pub const STEPS: usize = 4;
+/// Buckets of the histogram of stops.
+pub const STOP_BUCKETS: usize = 36;
+const FIRST_BUCKET: usize = 28;
+/// First word that counts something other than objects and pages.
+pub const FIRST_EVENT: usize = 4;
+/// First word that counts objects again.
+pub const FIRST_CLASS: usize = 64;
+const _: () = assert!(FIRST_BUCKET + STOP_BUCKETS <= FIRST_CLASS);
 const FIRST_TYPE: usize = FIRST_CLASS + CLASSES + 1;
 /// Words of a block that are in use.
 pub const WORDS: usize = FIRST_TYPE + 2 * COUNTED_TYPES;
@@ -63,6 +96,25 @@ impl Counter {
             Counter::Aborts => 5,
             Counter::Stops => 6,
             Counter::Starved => 7,
+            Counter::Cycles => 8,
+            Counter::MovedObjects => 9,
+            Counter::MovedBytes => 10,
+            Counter::EmptiedFrames => 11,
+            Counter::FilledFrames => 12,
+            Counter::Reclaimed => 13,
+            Counter::ReleasedBytes => 14,
+            Counter::StepNs(step) => 16 + step % STEPS,
+            Counter::StepCpuNs(step) => 20 + step % STEPS,
+            Counter::StoodNs => 24,
+            Counter::LongestStopNs => 25,
+            Counter::StopBucket(bucket) => {
+                FIRST_BUCKET
+                    + if bucket < STOP_BUCKETS {
+                        bucket
+                    } else {
+                        STOP_BUCKETS - 1
+                    }
+            }
             Counter::ClassObjects(class) => FIRST_CLASS + class,
             Counter::TypeObjects(t) => {
                 FIRST_TYPE

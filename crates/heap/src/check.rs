@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{Chunk, Frame};
 use firn_format::header::ObjectHeader;
-use firn_format::statistics::Counter;
+use firn_format::statistics::{Counter, FIRST_CLASS, FIRST_EVENT};
 use firn_format::superblock::PoolKind;
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
@@ -167,14 +167,8 @@ impl<M: Medium> Inner<M> {
             trace.sums[Counter::LiveFrames.word()] = footprint.frames as i64;
             trace.sums[Counter::LiveChunks.word()] = footprint.chunks as i64;
             let before = tally::sums(&self.medium);
-            for kept in [
-                Counter::Commits,
-                Counter::Aborts,
-                Counter::Stops,
-                Counter::Starved,
-            ] {
-                trace.sums[kept.word()] = before[kept.word()];
-            }
+            let events = FIRST_EVENT..FIRST_CLASS;
+            trace.sums[events.clone()].copy_from_slice(&before[events]);
             tally::replace(&self.medium, &trace.sums);
             self.exact.store(true, Ordering::Release);
             self.allocator

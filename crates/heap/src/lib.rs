@@ -50,7 +50,7 @@ pub use object::Obj;
 pub use occupancy::{FrameContent, FrameOccupancy, Occupancy};
 pub use pool::{Pool, PoolOptions};
 pub use session::{Guard, Session};
-pub use statistics::{ClassStatistics, Statistics, TypeStatistics};
+pub use statistics::{ClassStatistics, CollectorStatistics, Statistics, TypeStatistics};
 pub use stored::{Bytes, FieldDescriptor, Raw, Ref, Refs, Stored, Target, TypeDescriptor};
 pub use tx::Tx;
 pub use tx::undo::RawTx;

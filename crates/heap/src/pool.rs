@@ -406,9 +406,17 @@ impl<M: Medium> Inner<M> {
 
     /// Runs `change` while no operation is open.
     pub(crate) fn stopped<R>(&self, change: impl FnOnce() -> R) -> Result<R, Error> {
-        let mut starved = 0;
+        self.stopped_counting(&mut 0, change)
+    }
+
+    /// The same; counts withdrawn requests in `starved`.
+    pub(crate) fn stopped_counting<R>(
+        &self,
+        starved: &mut u64,
+        change: impl FnOnce() -> R,
+    ) -> Result<R, Error> {
         self.safepoint
-            .stop(&self.medium, STOP_LIMIT_NS, &mut starved, change)
+            .stop(&self.medium, STOP_LIMIT_NS, starved, change)
             .ok_or(Error::Busy {
                 waited_ms: STOP_LIMIT_NS / 1_000_000,
             })

@@ -5,7 +5,7 @@ use firn_format::class::{CLASSES, Class};
 use firn_format::frame::FrameUse;
 use firn_format::geometry::Chunk;
 use firn_format::header::TypeId;
-use firn_format::statistics::{COUNTED_TYPES, Counter};
+use firn_format::statistics::{COUNTED_TYPES, Counter, STEPS, STOP_BUCKETS};
 use firn_format::superblock::{OpenState, PoolKind, StoredDomain, Superblock};
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
@@ -47,10 +47,60 @@ pub struct Statistics {
     pub stops: u64,
     /// Requests for a phase change that were withdrawn.
     pub starved: u64,
+    /// What the collector has done.
+    pub collector: CollectorStatistics,
     /// Objects by class, the empty ones left out.
     pub classes: Vec<ClassStatistics>,
     /// Objects by type, the empty ones left out.
     pub types: Vec<TypeStatistics>,
+}
+
+/// What the collector has done with a pool since it was created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectorStatistics {
+    /// Cycles.
+    pub cycles: u64,
+    /// Objects that were moved.
+    pub moved_objects: u64,
+    /// Bytes of their slots.
+    pub moved_bytes: u64,
+    /// Bytes of 4 KiB pages that were emptied.
+    pub emptied_bytes: u64,
+    /// Bytes of 4 KiB pages that were filled.
+    pub filled_bytes: u64,
+    /// Unreachable objects that were reclaimed.
+    pub reclaimed_objects: u64,
+    /// Bytes of blocks that were given back to the device.
+    pub released_bytes: u64,
+    /// Nanoseconds of marking, summary, compaction, finish.
+    pub step_ns: [u64; STEPS],
+    /// Nanoseconds of computation in these.
+    pub step_cpu_ns: [u64; STEPS],
+    /// Nanoseconds that the world stood.
+    pub stood_ns: u64,
+    /// The longest stop, in nanoseconds.
+    pub longest_stop_ns: u64,
+    /// Entry i counts stops of at least 2^i nanoseconds and less than twice that.
+    pub stop_histogram: [u64; STOP_BUCKETS],
+}
+
+impl CollectorStatistics {
+    fn of(sum: impl Fn(Counter) -> u64) -> Self {
+        Self {
+            cycles: sum(Counter::Cycles),
+            moved_objects: sum(Counter::MovedObjects),
+            moved_bytes: sum(Counter::MovedBytes),
+            emptied_bytes: sum(Counter::EmptiedFrames).saturating_mul(FRAME_BYTES),
+            filled_bytes: sum(Counter::FilledFrames).saturating_mul(FRAME_BYTES),
+            reclaimed_objects: sum(Counter::Reclaimed),
+            released_bytes: sum(Counter::ReleasedBytes),
+            step_ns: core::array::from_fn(|step| sum(Counter::StepNs(step))),
+            step_cpu_ns: core::array::from_fn(|step| sum(Counter::StepCpuNs(step))),
+            stood_ns: sum(Counter::StoodNs),
+            longest_stop_ns: sum(Counter::LongestStopNs),
+            stop_histogram: core::array::from_fn(|i| sum(Counter::StopBucket(i))),
+        }
+    }
 }
 
 /// Objects of one size class.
@@ -103,6 +153,7 @@ impl Statistics {
             aborts: sum(Counter::Aborts),
             stops: sum(Counter::Stops),
             starved: sum(Counter::Starved),
+            collector: CollectorStatistics::of(sum),
             classes: classes(sum),
             types: types(&Types::load(medium)?, sum),
             layout: superblock.layout,

@@ -93,6 +93,14 @@ pub(crate) fn sums<M: Medium>(medium: &M) -> Box<[i64; WORDS]> {
     sums
 }
 
+/// Sum of one counter over all blocks.
+pub(crate) fn sum<M: Medium>(medium: &M, counter: Counter) -> i64 {
+    (0..BLOCKS)
+        .take_while(|&block| block_at(block).0 + STATISTICS_BLOCK_BYTES <= medium.len())
+        .map(|block| medium.load_u64(block_at(block) + counter.word() as u64 * 8) as i64)
+        .fold(0, i64::wrapping_add)
+}
+
 /// Moves all lanes' counters into the base block.
 pub(crate) fn fold<M: Medium>(medium: &M) {
     replace(medium, &sums(medium));

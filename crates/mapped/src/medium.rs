@@ -11,7 +11,7 @@ use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 use crate::copy::{copy_in, copy_out};
 use crate::flush::{Flush, write_back_lines};
-use crate::system::now_ns;
+use crate::system::{cpu_ns, now_ns};
 use crate::{FlushInstruction, Mapped, MappedPlace, MappedWords};
 
 impl Mapped {
@@ -234,6 +234,10 @@ impl Medium for Mapped {
 
     fn now_ns(&self) -> u64 {
         now_ns()
+    }
+
+    fn cpu_ns(&self) -> u64 {
+        cpu_ns()
     }
 
     fn random_u64(&self) -> u64 {

@@ -30,7 +30,16 @@ fn parse_boot_id(text: &str) -> Option<[u8; 16]> {
 
 /// Nanoseconds of the monotonic clock.
 pub(crate) fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
+    clock_ns(ClockId::Monotonic)
+}
+
+/// Nanoseconds that the calling thread has computed.
+pub(crate) fn cpu_ns() -> u64 {
+    clock_ns(ClockId::ThreadCPUTime)
+}
+
+fn clock_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 

@@ -178,6 +178,11 @@ pub trait Medium: Send + Sync + Sized + 'static {
     /// Monotonic nanoseconds; simulated where threads are.
     fn now_ns(&self) -> u64;
 
+    /// Nanoseconds that the calling thread has computed; as [`Medium::now_ns`] where nobody counts.
+    fn cpu_ns(&self) -> u64 {
+        self.now_ns()
+    }
+
     /// A random word; from the seed where one seed is one execution.
     fn random_u64(&self) -> u64;
 

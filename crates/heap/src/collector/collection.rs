@@ -14,7 +14,7 @@ use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
 
 use super::cycle::Cycle;
-use super::figures::{Collected, Step, Stops};
+use super::figures::{Collected, Step, Stops, publish, publish_stop};
 use super::heal::Known;
 use super::mark::Marking;
 use super::release::{store_phase, write_back_bitmap, write_back_words};
@@ -133,6 +133,7 @@ impl<M: Medium> Pool<M> {
             inner,
             options: *options,
             collected: Collected::default(),
+            published: Collected::default(),
             known: None,
         })
     }
@@ -144,6 +145,8 @@ pub struct Collection<'p, M: Medium> {
     inner: &'p Inner<M>,
     options: CollectOptions,
     collected: Collected,
+    /// What the statistics page says of it already.
+    published: Collected,
     /// From the last marking of this collection.
     known: Option<Known<M>>,
 }
@@ -151,6 +154,7 @@ pub struct Collection<'p, M: Medium> {
 impl<M: Medium> Drop for Collection<'_, M> {
     fn drop(&mut self) {
         self.forget();
+        self.publish();
         self.inner.collector.busy.store(false, Ordering::Release);
     }
 }
@@ -173,6 +177,7 @@ impl<M: Medium> Collection<'_, M> {
         }
         self.compact(u64::MAX)?;
         self.finish()?;
+        self.publish();
         Ok(self.inner.footprint_pages(pages) < before)
     }
 
@@ -201,12 +206,14 @@ impl<M: Medium> Collection<'_, M> {
             return Ok(false);
         };
         let moved = draft.units;
+        let bytes = draft.filled_bytes();
         let scheme = self.options.scheme;
         if let Some(known) = &mut self.known {
             known.follow(&draft.entries);
         }
         self.timed(Step::Summary, |inner| inner.activate(draft, cycle, scheme))?;
         self.collected.planned += moved;
+        self.collected.planned_bytes += bytes;
         Ok(true)
     }
 
@@ -234,6 +241,12 @@ impl<M: Medium> Collection<'_, M> {
         self.collected.reclaimed += reclaimed;
         self.known = Some(known);
         Ok(())
+    }
+
+    /// Shows on the statistics page what was done since the last time.
+    fn publish(&mut self) {
+        publish(&self.inner.medium, &self.published, &self.collected);
+        self.published = self.collected;
     }
 
     /// Forgets what marking found.
@@ -295,10 +308,12 @@ impl<M: Medium> Collection<'_, M> {
         run: impl FnOnce(&Inner<M>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let inner = self.inner;
-        let begin = inner.medium.now_ns();
+        let medium = &inner.medium;
+        let (begin, cpu) = (medium.now_ns(), medium.cpu_ns());
         let result = run(inner);
-        self.collected
-            .add_time(step, inner.medium.now_ns().saturating_sub(begin));
+        let ns = medium.now_ns().saturating_sub(begin);
+        let cpu_ns = medium.cpu_ns().saturating_sub(cpu);
+        self.collected.add_time(step, ns, cpu_ns);
         result
     }
 }
@@ -362,6 +377,7 @@ impl<M: Medium> Inner<M> {
             inner: self,
             options: CollectOptions::default(),
             collected: Collected::default(),
+            published: Collected::default(),
             known: None,
         };
         collection.finish()
@@ -370,15 +386,20 @@ impl<M: Medium> Inner<M> {
     /// Stops the world for a step of the collector, and counts how long it stood.
     pub(super) fn stop_for_cycle<R>(&self, change: impl FnOnce() -> R) -> Result<R, Error> {
         let medium = &self.medium;
-        let mut stood = 0;
-        let result = self.stopped(|| {
+        let (mut stood, mut starved) = (0, 0);
+        let result = self.stopped_counting(&mut starved, || {
             let begin = medium.now_ns();
             let result = change();
             stood = medium.now_ns().saturating_sub(begin);
             result
-        })?;
-        self.collector.stops.lock(medium).add(stood);
-        Ok(result)
+        });
+        let mut stops = self.collector.stops.lock(medium);
+        let before = *stops;
+        if result.is_ok() {
+            stops.add(stood);
+        }
+        publish_stop(medium, &before, &stops, starved);
+        result
     }
 
     /// Closes the chosen sources and writes the plan, which does not count yet. `None` if nothing is

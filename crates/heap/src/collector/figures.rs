@@ -1,5 +1,11 @@
 //! What the collector has done, and how long the program stood for it.
 
+pub use firn_format::statistics::STOP_BUCKETS;
+use firn_format::statistics::{Counter, STEPS, WORDS};
+use firn_media::Medium;
+
+use crate::tally;
+
 /// What a collection did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
@@ -23,6 +29,10 @@ pub struct Collected {
     pub compact_ns: u64,
     /// Nanoseconds of healing references and freeing pages.
     pub finish_ns: u64,
+    /// Bytes of the slots of the objects that plans said to move.
+    pub planned_bytes: u64,
+    /// Nanoseconds of computation of the collecting thread, in the order of the four steps.
+    pub cpu_ns: [u64; STEPS],
 }
 
 /// A part of a collection, for the time it takes.
@@ -47,9 +57,14 @@ impl Collected {
         self.summary_ns += more.summary_ns;
         self.compact_ns += more.compact_ns;
         self.finish_ns += more.finish_ns;
+        self.planned_bytes += more.planned_bytes;
+        for (sum, more) in self.cpu_ns.iter_mut().zip(more.cpu_ns) {
+            *sum += more;
+        }
     }
 
-    pub(super) fn add_time(&mut self, step: Step, ns: u64) {
+    pub(super) fn add_time(&mut self, step: Step, ns: u64, cpu_ns: u64) {
+        self.cpu_ns[step as usize] += cpu_ns;
         *match step {
             Step::Mark => &mut self.mark_ns,
             Step::Summary => &mut self.summary_ns,
@@ -58,9 +73,6 @@ impl Collected {
         } += ns;
     }
 }
-
-/// Buckets of a histogram of stops: one a power of two of nanoseconds.
-pub const STOP_BUCKETS: usize = 40;
 
 /// How long the program stood, stop by stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +106,53 @@ impl Stops {
         let bucket = ns.max(1).ilog2() as usize;
         self.buckets[bucket.min(STOP_BUCKETS - 1)] += 1;
     }
+}
+
+/// Publishes what a collection did since `before` on the statistics page.
+pub(super) fn publish<M: Medium>(medium: &M, before: &Collected, now: &Collected) {
+    let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+    let mut add = |counter: Counter, before: u64, now: u64| {
+        change[counter.word()] = now.wrapping_sub(before) as i64;
+    };
+    add(Counter::Cycles, before.cycles, now.cycles);
+    add(Counter::MovedObjects, before.planned, now.planned);
+    add(Counter::MovedBytes, before.planned_bytes, now.planned_bytes);
+    add(
+        Counter::EmptiedFrames,
+        before.emptied_frames,
+        now.emptied_frames,
+    );
+    add(
+        Counter::FilledFrames,
+        before.filled_frames,
+        now.filled_frames,
+    );
+    add(Counter::Reclaimed, before.reclaimed, now.reclaimed);
+    let times = |c: &Collected| [c.mark_ns, c.summary_ns, c.compact_ns, c.finish_ns];
+    for step in 0..STEPS {
+        add(Counter::StepNs(step), times(before)[step], times(now)[step]);
+        add(
+            Counter::StepCpuNs(step),
+            before.cpu_ns[step],
+            now.cpu_ns[step],
+        );
+    }
+    tally::add(medium, &change);
+}
+
+/// Publishes a stop: `before` are the stops up to it, `now` those with it.
+pub(super) fn publish_stop<M: Medium>(medium: &M, before: &Stops, now: &Stops, starved: u64) {
+    let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+    change[Counter::Starved.word()] = starved as i64;
+    change[Counter::StoodNs.word()] = (now.total_ns - before.total_ns) as i64;
+    for bucket in 0..STOP_BUCKETS {
+        let stops = now.buckets[bucket] - before.buckets[bucket];
+        change[Counter::StopBucket(bucket).word()] = stops as i64;
+    }
+    let longest = tally::sum(medium, Counter::LongestStopNs).max(0) as u64;
+    let more = now.longest_ns.saturating_sub(longest);
+    change[Counter::LongestStopNs.word()] = more as i64;
+    tally::add(medium, &change);
 }
 
 #[cfg(test)]

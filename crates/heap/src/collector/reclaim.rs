@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Chunk};
 use firn_format::header::ObjectHeader;
-use firn_format::statistics::{Counter, WORDS};
+use firn_format::statistics::{Counter, FIRST_CLASS, FIRST_EVENT, WORDS};
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES};
 
@@ -118,14 +118,7 @@ impl<M: Medium> Inner<M> {
         for (word, change) in change.iter_mut().enumerate() {
             *change = marked.trace.sums[word] - counters[word];
         }
-        for kept in [
-            Counter::Commits,
-            Counter::Aborts,
-            Counter::Stops,
-            Counter::Starved,
-        ] {
-            change[kept.word()] = 0;
-        }
+        change[FIRST_EVENT..FIRST_CLASS].fill(0);
         let now = tally::sums(&self.medium);
         let (frames, chunks) = self.allocator.footprint(&self.medium)?;
         for (counter, count) in [(Counter::LiveFrames, frames), (Counter::LiveChunks, chunks)] {

@@ -95,6 +95,17 @@ pub(super) struct Draft {
     pub(super) closed: Vec<Run>,
 }
 
+impl Draft {
+    /// Bytes of the slots that are filled.
+    pub(super) fn filled_bytes(&self) -> u64 {
+        let bytes = |(run, class, units): &(FrameRun, Option<Class>, u64)| match class {
+            Some(class) => units * class.slot_bytes(),
+            None => run.bytes(),
+        };
+        self.filled.iter().map(bytes).sum()
+    }
+}
+
 /// Where the pool stands.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stand {
@@ -110,8 +121,7 @@ impl<M: Medium> Inner<M> {
     /// The fragmentation ratio: bytes of pages that hold an object, over live bytes. One where
     /// nothing lives.
     pub(crate) fn ratio(&self, pages: PageSize) -> f64 {
-        let sums = tally::sums(&self.medium);
-        let sum = |counter: Counter| sums[counter.word()].max(0) as f64;
+        let sum = |counter: Counter| tally::sum(&self.medium, counter).max(0) as f64;
         let used = match pages {
             PageSize::Small => sum(Counter::LiveFrames) * FRAME_BYTES as f64,
             PageSize::Huge => sum(Counter::LiveChunks) * CHUNK_BYTES as f64,
@@ -122,10 +132,9 @@ impl<M: Medium> Inner<M> {
 
     /// Pages that hold objects.
     pub(super) fn footprint_pages(&self, pages: PageSize) -> i64 {
-        let sums = tally::sums(&self.medium);
         match pages {
-            PageSize::Small => sums[Counter::LiveFrames.word()],
-            PageSize::Huge => sums[Counter::LiveChunks.word()],
+            PageSize::Small => tally::sum(&self.medium, Counter::LiveFrames),
+            PageSize::Huge => tally::sum(&self.medium, Counter::LiveChunks),
         }
     }
 
@@ -160,7 +169,7 @@ impl<M: Medium> Inner<M> {
     fn survey(&self, pages: PageSize) -> Result<(Stand, Vec<Candidate>), Error> {
         let medium = &self.medium;
         let mut stand = Stand {
-            live_bytes: tally::sums(medium)[Counter::LiveBytes.word()].max(0) as u64,
+            live_bytes: tally::sum(medium, Counter::LiveBytes).max(0) as u64,
             ..Stand::default()
         };
         let mut candidates = Vec::new();
