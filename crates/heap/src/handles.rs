@@ -143,8 +143,23 @@ impl<T, M: Medium> Handle<T, M> {
         if !core::ptr::eq(&*self.pool, inner) {
             return RefWord::NULL;
         }
-        let table = inner.handles.0.lock(&inner.medium);
-        table.entries[self.index].map_or(RefWord::NULL, |entry| entry.reference)
+        let medium = &inner.medium;
+        let entry = inner.handles.0.lock(medium).entries[self.index];
+        let Some(Entry {
+            reference,
+            strength,
+        }) = entry
+        else {
+            return RefWord::NULL;
+        };
+        // What a weak handle names may be unreachable, and so not marked, until the program stores
+        // the reference somewhere: the marker has to know of it as of one that was replaced (M2).
+        if strength == Strength::Weak && !reference.is_null() && inner.collector.is_marking() {
+            inner
+                .collector
+                .remember(medium, core::iter::once(reference));
+        }
+        reference
     }
 }
 

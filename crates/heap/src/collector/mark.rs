@@ -15,7 +15,7 @@ use firn_media::{Medium, MediumExt, Scope};
 use firn_units::VirtAddr;
 
 use super::cycle::Cycle;
-use crate::alloc::{Slot, TakenSlots};
+use crate::alloc::{Slot, TakenSlots, locate};
 use crate::check::Finding;
 use crate::error::Error;
 use crate::pool::Inner;
@@ -126,6 +126,7 @@ impl<M: Medium> Inner<M> {
             let done = self.stop_for_cycle(|| {
                 let left = self.collector.take_replaced(medium);
                 if left.is_empty() {
+                    self.clear_weak(trace);
                     self.collector.set_marking(false);
                     self.collector.set_deferring(false);
                     return true;
@@ -145,6 +146,18 @@ impl<M: Medium> Inner<M> {
                 }
             }
         }
+    }
+
+    /// Weak handles to what was not reached name nothing from now on. While no operation is open, and
+    /// before marking is over: whoever followed such a handle until now had what it names remembered
+    /// ([`crate::Handle`]), as nobody can later.
+    fn clear_weak(&self, trace: &Trace<'_, M, Beside<M>>) {
+        let medium = &self.medium;
+        self.handles.clear_weak(medium, |reference| {
+            let at = trace.visitor.forward(reference.address());
+            locate(medium, at)
+                .is_ok_and(|slot| trace.marks.has(&slot) || trace.visitor.taken.has(slot.place))
+        });
     }
 
     fn follow_replaced(&self, trace: &mut Trace<'_, M, Beside<M>>) {

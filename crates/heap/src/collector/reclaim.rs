@@ -14,7 +14,7 @@ use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES};
 
 use super::mark::Marked;
-use crate::alloc::{Footprint, Run, locate};
+use crate::alloc::{Footprint, Run};
 use crate::error::Error;
 use crate::object::requested_bytes;
 use crate::pool::Inner;
@@ -32,11 +32,6 @@ impl<M: Medium> Inner<M> {
     /// Errors: the frame table is damaged.
     pub(super) fn reclaim(&self, marked: &Marked<'_, M>) -> Result<u64, Error> {
         let medium = &self.medium;
-        self.handles.clear_weak(medium, |reference| {
-            let at = self.forwarded_address(reference.address());
-            locate(medium, at)
-                .is_ok_and(|slot| marked.trace.marks.has(&slot) || marked.taken.has(slot.place))
-        });
         self.allocator.look_at_all(medium)?;
         let mut garbage = Garbage {
             objects: 0,
@@ -126,12 +121,6 @@ impl<M: Medium> Inner<M> {
         }
         tally::add(&self.medium, &change);
         Ok(())
-    }
-
-    /// Where the object that a reference names is counted.
-    pub(super) fn forwarded_address(&self, at: firn_units::VirtAddr) -> firn_units::VirtAddr {
-        let cycle = self.collector.cycle(&self.medium);
-        cycle.map_or(at, |cycle| cycle.forward(at))
     }
 }
 

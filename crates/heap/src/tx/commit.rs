@@ -178,12 +178,18 @@ fn emit_settled<M: Medium>(
 }
 
 /// Rule M2: while marking goes on, what a stored reference replaces is remembered before it is
-/// replaced. New objects are marked anyhow, so what their slots held before does no harm.
+/// replaced. New objects replace nothing: what their slots held before is no reference, or one to what
+/// is long gone, and the marker would take it for damage.
 fn remember_replaced<M: Medium>(inner: &Inner<M>, changes: &Changes) {
-    let replaced = changes
-        .linked
-        .iter()
-        .map(|&at| RefWord(inner.medium.load_u64(at)));
+    let mut new: Vec<Slot> = changes.allocated.iter().map(|change| change.slot).collect();
+    new.extend(&changes.short_lived);
+    new.sort_unstable_by_key(|slot| slot.at);
+    let is_new = |at: VirtAddr| {
+        let after = new.partition_point(|slot| slot.at <= at);
+        after > 0 && at.0 < new[after - 1].at.0 + new[after - 1].bytes
+    };
+    let replaced = changes.linked.iter().filter(|&&at| !is_new(at));
+    let replaced = replaced.map(|&at| RefWord(inner.medium.load_u64(at)));
     inner
         .collector
         .remember(&inner.medium, replaced.filter(|word| !word.is_null()));

@@ -411,6 +411,7 @@ impl<'t, M: Medium> Tx<'t, M> {
                 mark: Some(changes.writes.mark()),
                 allocated: changes.allocated.len(),
                 freed: changes.freed.len(),
+                linked: changes.linked.len(),
                 core: self.access.core,
             }
         };
@@ -449,6 +450,7 @@ struct Save<'t, M: Medium> {
     mark: Option<write_set::Mark>,
     allocated: usize,
     freed: usize,
+    linked: usize,
     core: &'t Core<M>,
 }
 
@@ -466,6 +468,7 @@ impl<M: Medium> Drop for Save<'_, M> {
         let State { changes, cache, .. } = &mut *state;
         changes.writes.roll_back(&mark);
         changes.freed.truncate(self.freed);
+        changes.linked.truncate(self.linked);
         if changes.allocated.len() > self.allocated {
             commit::settle_fresh_frames(&self.core.inner.medium, cache);
         }
