@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use firn_lab::PageSize;
 
 /// Ordered maps in pools that survive crashes
 ///
@@ -255,6 +256,15 @@ pub enum Pages {
     Huge,
 }
 
+impl From<Pages> for PageSize {
+    fn from(pages: Pages) -> Self {
+        match pages {
+            Pages::Small => Self::Small,
+            Pages::Huge => Self::Huge,
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub struct Demo {
     /// The tree to index
@@ -288,4 +298,12 @@ pub struct DemoWriter {
     pub payload_bytes: usize,
     #[arg(long)]
     pub filling: Vec<usize>,
+    #[arg(long)]
+    pub flood: Vec<usize>,
+    #[arg(long, requires = "collect_pages", requires = "collect_pause_us")]
+    pub collect: Option<String>,
+    #[arg(long)]
+    pub collect_pages: Option<Pages>,
+    #[arg(long)]
+    pub collect_pause_us: Option<u64>,
 }

@@ -5,11 +5,11 @@ use std::io::{self, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use firn_lab::{DefragPlan, LabError, LoadReport, PageSize, Store, StoreOptions, Torn};
+use firn_lab::{DefragPlan, LabError, LoadReport, Store, StoreOptions, Torn};
 use serde_json::json;
 
 use crate::Verdict;
-use crate::arguments::{Copy, Defrag, Delete, Get, Load, Map, MapName, Pages, Scan};
+use crate::arguments::{Copy, Defrag, Delete, Get, Load, Map, MapName, Scan};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::figures;
@@ -238,10 +238,7 @@ pub fn defrag(defrag: &Defrag, output: &mut Output) -> Result<Verdict, Failure> 
     let plan = DefragPlan {
         pool: defrag.pool.clone(),
         target: defrag.target,
-        pages: match defrag.pages {
-            Pages::Small => PageSize::Small,
-            Pages::Huge => PageSize::Huge,
-        },
+        pages: defrag.pages.into(),
         scheme: firn_lab::scheme(&defrag.scheme)?,
         map: defrag.map.clone(),
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use firn_lab::LabError;
 use firn_lab::demo::{DemoPlan, DemoReport};
-use firn_lab::kill::{Spread, WriterPlan};
+use firn_lab::kill::{Collecting, Spread, Tide, WriterPlan};
 
 use crate::Verdict;
 use crate::arguments::{Demo, DemoWriter};
@@ -140,6 +140,22 @@ fn spread(what: &str, ms: Spread) -> String {
 }
 
 pub fn write(writer: &DemoWriter) -> Result<Verdict, Failure> {
+    let collecting = match (
+        &writer.collect,
+        writer.collect_pages,
+        writer.collect_pause_us,
+    ) {
+        (Some(name), Some(pages), Some(pause)) => Some(Collecting {
+            scheme: firn_lab::scheme(name)?,
+            pages: pages.into(),
+            pause: Duration::from_micros(pause),
+        }),
+        _ => None,
+    };
+    let tide = |number| match writer.flood.contains(&number) {
+        true => Tide::Flood,
+        false => Tide::Ebb,
+    };
     let plan = WriterPlan {
         pool: writer.pool.clone(),
         entries: writer.entries.clone(),
@@ -147,6 +163,8 @@ pub fn write(writer: &DemoWriter) -> Result<Verdict, Failure> {
         seed: writer.seed,
         payload_bytes: writer.payload_bytes,
         filling: core::array::from_fn(|number| writer.filling.contains(&number)),
+        collecting,
+        tides: core::array::from_fn(tide),
     };
     firn_lab::kill::write(&plan)?;
     Ok(Verdict::Well)

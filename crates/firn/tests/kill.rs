@@ -4,17 +4,26 @@ mod support;
 
 use std::time::Duration;
 
-use firn_lab::kill::{KillPlan, KillReport, run};
-use firn_lab::{Entry, Silent};
+use firn_lab::kill::{Collecting, KillPlan, KillReport, run};
+use firn_lab::{Entry, PageSize, Silent};
 use support::Folder;
 
-fn kill(kills: u64, entries: usize, payload_bytes: usize, seed: u64) -> KillReport {
+struct Plan {
+    kills: u64,
+    entries: usize,
+    payload_bytes: usize,
+    seed: u64,
+    collecting: Vec<Collecting>,
+}
+
+fn kill(plan: Plan) -> KillReport {
     let folder = Folder::new();
+    let Plan { kills, seed, .. } = plan;
     let entry = |i: usize| Entry {
         key: format!("{}/{i:06}", "k".repeat(i % 90)).into_bytes(),
         value: format!("{i}").into_bytes(),
     };
-    let mut entries: Vec<Entry> = (0..entries).map(entry).collect();
+    let mut entries: Vec<Entry> = (0..plan.entries).map(entry).collect();
     entries.sort_unstable();
     let plan = KillPlan {
         program: env!("CARGO_BIN_EXE_firn").into(),
@@ -24,7 +33,8 @@ fn kill(kills: u64, entries: usize, payload_bytes: usize, seed: u64) -> KillRepo
         kills,
         time: Duration::from_millis(60 * kills),
         seed,
-        payload_bytes,
+        payload_bytes: plan.payload_bytes,
+        collecting: plan.collecting,
     };
     let report = run(&plan, &mut Silent).unwrap();
     println!("{report:#?}");
@@ -34,20 +44,77 @@ fn kill(kills: u64, entries: usize, payload_bytes: usize, seed: u64) -> KillRepo
     report
 }
 
+/// Every sound scheme on both sizes of pages, in turn.
+fn every_way() -> Vec<Collecting> {
+    let ways = ["piggyback", "sfccd", "espresso"].map(|name| firn_lab::scheme(name).unwrap());
+    let way = |scheme| {
+        [PageSize::Small, PageSize::Huge].map(|pages| Collecting {
+            scheme,
+            pages,
+            pause: Duration::from_millis(1),
+        })
+    };
+    ways.into_iter().flat_map(way).collect()
+}
+
+/// Kills during compactions. A test that misses them tests nothing.
+fn kill_compactions(kills: u64, entries: usize, payload_bytes: usize, seed: u64) {
+    let collecting = every_way();
+    let report = kill(Plan {
+        kills,
+        entries,
+        payload_bytes,
+        seed,
+        collecting,
+    });
+    let hit = report.killed_while_collecting;
+    assert!(hit * 4 >= kills, "{hit} of {kills} kills hit a compaction");
+    assert!(report.acknowledged.deletes > entries as u64 / 4);
+}
+
+#[test]
+fn nothing_is_lost_in_50_kills_during_compactions() {
+    kill_compactions(50, 6000, 300, 4);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn nothing_is_lost_in_500_kills_during_compactions() {
+    kill_compactions(500, 20_000, 300, 5);
+}
+
 #[test]
 fn nothing_is_lost_in_50_kills() {
-    let report = kill(50, 4000, 0, 1);
+    let report = kill(Plan {
+        kills: 50,
+        entries: 4000,
+        payload_bytes: 0,
+        seed: 1,
+        collecting: Vec::new(),
+    });
     assert!(report.acknowledged.deletes > 0);
 }
 
 /// Values of up to some pages: allocation of every kind is cut short.
 #[test]
 fn nothing_of_large_values_is_lost() {
-    kill(20, 300, 20_000, 2);
+    kill(Plan {
+        kills: 20,
+        entries: 300,
+        payload_bytes: 20_000,
+        seed: 2,
+        collecting: Vec::new(),
+    });
 }
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn nothing_is_lost_in_500_kills() {
-    kill(500, 20_000, 300, 3);
+    kill(Plan {
+        kills: 500,
+        entries: 20_000,
+        payload_bytes: 300,
+        seed: 3,
+        collecting: Vec::new(),
+    });
 }

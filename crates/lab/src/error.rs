@@ -115,6 +115,14 @@ pub enum LabError {
         /// The tree's root.
         path: PathBuf,
     },
+    /// A writer read what it had not written.
+    #[error("{key}: a writer read what it had not written, after {operations} operations")]
+    Misread {
+        /// The key.
+        key: String,
+        /// Operations that it had done in this life.
+        operations: u64,
+    },
     /// The child that writes ended by itself.
     #[error(
         "the writing child on {pool} ended by itself ({status}) before it was killed; what it said stands above"

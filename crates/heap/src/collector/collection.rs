@@ -102,6 +102,12 @@ impl<M: Medium> Pool<M> {
         self.inner.ratio(pages)
     }
 
+    /// Whether a cycle is open: objects are on the move. So it is after the recovery of a crash in the
+    /// middle of one, until the next collection, trace or close ends it.
+    pub fn has_open_cycle(&self) -> bool {
+        self.inner.collector.cycle(&self.inner.medium).is_some()
+    }
+
     /// How often and how long the program stood for the collector since this open.
     pub fn collector_stops(&self) -> Stops {
         *self.inner.collector.stops.lock(&self.inner.medium)

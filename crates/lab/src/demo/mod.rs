@@ -69,6 +69,7 @@ pub fn run(
         time: plan.time.saturating_sub(start.elapsed()),
         seed: plan.seed,
         payload_bytes: 0,
+        collecting: Vec::new(),
     };
     let killed = kill_and_compare(&kill_plan, progress)?;
     let checked = check(place.pool(), progress)?;

@@ -7,7 +7,11 @@
 //! what is in its map ([`Script`]), so the parent, who reads the pipe to its end after the kill,
 //! knows each map's content to the byte, and which one operation may have been in flight.
 //!
+//! With a [`Collecting`] a third thread of the child moves objects meanwhile, the writers read too, and
+//! their entries come and go in tides, so that there is always something to collect.
+//!
 //! ```text
+//! collector  the child's third thread
 //! entries    what is written, handed to the child in a file
 //! script     what each thread does next               record    an acknowledgement's bytes
 //! writer     the child                                victim    the child, as the parent sees it
@@ -15,6 +19,7 @@
 //! report     what is told
 //! ```
 
+mod collector;
 mod entries;
 mod record;
 mod report;
@@ -24,9 +29,10 @@ mod verify;
 mod victim;
 mod writer;
 
+pub use collector::Collecting;
 pub use report::{KillReport, Operations, Spread};
 pub use runner::{KillPlan, run};
-pub use script::Script;
+pub use script::{Script, Tide};
 pub use writer::{WriterPlan, write};
 
 /// Threads that write, each on a map of its own.

@@ -13,6 +13,8 @@ pub struct KillReport {
     pub kills: u64,
     /// Of them, those that were killed before their first operation.
     pub killed_while_opening: u64,
+    /// Of them, those that left a cycle of the collector open.
+    pub killed_while_collecting: u64,
     /// Operations that were acknowledged, each a transaction.
     pub acknowledged: Operations,
     /// Time in which children wrote.

@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
+use super::collector::Collecting;
 use super::record::{RECORD_BYTES, decode};
 use super::report::{KillReport, Spread};
-use super::script::{Operation, Script};
+use super::script::{Operation, Script, Tide};
 use super::verify::verify;
 use super::victim::Victim;
 use super::{REOPENED, WRITERS, entries};
 use crate::check::findings;
+use crate::defrag::pages_name;
 use crate::{Entry, LabError, Progress, Store, StoreOptions};
 
 /// One of so many children is killed at a moment counted from its start, not from its first
@@ -48,6 +50,8 @@ pub struct KillPlan {
     pub seed: u64,
     /// Bytes that values are longer by, at most.
     pub payload_bytes: usize,
+    /// How the children collect, one after the other in turn; none if they do not.
+    pub collecting: Vec<Collecting>,
 }
 
 /// A run in progress.
@@ -70,7 +74,13 @@ struct Runner<'a> {
 pub fn run(plan: &KillPlan, progress: &mut dyn Progress) -> Result<KillReport, LabError> {
     entries::save(&plan.entries_file, &plan.entries)?;
     Store::open_or_create(&plan.pool, &reopened(), progress)?.close()?;
-    let script = |writer| Script::new(writer, plan.seed, plan.entries.len());
+    let script = |writer| {
+        let mut script = Script::new(writer, plan.seed, plan.entries.len());
+        if !plan.collecting.is_empty() {
+            script.set_tide(Tide::Ebb);
+        }
+        script
+    };
     let mut runner = Runner {
         plan,
         scripts: (0..WRITERS).map(script).collect(),
@@ -104,8 +114,14 @@ fn reopened() -> StoreOptions {
 }
 
 impl KillPlan {
+    /// How the child collects in a life.
+    fn collecting_in(&self, life: u64) -> Option<&Collecting> {
+        let turn = life.checked_rem(self.collecting.len() as u64)?;
+        self.collecting.get(turn as usize)
+    }
+
     /// The program with its arguments for one life of the child.
-    fn writer(&self, life: u64, filling: [bool; WRITERS]) -> Command {
+    fn writer(&self, life: u64, scripts: &[Script]) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("demo-writer");
         command.arg("--pool").arg(&self.pool);
@@ -113,8 +129,18 @@ impl KillPlan {
         command.args(["--life", &life.to_string()]);
         command.args(["--seed", &self.seed.to_string()]);
         command.args(["--payload-bytes", &self.payload_bytes.to_string()]);
-        for (writer, _) in filling.iter().enumerate().filter(|(_, filling)| **filling) {
-            command.args(["--filling", &writer.to_string()]);
+        for (writer, script) in scripts.iter().enumerate() {
+            if script.is_filling() {
+                command.args(["--filling", &writer.to_string()]);
+            }
+            if script.tide() == Some(Tide::Flood) {
+                command.args(["--flood", &writer.to_string()]);
+            }
+        }
+        if let Some(how) = self.collecting_in(life) {
+            command.args(["--collect", how.scheme.name]);
+            command.args(["--collect-pages", pages_name(how.pages)]);
+            command.args(["--collect-pause-us", &how.pause.as_micros().to_string()]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command
@@ -137,8 +163,7 @@ impl Runner<'_> {
     /// Starts the child and kills it when it has written for `time`, or earlier. Returns how long it
     /// wrote.
     fn live(&mut self, life: u64, time: Duration) -> Result<Duration, LabError> {
-        let filling = core::array::from_fn(|writer| self.scripts[writer].is_filling());
-        let child = self.plan.writer(life, filling).spawn();
+        let child = self.plan.writer(life, &self.scripts).spawn();
         let child = Victim::new(child.map_err(LabError::file(&self.plan.program, "starting"))?);
         if life.is_multiple_of(EARLY_SHARE) {
             thread::sleep(self.overhead.mul_f64(self.rng.f64()));
@@ -190,6 +215,7 @@ impl Runner<'_> {
     fn reopen(&mut self, life: u64) -> Result<(), LabError> {
         let start = Instant::now();
         let mut store = Store::open_untraced(&self.plan.pool, &reopened())?;
+        self.report.killed_while_collecting += u64::from(store.pool().has_open_cycle());
         store.insert(&life.to_be_bytes(), b"")?;
         self.reopenings.push(start.elapsed());
         let (entries, payload) = (&self.plan.entries, self.plan.payload_bytes);
@@ -205,12 +231,24 @@ impl Runner<'_> {
             store.abandon();
             return Ok(());
         }
-        let start = Instant::now();
-        let traced = store.pool().trace();
-        traced.map_err(LabError::pool(&self.plan.pool))?;
-        self.traces.push(start.elapsed());
+        self.end_what_is_open(&store, life)?;
         self.check(&store, life)?;
         store.close()
+    }
+
+    /// Tells what lives: by a trace, or every other time by a collection, if the children collect.
+    fn end_what_is_open(&mut self, store: &Store, life: u64) -> Result<(), LabError> {
+        let pool = store.pool();
+        let ended = match self.plan.collecting_in(life) {
+            Some(how) if life.is_multiple_of(2) => pool.collect(&how.options()).map(|_| ()),
+            _ => {
+                let start = Instant::now();
+                let traced = pool.trace().map(|_| ());
+                self.traces.push(start.elapsed());
+                traced
+            }
+        };
+        ended.map_err(LabError::pool(&self.plan.pool))
     }
 
     fn check(&mut self, store: &Store, life: u64) -> Result<(), LabError> {

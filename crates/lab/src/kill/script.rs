@@ -10,6 +10,21 @@ const LIFE_SHIFT: u32 = 32;
 /// One of so many operations on a key that is there replaces its value; the others remove it.
 const UPDATE_SHARE: u64 = 4;
 
+/// While entries come and go in tides, the share of them that are there lies between one part in so
+/// many, and all but that.
+const TIDE_SHARE: usize = 4;
+/// How often a key is chosen again that is not what the tide looks for.
+const TIDE_TRIES: usize = 64;
+
+/// Whether entries go or come, most of them. What goes at random leaves pages with holes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tide {
+    /// Entries that are there are removed, some updated.
+    Ebb,
+    /// Entries that are absent are inserted.
+    Flood,
+}
+
 /// What an operation does to its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Deed {
@@ -46,6 +61,10 @@ pub struct Script {
     last: u64,
     /// The first entry that is not there yet, while the writer fills its map.
     filling: Option<usize>,
+    /// Own entries that are there.
+    present: usize,
+    /// The tide, where there is one.
+    tide: Option<Tide>,
 }
 
 impl Script {
@@ -58,6 +77,8 @@ impl Script {
             stamps: vec![0; own],
             last: 0,
             filling: (own > 0).then_some(0),
+            present: 0,
+            tide: None,
         }
     }
 
@@ -76,6 +97,31 @@ impl Script {
         self.filling = None;
     }
 
+    /// From the end of the first filling on, entries come and go in tides, beginning with this one.
+    pub fn set_tide(&mut self, tide: Tide) {
+        self.tide = Some(tide);
+    }
+
+    /// The tide, where there is one.
+    pub fn tide(&self) -> Option<Tide> {
+        self.tide
+    }
+
+    /// Number of the operations that were done in this life.
+    pub fn operations(&self) -> u64 {
+        self.last & ((1 << LIFE_SHIFT) - 1)
+    }
+
+    /// Stamp of an own entry's last insert or update in this life; zero if that was earlier, none if
+    /// the entry is absent.
+    pub fn stamp(&self, own: usize) -> Option<u64> {
+        match self.stamps[own] {
+            0 => None,
+            stamp if stamp >> LIFE_SHIFT << LIFE_SHIFT == stamp => Some(0),
+            stamp => Some(stamp),
+        }
+    }
+
     /// The entry of all that is number `own` of this writer's.
     pub fn index(&self, own: usize) -> usize {
         own * WRITERS + self.writer
@@ -89,6 +135,7 @@ impl Script {
 
     /// Takes over that an own entry is there.
     pub fn set_present(&mut self, own: usize) {
+        self.present += usize::from(self.stamps[own] == 0);
         self.stamps[own] = self.last;
         self.skip_present();
     }
@@ -110,7 +157,7 @@ impl Script {
         let own = match self.filling {
             Some(own) => own,
             None if self.is_empty() => return None,
-            None => rng.usize(0..self.len()),
+            None => self.choose(&mut rng),
         };
         let deed = match self.stamps[own] {
             0 => Deed::Insert,
@@ -125,14 +172,44 @@ impl Script {
         })
     }
 
+    /// An own entry at random, of those that the tide looks for.
+    fn choose(&self, rng: &mut Rng) -> usize {
+        let mut own = rng.usize(0..self.len());
+        if let Some(tide) = self.tide {
+            for _ in 0..TIDE_TRIES {
+                if (self.stamps[own] != 0) == (tide == Tide::Ebb) {
+                    break;
+                }
+                own = rng.usize(0..self.len());
+            }
+        }
+        own
+    }
+
     /// The next operation is done.
     pub fn done(&mut self, operation: Operation) {
         self.last = operation.stamp;
+        match operation.deed {
+            Deed::Insert => self.present += 1,
+            Deed::Update => {}
+            Deed::Remove => self.present -= 1,
+        }
         self.stamps[operation.index / WRITERS] = match operation.deed {
             Deed::Insert | Deed::Update => operation.stamp,
             Deed::Remove => 0,
         };
         self.skip_present();
+        self.turn();
+    }
+
+    /// Turns the tide at its ends.
+    fn turn(&mut self) {
+        let (present, absent) = (self.present, self.len() - self.present);
+        self.tide = match self.tide {
+            Some(Tide::Ebb) if present * TIDE_SHARE <= self.len() => Some(Tide::Flood),
+            Some(Tide::Flood) if absent * TIDE_SHARE <= self.len() => Some(Tide::Ebb),
+            other => other,
+        };
     }
 
     fn skip_present(&mut self) {
@@ -142,6 +219,25 @@ impl Script {
             self.filling = (own + 1 < self.len()).then_some(own + 1);
         }
     }
+}
+
+/// Whether `found` is a value that some insert or update of this entry stores.
+pub(crate) fn is_value(entry: &Entry, payload_bytes: usize, found: &[u8]) -> bool {
+    let Some(rest) = found
+        .strip_prefix(&*entry.value)
+        .and_then(|rest| rest.strip_prefix(b" "))
+    else {
+        return false;
+    };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let stamp = core::str::from_utf8(&rest[..digits]);
+    stamp.is_ok_and(|stamp| {
+        stamp.parse().is_ok_and(|stamp| {
+            let mut expected = Vec::new();
+            value(entry, stamp, payload_bytes, &mut expected);
+            expected == found
+        })
+    })
 }
 
 /// The value that an insert or update with this stamp stores: the entry's own, the stamp, and up to
@@ -180,6 +276,54 @@ mod tests {
             script.done(operation);
         }
         assert!(!script.is_filling());
+    }
+
+    #[test]
+    fn tides_come_and_go_and_another_life_sees_the_same() {
+        let mut script = Script::new(0, 3, 2000);
+        script.set_tide(Tide::Ebb);
+        script.begin(1);
+        let mut most = 0;
+        let mut least = usize::MAX;
+        for _ in 0..20_000 {
+            let operation = script.next().unwrap();
+            script.done(operation);
+            if !script.is_filling() {
+                (most, least) = (most.max(script.present), least.min(script.present));
+            }
+        }
+        assert_eq!((most, least), (1000, 250));
+        let mut other = Script::new(0, 3, 2000);
+        script.begin(2);
+        other.begin(2);
+        other.end_filling();
+        other.set_tide(script.tide().unwrap());
+        let there = script.content().enumerate();
+        let there: Vec<usize> = there
+            .filter_map(|(own, (_, stamp))| stamp.map(|_| own))
+            .collect();
+        there.iter().for_each(|&own| other.set_present(own));
+        for _ in 0..5000 {
+            let operation = script.next().unwrap();
+            assert_eq!(other.next(), Some(operation));
+            script.done(operation);
+            other.done(operation);
+        }
+    }
+
+    #[test]
+    fn values_are_told_from_others() {
+        let entry = Entry {
+            key: b"k".to_vec(),
+            value: b"17".to_vec(),
+        };
+        let mut stored = Vec::new();
+        value(&entry, 1 << 32 | 5, 40, &mut stored);
+        assert!(is_value(&entry, 40, &stored));
+        assert!(!is_value(&entry, 40, b"17 "));
+        assert!(!is_value(&entry, 40, b"18 5"));
+        stored.push(b'x');
+        assert!(!is_value(&entry, 40, &stored));
     }
 
     #[test]

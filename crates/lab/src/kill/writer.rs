@@ -4,13 +4,16 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use fastrand::Rng;
 use firn_heap::Pool;
 use firn_mapped::Mapped;
 
+use super::collector::{Collecting, collect_until};
 use super::record::encode;
-use super::script::{Deed, Operation, Script, value};
+use super::script::{Deed, Operation, Script, Tide, is_value, value};
 use super::{WRITERS, entries, map_of};
 use crate::{Entry, LabError, Store, StoreOptions};
 
@@ -29,7 +32,14 @@ pub struct WriterPlan {
     pub payload_bytes: usize,
     /// Which writers have not yet filled their maps.
     pub filling: [bool; WRITERS],
+    /// How a third thread collects, if one does.
+    pub collecting: Option<Collecting>,
+    /// The tides of a child that collects.
+    pub tides: [Tide; WRITERS],
 }
+
+/// Entries that a writer looks at before each operation of a child that collects.
+const READS: usize = 2;
 
 /// Writes to the pool until killed, and acknowledges each committed operation on standard output
 /// before the next begins. A pool that a crash left untraced is traced meanwhile.
@@ -41,21 +51,30 @@ pub fn write(plan: &WriterPlan) -> Result<(), LabError> {
     let pool = store.pool();
     let pipe = io::stdout().as_fd().try_clone_to_owned().map(File::from);
     let pipe = pipe.map_err(LabError::file(Path::new("standard output"), "opening"))?;
+    // Whoever fails ends all.
+    let stop = &AtomicBool::new(false);
     thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
                 let (entries, pipe) = (&entries, &pipe);
-                scope.spawn(move || Writer::new(plan, pool, entries, writer)?.run(pipe))
+                let write = move || Writer::new(plan, pool, entries, writer)?.run(pipe, stop);
+                scope.spawn(move || write().inspect_err(|_| stop.store(true, Ordering::Relaxed)))
             })
             .collect();
-        if pool.needs_trace() {
-            pool.trace().map_err(LabError::pool(&plan.pool))?;
+        let beside = match &plan.collecting {
+            Some(how) => collect_until(pool, how, stop),
+            None if pool.needs_trace() => pool.trace().map(|_| ()),
+            None => Ok(()),
+        };
+        let beside = beside.map_err(LabError::pool(&plan.pool));
+        if beside.is_err() {
+            stop.store(true, Ordering::Relaxed);
         }
         let ended = writers.into_iter().map(|writer| match writer.join() {
             Ok(ended) => ended,
             Err(panic) => std::panic::resume_unwind(panic),
         });
-        ended.collect()
+        ended.collect::<Result<(), _>>().and(beside)
     })
 }
 
@@ -66,6 +85,8 @@ struct Writer<'a> {
     script: Script,
     payload_bytes: usize,
     value: Vec<u8>,
+    /// Chooses what is read, if anything is.
+    reads: Option<Rng>,
 }
 
 impl<'a> Writer<'a> {
@@ -87,6 +108,9 @@ impl<'a> Writer<'a> {
         if !plan.filling[writer] {
             script.end_filling();
         }
+        if plan.collecting.is_some() {
+            script.set_tide(plan.tides[writer]);
+        }
         // Both are in the order of the keys.
         let mut own = 0;
         store.scan(b"", |key, _| {
@@ -104,16 +128,52 @@ impl<'a> Writer<'a> {
             script,
             payload_bytes: plan.payload_bytes,
             value: Vec::new(),
+            reads: plan.collecting.map(|_| Rng::with_seed(plan.seed)),
         })
     }
 
-    fn run(mut self, mut pipe: &File) -> Result<(), LabError> {
-        while let Some(operation) = self.script.next() {
+    fn run(mut self, mut pipe: &File, stop: &AtomicBool) -> Result<(), LabError> {
+        while let Some(operation) = self.script.next()
+            && !stop.load(Ordering::Relaxed)
+        {
+            self.look()?;
             self.perform(operation)?;
             pipe.write_all(&encode(operation))
                 .map_err(LabError::file(Path::new("standard output"), "writing"))?;
             self.script.done(operation);
         }
+        Ok(())
+    }
+
+    /// Reads some entries and compares them with what was written.
+    ///
+    /// Errors: one is not as it was written.
+    fn look(&mut self) -> Result<(), LabError> {
+        let Some(mut rng) = self.reads.take() else {
+            return Ok(());
+        };
+        for _ in 0..READS {
+            let own = rng.usize(0..self.script.len());
+            let entry = &self.entries[self.script.index(own)];
+            let found = self.store.get(&entry.key)?;
+            let is_right = match (self.script.stamp(own), &found) {
+                (None, found) => found.is_none(),
+                (Some(_), None) => false,
+                // Of another life: any value that is one.
+                (Some(0), Some(found)) => is_value(entry, self.payload_bytes, found),
+                (Some(stamp), Some(found)) => {
+                    value(entry, stamp, self.payload_bytes, &mut self.value);
+                    self.value == *found
+                }
+            };
+            if !is_right {
+                return Err(LabError::Misread {
+                    key: String::from_utf8_lossy(&entry.key).into_owned(),
+                    operations: self.script.operations(),
+                });
+            }
+        }
+        self.reads = Some(rng);
         Ok(())
     }
 

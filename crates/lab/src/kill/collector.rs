@@ -1,0 +1,57 @@
+//! The child's third thread: it collects, over and over.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use firn_heap::collector::scheme::Scheme;
+use firn_heap::collector::{CollectOptions, PageSize};
+use firn_heap::{Error, Pool};
+use firn_mapped::Mapped;
+
+/// Steps in which a cycle's objects are moved, with a pause after each.
+const STEPS: u64 = 16;
+
+/// How a child collects.
+#[derive(Clone, Copy, Debug)]
+pub struct Collecting {
+    /// How a copy comes to count.
+    pub scheme: &'static Scheme,
+    /// Which pages count.
+    pub pages: PageSize,
+    /// Pause between the steps of a cycle: long, so that most kills fall into one.
+    pub pause: Duration,
+}
+
+impl Collecting {
+    /// As densely as it goes.
+    pub(super) fn options(&self) -> CollectOptions {
+        CollectOptions {
+            target: 1.0,
+            pages: self.pages,
+            scheme: self.scheme,
+            ..CollectOptions::default()
+        }
+    }
+}
+
+/// Collects until `stop`. What a crash left untraced the first collection marks.
+pub(super) fn collect_until(
+    pool: &Pool<Mapped>,
+    how: &Collecting,
+    stop: &AtomicBool,
+) -> Result<(), Error> {
+    while !stop.load(Ordering::Relaxed) {
+        let mut collection = pool.collection(&how.options())?;
+        while collection.begin()? {
+            let left = collection.collected().planned - collection.collected().moved;
+            for _ in 0..STEPS {
+                collection.compact((left / STEPS).max(1))?;
+                thread::sleep(how.pause);
+            }
+            collection.finish()?;
+        }
+        thread::sleep(how.pause);
+    }
+    Ok(())
+}
