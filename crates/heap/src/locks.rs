@@ -59,6 +59,9 @@ pub(crate) enum Mode {
 #[derive(Default)]
 pub(crate) struct LockSet {
     held: Vec<(usize, Mode)>,
+    /// A lock that others read too when it was asked for to write. Started over, the transaction takes
+    /// it to write from the first: two that read before they write would refuse each other for ever.
+    refused: Option<usize>,
 }
 
 impl LockSet {
@@ -70,9 +73,14 @@ impl LockSet {
         mode: Mode,
     ) -> Result<(), Error> {
         let index = index_of(id);
+        let mode = match self.refused {
+            Some(refused) if refused == index => Mode::Write,
+            _ => mode,
+        };
         if let Some((_, held)) = self.held.iter_mut().find(|(i, _)| *i == index) {
             if *held == Mode::Read && mode == Mode::Write {
                 if !inner.locks.try_upgrade(index) {
+                    self.refused = Some(index);
                     return Err(Error::Conflict);
                 }
                 *held = Mode::Write;
@@ -101,6 +109,12 @@ impl LockSet {
         }
         self.held.push((index, mode));
         Ok(())
+    }
+
+    /// Gives every lock back at the end of a transaction that was committed.
+    pub(crate) fn end<M: Medium>(&mut self, inner: &Inner<M>) {
+        self.release(inner);
+        self.refused = None;
     }
 
     /// Gives every lock back.

@@ -67,12 +67,12 @@ impl<M: Medium> Safepoint<M> {
         let _request = self.requests.lock(medium);
         let begin = medium.now_ns();
         loop {
-            self.words.swap(0, 1);
-            if self.all_quiet_soon(medium) {
-                let _lower = LowerFlag(self);
-                return Some(change());
+            {
+                let _raised = RaisedFlag::raise(self);
+                if self.all_quiet_soon(medium) {
+                    return Some(change());
+                }
             }
-            self.words.store(0, 0);
             *starved += 1;
             if medium.now_ns().saturating_sub(begin) >= limit_ns {
                 return None;
@@ -100,10 +100,17 @@ impl<M: Medium> Safepoint<M> {
     }
 }
 
-/// Lowers the flag even if the change panics.
-struct LowerFlag<'a, M: Medium>(&'a Safepoint<M>);
+/// The stop flag while it is up. It goes down even if the change, or waiting for it, panics.
+struct RaisedFlag<'a, M: Medium>(&'a Safepoint<M>);
 
-impl<M: Medium> Drop for LowerFlag<'_, M> {
+impl<'a, M: Medium> RaisedFlag<'a, M> {
+    fn raise(safepoint: &'a Safepoint<M>) -> Self {
+        safepoint.words.swap(0, 1);
+        Self(safepoint)
+    }
+}
+
+impl<M: Medium> Drop for RaisedFlag<'_, M> {
     fn drop(&mut self) {
         self.0.words.store(0, 0);
     }

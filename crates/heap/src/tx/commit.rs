@@ -88,7 +88,7 @@ pub(super) fn commit<M: Medium>(
     store_in_place(inner, changes);
     inner.redo.applied(medium, &done);
     // R3: the locks may go after the last in-place store, before the homes are written back.
-    changes.locks.release(inner);
+    changes.locks.end(inner);
     let mut homes = homes(inner, changes);
     each_frame_piece(medium, &fresh, |first, count| {
         homes.push((first.word_at(), count * WORD_BYTES));

@@ -206,8 +206,10 @@ const KINDS: [PoolKind; 2] = [PoolKind::Traced, PoolKind::Explicit];
 const DOMAINS: [Domain; 3] = [Domain::Adr, Domain::Eadr, Domain::Process];
 const SCHEMES: [&Scheme; 3] = [&ESPRESSO, &SFCCD, &PIGGYBACK];
 
-#[test]
-fn two_writers_beside_the_collector() {
+/// Seeds of a case in the long run.
+const MANY_SEEDS: std::ops::Range<u64> = 20..1000;
+
+fn every_case(seeds: std::ops::Range<u64>) {
     for kind in KINDS {
         for domain in DOMAINS {
             for scheme in SCHEMES {
@@ -217,10 +219,21 @@ fn two_writers_beside_the_collector() {
                     scheme,
                     ..Case::default()
                 };
-                swarm(case, SEEDS).expect_clean();
+                swarm(case, seeds.clone()).expect_clean();
             }
         }
     }
+}
+
+#[test]
+fn two_writers_beside_the_collector() {
+    every_case(SEEDS);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn two_writers_beside_the_collector_with_many_seeds() {
+    every_case(MANY_SEEDS);
 }
 
 #[test]
