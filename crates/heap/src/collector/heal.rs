@@ -63,36 +63,38 @@ impl<M: Medium> Inner<M> {
         let medium = &self.medium;
         let _scope = medium.scope(Scope::Finish);
         let taken = Arc::new(TakenSlots::new(medium));
+        let mut healer = Healer::new(medium, cycle);
         let begun = self.stop_for_cycle(|| {
             self.allocator.drain_all(medium)?;
             self.collector.set_deferring(true);
             self.allocator.note_in(medium, &taken);
+            // The root table is read here, because a commit stores a root word by word. A root of
+            // later is healed.
+            for root in roots::references(medium) {
+                let (_, field, _) = root?;
+                healer.heal(field);
+            }
             Ok::<_, Error>(())
         });
         let swept = begun
             .and_then(core::convert::identity)
-            .and_then(|()| self.sweep(cycle, known, &taken));
+            .and_then(|()| self.sweep(&mut healer, known, &taken));
         self.allocator.stop_noting(medium, &taken);
         swept
     }
 
     fn sweep(
         &self,
-        cycle: &Cycle<M>,
+        healer: &mut Healer<'_, M>,
         known: Option<&Known<M>>,
         taken: &TakenSlots<M>,
     ) -> Result<(), Error> {
         let medium = &self.medium;
         let shapes = Shapes::new(&self.types);
-        let mut healer = Healer::new(medium, cycle);
-        for root in roots::references(medium) {
-            let (_, field, _) = root?;
-            healer.heal(field);
-        }
         for chunk in data_chunks(medium.len()) {
             for run in self.allocator.runs_of(medium, chunk)? {
                 if run.used > 0 && !self.allocator.is_closed(medium, run.frame)? {
-                    self.sweep_run(&mut healer, &shapes, known, taken, &run);
+                    self.sweep_run(healer, &shapes, known, taken, &run);
                 }
             }
         }
