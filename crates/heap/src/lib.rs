@@ -32,6 +32,7 @@ mod safepoint;
 mod session;
 mod shape;
 mod statistics;
+mod stops;
 mod stored;
 mod superblock;
 mod tally;

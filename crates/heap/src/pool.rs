@@ -24,6 +24,7 @@ use crate::locks::LOCKS;
 use crate::recovery::Recovered;
 use crate::safepoint::Safepoint;
 use crate::session::Session;
+use crate::stops::Stops;
 use crate::superblock::{sound_superblock, stored_domain, write_superblock};
 use crate::tx::redo::{RedoLog, Ring};
 use crate::types::Types;
@@ -406,17 +407,17 @@ impl<M: Medium> Inner<M> {
 
     /// Runs `change` while no operation is open.
     pub(crate) fn stopped<R>(&self, change: impl FnOnce() -> R) -> Result<R, Error> {
-        self.stopped_counting(&mut 0, change)
+        self.stopped_counting(&mut Stops::default(), change)
     }
 
-    /// The same; counts withdrawn requests in `starved`.
+    /// The same; adds how long the program stood to `stops`.
     pub(crate) fn stopped_counting<R>(
         &self,
-        starved: &mut u64,
+        stops: &mut Stops,
         change: impl FnOnce() -> R,
     ) -> Result<R, Error> {
         self.safepoint
-            .stop(&self.medium, STOP_LIMIT_NS, starved, change)
+            .stop(&self.medium, STOP_LIMIT_NS, stops, change)
             .ok_or(Error::Busy {
                 waited_ms: STOP_LIMIT_NS / 1_000_000,
             })

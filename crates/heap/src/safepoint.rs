@@ -5,14 +5,20 @@
 
 use firn_media::{Lock, Medium, Words};
 
+use crate::stops::Stops;
+
 /// Words from one lane's flag to the next: a cache line.
 const STRIDE: usize = 8;
 const QUIET: u64 = 0;
 const INSIDE: u64 = 1;
-/// How long one request keeps the flag raised before it withdraws, in nanoseconds.
+/// How long a request keeps the flag raised at first before it withdraws, in nanoseconds, and how long
+/// the program then runs before the next.
 const PATIENCE_NS: u64 = 100_000;
-/// Pause between a withdrawn request and the next, in calls of [`Medium::pause`].
-const RELIEF: u32 = 80;
+/// A request that was not granted for long keeps the flag up for one part in so many of that, so that
+/// operations that are long, and follow each other, do not starve it.
+const PATIENCE_SHARE: u64 = 16;
+/// Pauses of a wait after which a medium yields, and does not sleep yet.
+const YIELDING: u32 = 128;
 
 /// Who is inside an operation, and whether someone wants the world to stop.
 pub(crate) struct Safepoint<M: Medium> {
@@ -56,44 +62,53 @@ impl<M: Medium> Safepoint<M> {
     }
 
     /// Runs `change` while no operation is open anywhere. Gives up after `limit_ns` nanoseconds of
-    /// asking; counts withdrawn requests in `starved`.
+    /// asking. Adds how long the flag was up to `stops`.
     pub(crate) fn stop<R>(
         &self,
         medium: &M,
         limit_ns: u64,
-        starved: &mut u64,
+        stops: &mut Stops,
         change: impl FnOnce() -> R,
     ) -> Option<R> {
         let _request = self.requests.lock(medium);
         let begin = medium.now_ns();
         loop {
-            {
-                let _raised = RaisedFlag::raise(self);
-                if self.all_quiet_soon(medium) {
-                    return Some(change());
-                }
+            let raised = medium.now_ns();
+            let patience = PATIENCE_NS.max(raised.saturating_sub(begin) / PATIENCE_SHARE);
+            let flag = RaisedFlag::raise(self);
+            if self.all_quiet_by(medium, raised + patience) {
+                let result = change();
+                drop(flag);
+                stops.add(medium.now_ns().saturating_sub(raised));
+                return Some(result);
             }
-            *starved += 1;
-            if medium.now_ns().saturating_sub(begin) >= limit_ns {
+            drop(flag);
+            let lowered = medium.now_ns();
+            stops.add(lowered.saturating_sub(raised));
+            stops.withdrawn += 1;
+            if lowered.saturating_sub(begin) >= limit_ns {
                 return None;
             }
-            for attempt in 0..RELIEF {
+            let mut attempt = 0;
+            while medium.now_ns() < lowered + PATIENCE_NS {
                 medium.pause(attempt);
+                attempt += 1;
             }
         }
     }
 
-    fn all_quiet_soon(&self, medium: &M) -> bool {
-        let raised = medium.now_ns();
+    /// Whether no operation was open any more at this time.
+    fn all_quiet_by(&self, medium: &M, end: u64) -> bool {
         let mut attempt = 0;
         for lane in 1..=self.lanes {
             while self.words.load(lane * STRIDE) != QUIET {
-                if medium.now_ns().saturating_sub(raised) > PATIENCE_NS {
+                if medium.now_ns() > end {
                     return false;
                 }
-                // Never sleep here: the flag is up and everybody waits.
-                medium.pause(attempt % 32);
-                attempt += 1;
+                // Never sleep here: the flag is up and everybody waits. But whom this waits for may
+                // need the processor.
+                medium.pause(attempt);
+                attempt = YIELDING.min(attempt + 1);
             }
         }
         true

@@ -17,6 +17,8 @@ pub(crate) struct Shapes {
 pub(crate) struct ReferenceRange {
     pub(crate) first: VirtAddr,
     pub(crate) count: u64,
+    /// Whether what they refer to has no references.
+    pub(crate) to_leaves: bool,
 }
 
 impl Shapes {
@@ -47,6 +49,7 @@ impl Shapes {
             visit(ReferenceRange {
                 first: body,
                 count: 1,
+                to_leaves: false,
             });
             return Ok(());
         }
@@ -64,7 +67,11 @@ impl Shapes {
                     return Err("an array of references is longer than its object".into());
                 }
                 let first = body + WORD_BYTES;
-                visit(ReferenceRange { first, count });
+                visit(ReferenceRange {
+                    first,
+                    count,
+                    to_leaves: false,
+                });
             }
             id => match self.types.get(id.0 as usize).and_then(Option::as_ref) {
                 None => {
@@ -77,10 +84,11 @@ impl Shapes {
                     return Err("the object is smaller than its type".into());
                 }
                 Some((_, references)) => {
-                    for &(offset, count) in references.iter() {
+                    for field in references {
                         visit(ReferenceRange {
-                            first: body + u64::from(offset),
-                            count: u64::from(count),
+                            first: body + u64::from(field.offset),
+                            count: u64::from(field.count),
+                            to_leaves: field.to_leaves,
                         });
                     }
                 }

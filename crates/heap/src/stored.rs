@@ -163,7 +163,9 @@ impl<T> Ref<T> {
         Self::NULL
     }
 
-    /// The same reference to another version of its type, for the function of a migration.
+    /// The same reference to another version of its type, for the function of a migration. The
+    /// collector trusts it: what a reference to [`Bytes`] or [`Raw`] names it does not search for
+    /// references.
     pub fn retyped<U>(self) -> Ref<U> {
         Ref {
             word: self.word,

@@ -127,6 +127,9 @@ pub(crate) struct Trace<'a, M: Medium, V: Visitor = ()> {
     pub(crate) findings: Vec<Finding>,
     /// Counters as the statistics page has them, footprints excepted.
     pub(crate) sums: Box<[i64; WORDS]>,
+    /// Whether objects that cannot refer to anything are marked without a look at them, which costs
+    /// a miss of the cache each. They are not counted then.
+    pub(crate) passes_leaves: bool,
 }
 
 impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
@@ -141,6 +144,7 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
             referring: Marks::new(medium.len()),
             findings: Vec::new(),
             sums: Box::new([0; WORDS]),
+            passes_leaves: false,
         }
     }
 
@@ -156,13 +160,13 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
             match root {
                 Ok((name, field, reference)) => {
                     self.visitor.reference(field, reference);
-                    self.meet(reference, || format!("root `{name}`"));
+                    self.meet(reference, false, || format!("root `{name}`"));
                 }
                 Err(error) => self.find(0, error.to_string()),
             }
         }
         for &reference in further {
-            self.meet(reference, || "a handle".into());
+            self.meet(reference, false, || "a handle".into());
         }
     }
 
@@ -174,10 +178,10 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
 
     /// Meets a reference that is not in the pool any more.
     pub(crate) fn meet_replaced(&mut self, reference: RefWord) {
-        self.meet(reference, || "a replaced reference".into());
+        self.meet(reference, false, || "a replaced reference".into());
     }
 
-    fn meet(&mut self, reference: RefWord, from: impl Fn() -> String) {
+    fn meet(&mut self, reference: RefWord, is_leaf: bool, from: impl Fn() -> String) {
         if reference.is_null() {
             return;
         }
@@ -192,7 +196,9 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
         }
         match locate(self.medium, at) {
             Ok(slot) => {
-                if self.marks.mark(slot.place.frame, slot.place.index) && !self.visitor.skips(&slot)
+                if self.marks.mark(slot.place.frame, slot.place.index)
+                    && !(is_leaf && self.passes_leaves)
+                    && !self.visitor.skips(&slot)
                 {
                     self.stack.push(slot);
                 }
@@ -252,7 +258,7 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
                 continue;
             }
             self.visitor.reference(field, word);
-            self.meet(word, || format!("the object at {object}"));
+            self.meet(word, range.to_leaves, || format!("the object at {object}"));
         }
     }
 

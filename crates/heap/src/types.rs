@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use firn_format::FormatError;
 use firn_format::geometry::{REGISTRY, REGISTRY_BYTES, REGISTRY_END};
 use firn_format::header::TypeId;
-use firn_format::registry::{FieldKind, RecordState, TypeRecord};
+use firn_format::registry::{FieldKind, FieldRecord, RecordState, TypeRecord};
 use firn_format::sealed::Seal;
 use firn_media::{Lock, Medium, MediumExt};
 use firn_units::{FRAME_BYTES, round_up};
@@ -36,8 +36,18 @@ struct Table {
     next: u32,
 }
 
-/// Where the references of a type's objects are, as (byte of the body, count).
-pub(crate) type ReferenceMap = Vec<(u32, u32)>;
+/// Where the references of a type's objects are.
+pub(crate) type ReferenceMap = Vec<References>;
+
+/// A field that is a reference, or an array of references.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct References {
+    /// Bytes from the start of the body.
+    pub(crate) offset: u32,
+    pub(crate) count: u32,
+    /// Whether what they refer to has no references, whatever its version: it is of a built-in type.
+    pub(crate) to_leaves: bool,
+}
 
 const NUMBER_BITS: u32 = 20;
 
@@ -177,7 +187,12 @@ impl Types {
         let table = self.table();
         let references = |r: &TypeRecord| {
             let fields = r.fields.iter().filter(|f| f.kind == FieldKind::Reference);
-            fields.map(|f| (f.offset, f.count)).collect()
+            let reference = |f: &FieldRecord| References {
+                offset: f.offset,
+                count: f.count,
+                to_leaves: f.target == Bytes::NAME || f.target == Raw::NAME,
+            };
+            fields.map(reference).collect()
         };
         table
             .records

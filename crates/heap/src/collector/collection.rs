@@ -14,7 +14,7 @@ use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
 
 use super::cycle::Cycle;
-use super::figures::{Collected, Step, Stops, publish, publish_stop};
+use super::figures::{Collected, Step, publish, publish_stops};
 use super::heal::Known;
 use super::mark::Marking;
 use super::release::{store_phase, write_back_bitmap, write_back_words};
@@ -23,6 +23,7 @@ use super::summary::{Aim, Draft, Forwarding, PageSize};
 use crate::alloc::{FrameRun, Run};
 use crate::error::Error;
 use crate::pool::{Inner, Pool};
+use crate::stops::Stops;
 use crate::tally;
 use crate::tx::redo::Ring;
 
@@ -32,7 +33,7 @@ const PREFETCHED_BYTES: u64 = 192;
 /// Objects of a cycle at most.
 const MAX_UNITS: u64 = 1 << 18;
 /// Bytes of source pages that one cycle empties, unless told otherwise.
-const DEFAULT_SOURCE_BYTES: u64 = 64 << 20;
+const DEFAULT_SOURCE_BYTES: u64 = 256 << 20;
 
 /// How a collection works.
 #[derive(Clone, Copy, Debug)]
@@ -392,19 +393,10 @@ impl<M: Medium> Inner<M> {
     /// Stops the world for a step of the collector, and counts how long it stood.
     pub(super) fn stop_for_cycle<R>(&self, change: impl FnOnce() -> R) -> Result<R, Error> {
         let medium = &self.medium;
-        let (mut stood, mut starved) = (0, 0);
-        let result = self.stopped_counting(&mut starved, || {
-            let begin = medium.now_ns();
-            let result = change();
-            stood = medium.now_ns().saturating_sub(begin);
-            result
-        });
-        let mut stops = self.collector.stops.lock(medium);
-        let before = *stops;
-        if result.is_ok() {
-            stops.add(stood);
-        }
-        publish_stop(medium, &before, &stops, starved);
+        let mut stops = Stops::default();
+        let result = self.stopped_counting(&mut stops, change);
+        self.collector.stops.lock(medium).add_all(&stops);
+        publish_stops(medium, &stops);
         result
     }
 

@@ -244,6 +244,17 @@ impl<M: Medium> Cycle<M> {
         })
     }
 
+    /// Asks for the parts of the plan with which [`Cycle::find`] will answer, all at once.
+    #[inline]
+    pub(crate) fn look_ahead(&self, at: impl Iterator<Item = VirtAddr>) {
+        let unit = |at| match self.map.get(Frame::holding(at)) {
+            Some(Part::Source(index)) => self.entries[index].unit,
+            Some(Part::Destination(index)) => self.destinations[index].first_unit,
+            None => 0,
+        };
+        core::hint::black_box(at.map(unit).fold(0, |all, unit| all ^ unit));
+    }
+
     /// Where the object at `at` is once it has moved. Moves nothing.
     #[inline]
     pub(crate) fn forward(&self, at: VirtAddr) -> VirtAddr {

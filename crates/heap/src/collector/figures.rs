@@ -1,9 +1,9 @@
 //! What the collector has done, and how long the program stood for it.
 
-pub use firn_format::statistics::STOP_BUCKETS;
 use firn_format::statistics::{Counter, STEPS, WORDS};
 use firn_media::Medium;
 
+use crate::stops::Stops;
 use crate::tally;
 
 /// What a collection did.
@@ -74,40 +74,6 @@ impl Collected {
     }
 }
 
-/// How long the program stood, stop by stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stops {
-    /// Number of stops.
-    pub count: u64,
-    /// The longest, in nanoseconds.
-    pub longest_ns: u64,
-    /// All together, in nanoseconds.
-    pub total_ns: u64,
-    /// Bucket i counts stops of at least 2^i nanoseconds and less than twice that.
-    pub buckets: [u64; STOP_BUCKETS],
-}
-
-impl Default for Stops {
-    fn default() -> Self {
-        Self {
-            count: 0,
-            longest_ns: 0,
-            total_ns: 0,
-            buckets: [0; STOP_BUCKETS],
-        }
-    }
-}
-
-impl Stops {
-    pub(super) fn add(&mut self, ns: u64) {
-        self.count += 1;
-        self.longest_ns = self.longest_ns.max(ns);
-        self.total_ns += ns;
-        let bucket = ns.max(1).ilog2() as usize;
-        self.buckets[bucket.min(STOP_BUCKETS - 1)] += 1;
-    }
-}
-
 /// Publishes what a collection did since `before` on the statistics page.
 pub(super) fn publish<M: Medium>(medium: &M, before: &Collected, now: &Collected) {
     let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
@@ -140,35 +106,16 @@ pub(super) fn publish<M: Medium>(medium: &M, before: &Collected, now: &Collected
     tally::add(medium, &change);
 }
 
-/// Publishes a stop: `before` are the stops up to it, `now` those with it.
-pub(super) fn publish_stop<M: Medium>(medium: &M, before: &Stops, now: &Stops, starved: u64) {
+/// Publishes a request to stop the world, on the statistics page.
+pub(super) fn publish_stops<M: Medium>(medium: &M, more: &Stops) {
     let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
-    change[Counter::Starved.word()] = starved as i64;
-    change[Counter::StoodNs.word()] = (now.total_ns - before.total_ns) as i64;
-    for bucket in 0..STOP_BUCKETS {
-        let stops = now.buckets[bucket] - before.buckets[bucket];
+    change[Counter::Starved.word()] = more.withdrawn as i64;
+    change[Counter::StoodNs.word()] = more.total_ns as i64;
+    for (bucket, &stops) in more.buckets.iter().enumerate() {
         change[Counter::StopBucket(bucket).word()] = stops as i64;
     }
     let longest = tally::sum(medium, Counter::LongestStopNs).max(0) as u64;
-    let more = now.longest_ns.saturating_sub(longest);
-    change[Counter::LongestStopNs.word()] = more as i64;
+    let longer = more.longest_ns.saturating_sub(longest);
+    change[Counter::LongestStopNs.word()] = longer as i64;
     tally::add(medium, &change);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stops_fall_into_their_bucket() {
-        let mut stops = Stops::default();
-        for ns in [0, 1, 1023, 1024, u64::MAX >> 1] {
-            stops.add(ns);
-        }
-        assert_eq!(
-            (stops.buckets[0], stops.buckets[9], stops.buckets[10]),
-            (2, 1, 1)
-        );
-        assert_eq!((stops.count, stops.longest_ns), (5, u64::MAX >> 1));
-    }
 }

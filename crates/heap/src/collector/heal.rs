@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use firn_format::geometry::BITMAP_WORDS;
+use firn_format::geometry::{BITMAP_WORDS, Frame};
 use firn_format::header::ObjectHeader;
 use firn_format::plan::Entry;
 use firn_format::reference::RefWord;
@@ -145,10 +145,15 @@ impl<M: Medium> Inner<M> {
 /// fence does, and every healed reference is one.
 const BATCH: usize = 4096;
 
-/// Heals fields one by one and writes them back many at a time.
+/// References that are looked up together, so that several misses of the cache are served at a time.
+const AHEAD: usize = 16;
+
+/// Heals fields and writes them back, many at a time.
 struct Healer<'a, M: Medium> {
     medium: &'a M,
     cycle: &'a Cycle<M>,
+    /// Fields that name a frame of the cycle's, and what was read there.
+    waiting: Vec<(VirtAddr, RefWord)>,
     /// Lines to write back.
     lines: Vec<VirtAddr>,
 }
@@ -158,17 +163,35 @@ impl<'a, M: Medium> Healer<'a, M> {
         Self {
             medium,
             cycle,
+            waiting: Vec::with_capacity(AHEAD),
             lines: Vec::with_capacity(BATCH),
         }
     }
 
-    /// T3, T4c: only the old reference is replaced; written back either way.
     #[inline]
     fn heal(&mut self, field: VirtAddr) {
         let word = RefWord(self.medium.load_u64(field));
-        if word.is_null() {
+        if word.is_null() || self.cycle.part(Frame::holding(word.address())).is_none() {
             return;
         }
+        self.waiting.push((field, word));
+        if self.waiting.len() == AHEAD {
+            self.heal_waiting();
+        }
+    }
+
+    fn heal_waiting(&mut self) {
+        let words = self.waiting.iter().map(|(_, word)| word.address());
+        self.cycle.look_ahead(words);
+        let mut waiting = core::mem::take(&mut self.waiting);
+        for (field, word) in waiting.drain(..) {
+            self.replace(field, word);
+        }
+        self.waiting = waiting;
+    }
+
+    /// T3, T4c: only the old reference is replaced; written back either way.
+    fn replace(&mut self, field: VirtAddr, word: RefWord) {
         let Some(unit) = self.cycle.find(word.address()) else {
             return;
         };
@@ -194,6 +217,7 @@ impl<'a, M: Medium> Healer<'a, M> {
 
 impl<M: Medium> Drop for Healer<'_, M> {
     fn drop(&mut self) {
+        self.heal_waiting();
         self.write_back();
     }
 }

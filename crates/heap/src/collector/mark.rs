@@ -72,6 +72,7 @@ impl<M: Medium> Inner<M> {
         };
         let mut trace = Trace::new(medium, self.id, &self.types, beside);
         let exact = self.exact.load(Ordering::Acquire);
+        trace.passes_leaves = exact;
         // M1: no operation is open. M5: handles are read now; later ones come from live objects.
         let begun = self.stop_for_cycle(|| {
             self.allocator.drain_all(medium)?;

@@ -34,9 +34,11 @@ use firn_media::{Lock, Medium};
 use crate::alloc::Place;
 use cycle::Cycle;
 
+pub use crate::stops::Stops;
 pub use background::{Background, BackgroundCollector, CollectorOptions};
 pub use collection::{CollectOptions, Collection};
-pub use figures::{Collected, STOP_BUCKETS, Stops};
+pub use figures::Collected;
+pub use firn_format::statistics::STOP_BUCKETS;
 pub use mark::Marking;
 pub use summary::{Forwarding, PageSize};
 
