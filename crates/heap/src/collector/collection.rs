@@ -178,14 +178,19 @@ impl<M: Medium> Collection<'_, M> {
     /// Errors: as [`Pool::collect`].
     pub fn cycle(&mut self) -> Result<bool, Error> {
         let pages = self.options.pages;
-        let before = self.inner.footprint_pages(pages);
+        // Frames that are won in a huge page that stays are room for the next cycle.
+        let footprint = |inner: &Inner<M>| {
+            let frames = inner.footprint_pages(PageSize::Small);
+            (inner.footprint_pages(pages), frames)
+        };
+        let before = footprint(self.inner);
         if !self.begin()? {
             return Ok(false);
         }
         self.compact(u64::MAX)?;
         self.finish()?;
         self.publish();
-        Ok(self.inner.footprint_pages(pages) < before)
+        Ok(footprint(self.inner) < before)
     }
 
     /// Marks, reclaims, chooses and plans, and puts the plan into force: from its return on objects

@@ -3,7 +3,9 @@
 //!
 //! Sources are the pages that hold least, as many as bring the ratio to its target, or as bring it
 //! down at all; a cycle's share of them is capped, so that what is in flight is bounded. Survivors go
-//! to fresh runs of their class, one behind the other, in the fullest pages that have room.
+//! to fresh runs of their class, one behind the other, in the fullest pages that have room. Where huge
+//! pages count, those that a large object pins cannot be emptied, but their sparse runs can: the next
+//! cycle finds room there.
 
 use core::cmp::Reverse;
 
@@ -26,6 +28,10 @@ use crate::tx::redo::Ring;
 /// whoever touches it first.
 const MAX_MOVED_FRAMES: u64 = 256;
 const LARGE: usize = CLASSES;
+/// Runs of a pinned chunk that hold at most this share of what they could are emptied, in percent.
+const SPARSE_PERCENT: u64 = 75;
+/// Frames that emptying them must win.
+const LEAST_ROOM: u64 = FRAMES_PER_CHUNK / 16;
 
 /// Which pages count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -78,6 +84,18 @@ struct Candidate {
 }
 
 impl Candidate {
+    fn alone(run: Run) -> Self {
+        Self {
+            filled: filled_bytes(&run),
+            frames: run.what.frames(),
+            runs: vec![run],
+        }
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.filled * 100 <= self.frames * FRAME_BYTES * SPARSE_PERCENT
+    }
+
     /// Free frames that are closed with it.
     fn free_frames(&self) -> u64 {
         let used: u64 = self.runs.iter().map(|run| run.what.frames()).sum();
@@ -104,6 +122,23 @@ impl Draft {
         };
         self.filled.iter().map(bytes).sum()
     }
+}
+
+/// What may be emptied, and where the pool stands.
+struct Survey {
+    stand: Stand,
+    candidates: Vec<Candidate>,
+    /// Sparse runs of chunks that a large object pins; each is a candidate of its own.
+    pinned: Vec<Candidate>,
+}
+
+/// The first so many candidates, and what emptying them comes to.
+struct Choice {
+    count: usize,
+    /// Pages that hold objects afterwards.
+    pages: u64,
+    emptied_frames: u64,
+    units: u64,
 }
 
 /// Where the pool stands.
@@ -151,32 +186,35 @@ impl<M: Medium> Inner<M> {
             .space()
             .lock(medium)
             .end_quarantine(self.redo.known_durable());
-        let (stand, mut candidates) = self.survey(aim.pages)?;
+        let Survey {
+            stand,
+            mut candidates,
+            pinned,
+        } = self.survey(aim.pages)?;
         candidates.sort_by_key(|c| (c.filled * FRAMES_PER_CHUNK / c.frames.max(1), c.frames));
-        let chosen = choose_count(aim, stand, &candidates);
-        candidates.truncate(chosen);
-        if candidates.is_empty() {
-            return Ok(None);
-        }
-        let runs: Vec<Run> = candidates.into_iter().flat_map(|c| c.runs).collect();
+        let choice = choose_count(aim, stand, &candidates);
+        candidates.truncate(choice.count);
+        let mut runs: Vec<Run> = candidates.into_iter().flat_map(|c| c.runs).collect();
         if aim.pages == PageSize::Huge {
             let mut space = self.allocator.space().lock(medium);
             runs.iter().for_each(|run| space.close(run.frame.chunk()));
         }
-        Ok(Some(runs))
+        runs.extend(choose_pinned(aim, stand, &choice, pinned));
+        Ok((!runs.is_empty()).then_some(runs))
     }
 
-    fn survey(&self, pages: PageSize) -> Result<(Stand, Vec<Candidate>), Error> {
+    fn survey(&self, pages: PageSize) -> Result<Survey, Error> {
         let medium = &self.medium;
         let mut stand = Stand {
             live_bytes: tally::sum(medium, Counter::LiveBytes).max(0) as u64,
             ..Stand::default()
         };
-        let mut candidates = Vec::new();
+        let (mut candidates, mut pinned) = (Vec::new(), Vec::new());
         for chunk in data_chunks(medium.len()) {
             let mut runs = self.allocator.runs_of(medium, chunk)?;
             runs.retain(|run| run.used > 0);
-            if runs.is_empty() {
+            let is_pinned = self.is_pinned(chunk);
+            if runs.is_empty() && !is_pinned {
                 continue;
             }
             let free = self.allocator.space().lock(medium).free_frames(chunk);
@@ -185,13 +223,16 @@ impl<M: Medium> Inner<M> {
                 PageSize::Huge => {
                     stand.pages += 1;
                     let whole = runs.iter().map(|run| run.what.frames()).sum::<u64>() + free;
-                    if runs.iter().all(may_move) && !self.is_pinned(chunk) {
+                    if runs.iter().all(may_move) && !is_pinned {
                         let filled = runs.iter().map(filled_bytes).sum();
                         candidates.push(Candidate {
                             runs,
                             filled,
                             frames: whole.min(FRAMES_PER_CHUNK),
                         });
+                    } else {
+                        let alone = runs.into_iter().filter(may_move).map(Candidate::alone);
+                        pinned.extend(alone.filter(Candidate::is_sparse));
                     }
                 }
                 PageSize::Small => {
@@ -199,17 +240,17 @@ impl<M: Medium> Inner<M> {
                         stand.pages += run.what.frames();
                         let slots = run.class().map_or(1, Class::slots);
                         if run.used < slots {
-                            candidates.push(Candidate {
-                                runs: vec![run],
-                                filled: filled_bytes(&run),
-                                frames: run.what.frames(),
-                            });
+                            candidates.push(Candidate::alone(run));
                         }
                     }
                 }
             }
         }
-        Ok((stand, candidates))
+        Ok(Survey {
+            stand,
+            candidates,
+            pinned,
+        })
     }
 
     /// Whether a large object from an earlier chunk reaches into this one.
@@ -393,26 +434,23 @@ fn filled_bytes(run: &Run) -> u64 {
 
 /// How many of the candidates, which come by what they hold, bring the ratio to its target, or else
 /// lowest.
-fn choose_count(aim: &Aim, stand: Stand, candidates: &[Candidate]) -> usize {
+fn choose_count(aim: &Aim, stand: Stand, candidates: &[Candidate]) -> Choice {
     let page = aim.pages.bytes();
     let aimed = stand.live_bytes as f64 * aim.target;
-    let mut slots = [0u64; CLASSES + 1];
-    let (mut frames, mut units, mut emptied, mut closed_room) = (0u64, 0u64, 0u64, 0u64);
-    let (mut best, mut best_pages) = (0, stand.pages);
+    let mut needed = Needed::new();
+    let (mut emptied, mut closed_room) = (0u64, 0u64);
+    let mut best = Choice {
+        count: 0,
+        pages: stand.pages,
+        emptied_frames: 0,
+        units: 0,
+    };
     for (index, candidate) in candidates.iter().enumerate() {
-        if best_pages as f64 * page as f64 <= aimed {
+        if best.pages as f64 * page as f64 <= aimed {
             break;
         }
-        for run in &candidate.runs {
-            let class = run.class().map_or(LARGE, Class::index);
-            let before = frames_for(class, slots[class]);
-            slots[class] += match run.class() {
-                Some(_) => run.used,
-                None => run.what.frames(),
-            };
-            frames += frames_for(class, slots[class]) - before;
-            units += run.used;
-        }
+        candidate.runs.iter().for_each(|run| needed.add(run));
+        let Needed { frames, units, .. } = needed;
         emptied += candidate.frames;
         closed_room += candidate.free_frames();
         let over = emptied * FRAME_BYTES > aim.max_source_bytes || units > aim.max_units;
@@ -427,11 +465,69 @@ fn choose_count(aim: &Aim, stand: Stand, candidates: &[Candidate]) -> usize {
                 (stand.pages + new).saturating_sub(index as u64 + 1)
             }
         };
-        if pages < best_pages {
-            (best, best_pages) = (index + 1, pages);
+        if pages < best.pages {
+            best = Choice {
+                count: index + 1,
+                pages,
+                emptied_frames: emptied,
+                units,
+            };
         }
     }
     best
+}
+
+/// The runs of pinned chunks that are emptied besides, if the target is not reached without: only
+/// together, and only if they win room.
+fn choose_pinned(aim: &Aim, stand: Stand, choice: &Choice, pinned: Vec<Candidate>) -> Vec<Run> {
+    let page = aim.pages.bytes() as f64;
+    if choice.pages as f64 * page <= stand.live_bytes as f64 * aim.target {
+        return Vec::new();
+    }
+    let mut needed = Needed::new();
+    let (mut runs, mut emptied) = (Vec::new(), 0);
+    for run in pinned.into_iter().flat_map(|candidate| candidate.runs) {
+        let over = (choice.emptied_frames + emptied) * FRAME_BYTES > aim.max_source_bytes
+            || choice.units + needed.units > aim.max_units;
+        if over {
+            break;
+        }
+        needed.add(&run);
+        emptied += run.what.frames();
+        runs.push(run);
+    }
+    if emptied < needed.frames + LEAST_ROOM {
+        runs.clear();
+    }
+    runs
+}
+
+/// Frames that the survivors of sources need.
+struct Needed {
+    slots: [u64; CLASSES + 1],
+    frames: u64,
+    units: u64,
+}
+
+impl Needed {
+    const fn new() -> Self {
+        Self {
+            slots: [0; CLASSES + 1],
+            frames: 0,
+            units: 0,
+        }
+    }
+
+    fn add(&mut self, run: &Run) {
+        let class = run.class().map_or(LARGE, Class::index);
+        let before = frames_for(class, self.slots[class]);
+        self.slots[class] += match run.class() {
+            Some(_) => run.used,
+            None => run.what.frames(),
+        };
+        self.frames += frames_for(class, self.slots[class]) - before;
+        self.units += run.used;
+    }
 }
 
 /// Frames that so many slots of a class fill; for large objects, frames themselves.
