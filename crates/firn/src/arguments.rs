@@ -69,7 +69,8 @@ Examples:
     /// Prints how full and how fragmented a pool is, also while a program has it open
     #[command(after_long_help = "\
 Takes no lock. The fragmentation ratio is the footprint of the pages that hold a live object, divided
-by the live bytes; on pages of 4 KiB and of 2 MiB. While a program has the pool open, and after a
+by the live bytes; on pages of 4 KiB and of 2 MiB. What the collector has done is counted since the pool
+was made: time and computation by step, and the stops of the program by their length. While a program has the pool open, and after a
 crash until the pool is traced, the figures may lag.
 
 Example:

@@ -43,6 +43,8 @@ pub use firn_heap::collector::PageSize;
 pub use load::{LoadReport, load_lines, load_tree};
 pub use progress::{Progress, Silent};
 pub use select::delete_fraction;
-pub use stat::{ClassFigures, Stat, TypeFigures, stat};
+pub use stat::{
+    ClassFigures, CollectorFigures, Stat, StepTime, StopBucket, StopFigures, TypeFigures, stat,
+};
 pub use store::{Entry, Store, StoreOptions};
 pub use tree::{Tree, TreeLimits};
