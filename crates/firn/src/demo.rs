@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use firn_lab::LabError;
 use firn_lab::demo::{DemoPlan, DemoReport};
-use firn_lab::kill::{Collecting, Spread, Tide, WriterPlan};
+use firn_lab::kill::{Collecting, WriterPlan};
+use firn_lab::writers::Tide;
+use firn_lab::{LabError, Spread};
 
 use crate::Verdict;
 use crate::arguments::{Demo, DemoWriter};

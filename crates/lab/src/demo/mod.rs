@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::kill::{KillPlan, run as kill_and_compare};
+use crate::writers::Ledger;
 use crate::{Entry, LabError, Progress, Tree, TreeLimits, check, stat};
 
 pub use place::Place;
@@ -60,18 +61,16 @@ pub fn run(
         place.pool().display(),
         plan.kills,
     ));
+    let mut ledger = Ledger::new(entries, 0, plan.seed);
     let kill_plan = KillPlan {
         program: plan.program.clone(),
         pool: place.pool().to_path_buf(),
         entries_file: place.entries_file().to_path_buf(),
-        entries,
         kills: plan.kills,
         time: plan.time.saturating_sub(start.elapsed()),
-        seed: plan.seed,
-        payload_bytes: 0,
         collecting: Vec::new(),
     };
-    let killed = kill_and_compare(&kill_plan, progress)?;
+    let killed = kill_and_compare(&kill_plan, &mut ledger, progress)?;
     let checked = check(place.pool(), progress)?;
     Ok(DemoReport {
         tree: plan.tree.display().to_string(),
