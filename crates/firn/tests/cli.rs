@@ -309,16 +309,3 @@ fn every_command_explains_itself() {
         assert!(help.out.contains(&format!("firn {name}")), "{}", help.out);
     }
 }
-
-#[test]
-fn the_demo_indexes_a_small_tree_and_loses_nothing() {
-    let folder = Folder::new();
-    for i in 0..200 {
-        std::fs::write(folder.path(&format!("file-{i}")), "x").unwrap();
-    }
-    let tree = folder.arg("");
-    let report = json(&["demo", &tree, "--seconds", "1", "--kills", "5"]);
-    assert_eq!(report["ok"], true, "{report:#}");
-    assert_eq!(report["kills"]["kills"], 5);
-    assert_eq!(report["paths"], 200);
-}

@@ -37,6 +37,11 @@ impl Collecting {
         ways.collect()
     }
 
+    /// How long a cycle is open, about.
+    pub(super) fn cycle_time(&self) -> Duration {
+        self.pause * STEPS as u32
+    }
+
     /// As densely as it goes.
     pub(super) fn options(&self) -> CollectOptions {
         CollectOptions {

@@ -14,12 +14,13 @@
 //! runner     the parent                           victim   the child, as the parent sees it
 //! child      what the child does                  record   an acknowledgement's bytes
 //! collector  the child's third thread             entries  what is written, handed over in a file
-//! report     what is told
+//! lookout    waits for a good moment              report   what is told
 //! ```
 
 mod child;
 mod collector;
 mod entries;
+mod lookout;
 mod record;
 mod report;
 mod runner;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 
 use super::collector::Collecting;
+use super::lookout::wait_for_cycle;
 use super::record::{RECORD_BYTES, decode};
 use super::report::KillReport;
 use super::victim::Victim;
@@ -21,6 +22,10 @@ use crate::{LabError, Progress, Spread, Store, StoreOptions};
 /// One of so many children is killed at a moment counted from its start, not from its first
 /// operation: in the middle of its opening, often.
 const EARLY_SHARE: u64 = 8;
+/// One of so many children that collect is killed at any moment; the others when a cycle is open.
+const BLIND_SHARE: u64 = 4;
+/// How long a child is given to open a cycle.
+const LOOKOUT: Duration = Duration::from_millis(300);
 /// One of so many times the parent leaves the pool as a crash would, untraced, and the child traces
 /// while it writes.
 const ABANDON_SHARE: u64 = 3;
@@ -167,6 +172,7 @@ impl Runner<'_> {
         } else {
             child.wait_for_first(START_LIMIT);
             thread::sleep(time);
+            self.aim(kill)?;
         }
         let end = child.kill();
         if end.status.signal() != Some(SIGKILL) {
@@ -179,6 +185,17 @@ impl Runner<'_> {
         self.report.killed_while_opening += u64::from(end.acknowledged.is_empty());
         self.acknowledge(kill, &end.acknowledged);
         Ok(end.written)
+    }
+
+    /// Waits for a moment within a cycle of the child's collector, if it collects.
+    fn aim(&mut self, kill: u64) -> Result<(), LabError> {
+        if let Some(how) = self.plan.collecting_at(kill)
+            && !kill.is_multiple_of(BLIND_SHARE)
+        {
+            wait_for_cycle(&self.plan.pool, LOOKOUT)?;
+            thread::sleep(how.cycle_time().mul_f64(self.rng.f64()));
+        }
+        Ok(())
     }
 
     /// Lets the scripts know what was acknowledged.

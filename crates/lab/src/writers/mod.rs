@@ -26,6 +26,7 @@ pub use writer::READS;
 pub(crate) use crew::together;
 pub(crate) use input::Input;
 pub(crate) use script::{Deed, Operation};
+pub(crate) use verify::Verified;
 pub(crate) use writer::Writer;
 
 /// Threads that write, each on a map of its own.
