@@ -21,7 +21,7 @@ pub struct Arguments {
 
 const AFTER_HELP: &str = "\
 A first round:
-  firn demo                             kills itself dozens of times and loses nothing
+  firn demo                             compacts a pool, kills itself all the time, loses nothing
   firn load p.firn --tree /usr/share    every path below, with its size
   firn scan p.firn /usr/share/doc/b     what begins with that
   firn delete p.firn --fraction 0.5     half of the entries, to see fragmentation
@@ -69,7 +69,8 @@ Examples:
     /// Prints how full and how fragmented a pool is, also while a program has it open
     #[command(after_long_help = "\
 Takes no lock. The fragmentation ratio is the footprint of the pages that hold a live object, divided
-by the live bytes; on pages of 4 KiB and of 2 MiB. While a program has the pool open, and after a
+by the live bytes; on pages of 4 KiB and of 2 MiB. What the collector has done is counted since the pool
+was made: time and computation by step, and the stops of the program by their length. While a program has the pool open, and after a
 crash until the pool is traced, the figures may lag.
 
 Example:
@@ -114,16 +115,20 @@ Examples:
   firn defrag p.firn --pages 4k --target 1.2
   firn defrag p.firn --map p.svg")]
     Defrag(Defrag),
-    /// Indexes a file tree, kills itself dozens of times, and shows that nothing is lost
+    /// Fragments and defragments an index of a file tree, kills itself dozens of times, loses nothing
     #[command(after_long_help = "\
 A child process indexes every path below DIR in a pool on disk, then deletes, changes and re-inserts
 entries from two threads. It tells of each committed operation before it begins the next, and is
 killed with SIGKILL at random moments. After each kill the pool is opened again, and everything that
-was told must be there. Exit status 1 if anything is lost.
+was told must be there.
+
+Then most entries are deleted at random. Two threads read and write, on a copy of the pool without the
+collector and on the pool with it, in turn. More children are killed, in the middle of compactions. At
+last the pool is packed. Exit status 1 if anything is lost. A page shows the pool before and after.
 
 Examples:
   firn demo
-  firn demo /home --pool home.firn --seconds 60 --kills 200")]
+  firn demo /home --pool home.firn --seconds 60 --kills 200 --page home.html")]
     Demo(Demo),
     /// Measures what Firn costs, beside another heap in one run
     #[command(after_long_help = crate::bench::AFTER_HELP)]
@@ -273,10 +278,13 @@ pub struct Demo {
     /// The pool's file, kept afterwards; a temporary one if absent
     #[arg(long, value_name = "PATH")]
     pub pool: Option<PathBuf>,
+    /// The page with pictures and figures, made or replaced
+    #[arg(long, value_name = "FILE", default_value = "firn-demo.html")]
+    pub page: PathBuf,
     /// Seconds that it takes, about
-    #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "N", default_value_t = 27, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
-    /// Kills
+    /// Kills, most of them in the middle of compactions
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub kills: u64,
     /// Decides the moments of the kills and what the writers do

@@ -1,16 +1,17 @@
 //! The demo, printed.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use firn_lab::LabError;
-use firn_lab::demo::{DemoPlan, DemoReport};
-use firn_lab::kill::{Collecting, Spread, Tide, WriterPlan};
+use firn_lab::demo::{DemoPlan, DemoReport, Table, summary, tables};
+use firn_lab::kill::{Collecting, WriterPlan};
+use firn_lab::writers::Tide;
 
 use crate::Verdict;
 use crate::arguments::{Demo, DemoWriter};
 use crate::bars::Bars;
 use crate::failure::Failure;
-use crate::figures::{bytes, count};
 use crate::output::{Output, remark};
 
 /// Things lost or found that are printed.
@@ -25,14 +26,14 @@ pub fn run(demo: &Demo, output: &mut Output) -> Result<Verdict, Failure> {
     let plan = DemoPlan {
         tree: demo.tree.clone(),
         pool: demo.pool.clone(),
+        page: demo.page.clone(),
         program,
         time: Duration::from_secs(demo.seconds),
         kills: demo.kills,
         seed: demo.seed,
     };
-    let report = firn_lab::demo::run(&plan, &mut Bars::new(), |step| {
-        remark(&format!("demo: {step}"));
-    })?;
+    let mut tell = |step: &str| remark(&format!("demo: {step}"));
+    let report = firn_lab::demo::run(&plan, &mut Bars::new(), &mut tell)?;
     if output.json() {
         output.object(&report)?;
     } else {
@@ -46,97 +47,47 @@ pub fn run(demo: &Demo, output: &mut Output) -> Result<Verdict, Failure> {
 }
 
 fn print(report: &DemoReport, output: &mut Output) -> std::io::Result<()> {
-    let (kills, stat) = (&report.kills, &report.stat);
-    let mut line = |name: &str, value: String| output.line(&format!("{name:<14} {value}"));
-    let more = if report.cut { ", of more" } else { "" };
-    line(
-        "indexed",
-        format!("{} paths{more} below {}", count(report.paths), report.tree),
-    )?;
-    let done = kills.acknowledged;
-    line(
-        "operations",
-        format!(
-            "{} transactions acknowledged: {} inserts, {} updates, {} deletes",
-            count(done.total()),
-            count(done.inserts),
-            count(done.updates),
-            count(done.deletes)
-        ),
-    )?;
-    line(
-        "speed",
-        format!(
-            "{} transactions a second by two threads, each told to another process",
-            count(kills.operations_per_second as u64)
-        ),
-    )?;
-    line(
-        "kills",
-        format!(
-            "{} with SIGKILL, {} of them while the pool was being opened",
-            kills.kills, kills.killed_while_opening
-        ),
-    )?;
-    line("reopening", spread("to the first insert", kills.reopen_ms))?;
-    line("tracing", spread("what a crash left", kills.trace_ms))?;
-    line(
-        "compared",
-        format!(
-            "{} entries; {} transactions were committed and not yet acknowledged",
-            count(kills.compared),
-            kills.in_flight
-        ),
-    )?;
-    let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "none".into(), |r| format!("{r:.3}"));
-    line(
-        "fragmentation",
-        format!(
-            "{} on 4 KiB pages, {} on 2 MiB pages ({} objects, {} live)",
-            ratio(stat.ratio_4k),
-            ratio(stat.ratio_2m),
-            count(stat.objects),
-            bytes(stat.live_bytes)
-        ),
-    )?;
-    line(
-        "file",
-        format!(
-            "{}, {} of them backed by blocks, on {}",
-            bytes(stat.file_bytes),
-            bytes(stat.file_backed_bytes),
-            stat.backing
-        ),
-    )?;
-    line("took", format!("{:.1} s", report.seconds))?;
-    let bad = kills.lost.iter().chain(&kills.findings);
-    for what in bad.chain(&report.check.findings).take(MOST_PRINTED) {
-        line("WRONG", what.clone())?;
+    for table in tables(report) {
+        print_table(&table, output)?;
     }
-    line("lost", lost(report))?;
+    let wrong = report.all_lost().chain(report.all_findings());
+    for what in wrong.take(MOST_PRINTED) {
+        output.line(&format!("WRONG: {what}"))?;
+    }
+    output.line("")?;
+    output.line(&summary(report))?;
+    output.line(&format!("It took {:.1} s.", report.seconds))?;
+    output.line(&format!("The page with the pictures: {}", report.page))?;
     if let Some(pool) = &report.pool {
-        line(
-            "look at it",
-            format!("firn scan {pool} '' --map writer-0 --limit 10"),
-        )?;
+        output.line(&format!(
+            "The pool: firn scan {pool} '' --map writer-0 --limit 10"
+        ))?;
     }
     Ok(())
 }
 
-fn lost(report: &DemoReport) -> String {
-    match (report.ok, report.kills.lost.len()) {
-        (true, _) => "nothing; the checker finds nothing either".into(),
-        (false, lost) => format!("{lost} entries; {} findings", findings(report)),
+fn print_table(table: &Table, output: &mut Output) -> std::io::Result<()> {
+    let width = |column: usize| {
+        let cells = table.rows.iter().chain([&table.head]);
+        let widths = cells
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count());
+        widths.max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..table.head.len()).map(width).collect();
+    output.line("")?;
+    output.line(&table.title)?;
+    for row in [&table.head].into_iter().chain(&table.rows) {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let _ = match column {
+                0 => write!(line, "  {cell:<width$}"),
+                _ => write!(line, "  {cell:>width$}"),
+            };
+        }
+        output.line(line.trim_end())?;
     }
-}
-
-fn findings(report: &DemoReport) -> usize {
-    report.kills.findings.len() + report.check.findings.len()
-}
-
-fn spread(what: &str, ms: Spread) -> String {
-    let Spread { min, median, max } = ms;
-    format!("{what}: {min:.2} ms at least, {median:.2} ms in the middle, {max:.2} ms at most")
+    Ok(())
 }
 
 pub fn write(writer: &DemoWriter) -> Result<Verdict, Failure> {

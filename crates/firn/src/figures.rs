@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 pub use firn_lab::figures::{bytes, count};
 use firn_lab::map::{MapFigures, MapReport};
-use firn_lab::{CopyReport, DefragReport, LoadReport, Stat};
+use firn_lab::{CollectorFigures, CopyReport, DefragReport, LoadReport, Stat, StopBucket};
 
 /// What `firn load` says.
 pub fn loaded(report: &LoadReport) -> String {
@@ -161,6 +161,9 @@ pub fn stat(stat: &Stat) -> String {
     if stat.starved > 0 {
         line("starved requests", count(stat.starved));
     }
+    for (name, value) in collector(&stat.collector) {
+        line(name, value);
+    }
     for t in &stat.types {
         let (objects, live) = (count(t.objects), bytes(t.live_bytes));
         let name = format!("{} (version {})", t.name, t.version);
@@ -172,6 +175,55 @@ pub fn stat(stat: &Stat) -> String {
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// What the collector has done, a line each; nothing if it has done nothing.
+fn collector(did: &CollectorFigures) -> Vec<(&'static str, String)> {
+    if *did == CollectorFigures::default() {
+        return Vec::new();
+    }
+    let cycles = format!(
+        "{} cycles; {} objects ({}) moved, {} unreachable ones reclaimed",
+        count(did.cycles),
+        count(did.moved_objects),
+        bytes(did.moved_bytes),
+        count(did.reclaimed_objects)
+    );
+    let mut pages = format!(
+        "{} emptied, {} filled",
+        bytes(did.emptied_bytes),
+        bytes(did.filled_bytes)
+    );
+    if did.released_bytes > 0 {
+        let released = bytes(did.released_bytes);
+        let _ = write!(pages, ", {released} given back to the device");
+    }
+    let mut lines = vec![("collector", cycles), ("collected pages", pages)];
+    for (name, step) in [
+        ("marking", did.mark),
+        ("planning", did.summary),
+        ("moving", did.compact),
+        ("ending", did.finish),
+    ] {
+        let time = format!("{:.1} ms, {:.1} ms of computation", step.ms, step.cpu_ms);
+        lines.push((name, time));
+    }
+    let stops = &did.stops;
+    let all = format!(
+        "{}, together {:.3} ms, the longest {:.3} ms",
+        count(stops.count),
+        stops.total_ms,
+        stops.longest_ms
+    );
+    lines.push(("collector stops", all));
+    lines.extend(stops.histogram.iter().map(|of| ("", stops_of_length(of))));
+    lines
+}
+
+fn stops_of_length(bucket: &StopBucket) -> String {
+    let us = |ns: u64| ns as f64 / 1e3;
+    let (from, below) = (us(bucket.from_ns), us(bucket.below_ns));
+    format!("{from:>10.1} to {below:>10.1} us: {}", count(bucket.count))
 }
 
 fn domain(stat: &Stat) -> String {

@@ -5,6 +5,8 @@ mod support;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
+use firn_heap::collector::CollectOptions;
+use firn_lab::{Store, StoreOptions};
 use serde_json::Value;
 use support::{ENTRIES, Folder, called, command, firn, lines_of};
 
@@ -145,6 +147,49 @@ fn stat_looks_into_a_pool_in_use_and_says_so() {
 }
 
 #[test]
+fn stat_shows_what_the_collector_of_a_pool_in_use_has_done() {
+    let folder = Folder::new();
+    let pool = folder.fragmented_pool("pool");
+    let idle = json(&["stat", &pool])["collector"].clone();
+    assert_eq!(
+        (&idle["cycles"], &idle["stops"]["count"]),
+        (&0.into(), &0.into())
+    );
+    assert!(!firn(&["stat", &pool]).out.contains("collector"));
+    let store = Store::open_untraced(pool.as_ref(), &StoreOptions::default()).unwrap();
+    let options = CollectOptions {
+        target: 1.0,
+        ..CollectOptions::default()
+    };
+    let collected = store.pool().collect(&options).unwrap();
+    let stat = json(&["stat", &pool]);
+    assert_eq!(stat["open"], true);
+    let did = &stat["collector"];
+    let figure = |name: &str| did[name].as_u64().unwrap();
+    assert_eq!(figure("cycles"), collected.cycles);
+    assert_eq!(figure("moved_objects"), collected.planned);
+    for name in ["moved_bytes", "emptied_bytes", "filled_bytes"] {
+        assert!(figure(name) > 0, "{name}");
+    }
+    for step in ["mark", "summary", "compact", "finish"] {
+        let time = |name: &str| did[step][name].as_f64().unwrap();
+        assert!(time("ms") > 0.0 && time("cpu_ms") > 0.0, "{step}");
+    }
+    let stops = &did["stops"];
+    let histogram = stops["histogram"].as_array().unwrap().iter();
+    let counted: u64 = histogram.map(|b| b["count"].as_u64().unwrap()).sum();
+    assert_eq!(stops["count"], counted);
+    assert_eq!(store.pool().collector_stops().count, counted);
+    let text = firn(&["stat", &pool]).out;
+    let cycles = format!("{} cycles", collected.cycles);
+    for words in ["collector stops", "emptied", "of computation", &cycles] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    store.close().unwrap();
+    assert_eq!(json(&["stat", &pool])["collector"]["cycles"], did["cycles"]);
+}
+
+#[test]
 fn a_map_shows_what_stat_counts() {
     let folder = Folder::new();
     let (pool, copy) = (folder.pool("pool"), folder.arg("copy"));
@@ -263,17 +308,4 @@ fn every_command_explains_itself() {
         assert_eq!(help.status, 0);
         assert!(help.out.contains(&format!("firn {name}")), "{}", help.out);
     }
-}
-
-#[test]
-fn the_demo_indexes_a_small_tree_and_loses_nothing() {
-    let folder = Folder::new();
-    for i in 0..200 {
-        std::fs::write(folder.path(&format!("file-{i}")), "x").unwrap();
-    }
-    let tree = folder.arg("");
-    let report = json(&["demo", &tree, "--seconds", "1", "--kills", "5"]);
-    assert_eq!(report["ok"], true, "{report:#}");
-    assert_eq!(report["kills"]["kills"], 5);
-    assert_eq!(report["paths"], 200);
 }

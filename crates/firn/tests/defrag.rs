@@ -3,19 +3,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{Folder, firn, lines_of};
-
-/// Entries of a fragmented pool, before most of them go.
-const LOADED: usize = 20_000;
-
-/// A closed pool of which four fifths were deleted at random.
-fn fragmented(folder: &Folder) -> String {
-    let pool = folder.arg("pool");
-    std::fs::write(folder.path("many"), lines_of(LOADED)).unwrap();
-    assert_eq!(firn(&["load", &pool, &folder.arg("many")]).status, 0);
-    assert_eq!(firn(&["delete", &pool, "--fraction", "0.8"]).status, 0);
-    pool
-}
+use support::{Folder, firn};
 
 fn defrag(arguments: &[&str]) -> Value {
     let called = firn(&[&["defrag", "--json"], arguments].concat());
@@ -26,7 +14,7 @@ fn defrag(arguments: &[&str]) -> Value {
 #[test]
 fn objects_move_together_and_pages_go_back_to_the_disk() {
     let folder = Folder::new();
-    let pool = fragmented(&folder);
+    let pool = folder.fragmented_pool("pool");
     let content = firn(&["scan", &pool, ""]).out;
     let report = defrag(&[&pool]);
     let figure = |when: &str, name: &str| report[when][name].as_f64().unwrap();
@@ -65,7 +53,7 @@ fn objects_move_together_and_pages_go_back_to_the_disk() {
 fn every_sound_scheme_keeps_what_is_there() {
     for scheme in ["espresso", "sfccd", "piggyback", "none"] {
         let folder = Folder::new();
-        let pool = fragmented(&folder);
+        let pool = folder.fragmented_pool("pool");
         let content = firn(&["scan", &pool, ""]).out;
         let report = defrag(&[&pool, "--pages", "4k", "--scheme", scheme]);
         let moved = report["work"]["moved"].as_u64().unwrap();
@@ -78,7 +66,7 @@ fn every_sound_scheme_keeps_what_is_there() {
 #[test]
 fn the_picture_shows_before_and_after() {
     let folder = Folder::new();
-    let (pool, svg) = (fragmented(&folder), folder.arg("map.svg"));
+    let (pool, svg) = (folder.fragmented_pool("pool"), folder.arg("map.svg"));
     let printed = firn(&["defrag", &pool, "--map", &svg]);
     assert!(printed.out.contains(&svg), "{}", printed.out);
     let svg = std::fs::read_to_string(svg).unwrap();

@@ -10,6 +10,7 @@ use firn_heap::{Occupancy, Pool, PoolOptions};
 use firn_mapped::{Mapped, MappedOptions};
 use serde::Serialize;
 
+use crate::figures::ms;
 use crate::map::{Panel, Picture, refuse_pool, refuse_unnamed};
 use crate::{LabError, Progress};
 
@@ -243,10 +244,6 @@ pub fn pages_name(pages: PageSize) -> &'static str {
         PageSize::Small => "4k",
         PageSize::Huge => "2m",
     }
-}
-
-fn ms(ns: u64) -> f64 {
-    ns as f64 / 1e6
 }
 
 impl Standing {

@@ -115,6 +115,14 @@ pub enum LabError {
         /// The tree's root.
         path: PathBuf,
     },
+    /// The demo's page cannot be made.
+    #[error("{path}: the page cannot be made: {source}; name another file with --page")]
+    Page {
+        /// The page's file.
+        path: PathBuf,
+        /// The system's own word.
+        source: io::Error,
+    },
     /// A writer read what it had not written.
     #[error("{key}: a writer read what it had not written, after {operations} operations")]
     Misread {

@@ -26,3 +26,8 @@ pub fn count(count: u64) -> String {
     }
     text
 }
+
+/// Nanoseconds as milliseconds.
+pub fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}

@@ -8,6 +8,7 @@
 //! map        pictures of what a pool's pages hold
 //! copy       packed copies, and what can be saved of a torn pool
 //! defrag     objects move together, free pages go back to the device
+//! writers    threads that write and read, and what must be in their maps
 //! kill       writers that are killed, and the check that nothing acknowledged is lost
 //! demo       the main job, on real input
 //! bench      what it costs, beside others in one run
@@ -30,9 +31,11 @@ pub mod map;
 mod progress;
 mod scratch;
 mod select;
+mod spread;
 mod stat;
 mod store;
 mod tree;
+pub mod writers;
 
 pub use any::Torn;
 pub use check::{CheckReport, check};
@@ -43,6 +46,9 @@ pub use firn_heap::collector::PageSize;
 pub use load::{LoadReport, load_lines, load_tree};
 pub use progress::{Progress, Silent};
 pub use select::delete_fraction;
-pub use stat::{ClassFigures, Stat, TypeFigures, stat};
+pub use spread::Spread;
+pub use stat::{
+    ClassFigures, CollectorFigures, Stat, StepTime, StopBucket, StopFigures, TypeFigures, stat,
+};
 pub use store::{Entry, Store, StoreOptions};
 pub use tree::{Tree, TreeLimits};

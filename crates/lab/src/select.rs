@@ -1,4 +1,4 @@
-//! Deleting a fraction of all entries, chosen by a seed.
+//! Deleting many entries: those that are named, or a fraction of all, chosen by a seed.
 
 use fastrand::Rng;
 
@@ -40,9 +40,20 @@ pub fn delete_fraction(
         wanted > 0
     })?;
     progress.end();
-    progress.begin("deleting", Some(chosen.len() as u64));
+    remove_keys(store, &chosen, progress)
+}
+
+/// Removes keys, many in a transaction. Returns how many were there.
+///
+/// Errors: see [`Store::remove_all`].
+pub(crate) fn remove_keys<K: AsRef<[u8]>>(
+    store: &mut Store,
+    keys: &[K],
+    progress: &mut dyn Progress,
+) -> Result<u64, LabError> {
+    progress.begin("deleting", Some(keys.len() as u64));
     let mut deleted = 0;
-    for keys in chosen.chunks(BATCH_KEYS) {
+    for keys in keys.chunks(BATCH_KEYS) {
         let there = store.remove_all(keys)?;
         deleted += there.iter().filter(|&&there| there).count() as u64;
         progress.advance(keys.len() as u64);

@@ -13,6 +13,8 @@ use tempfile::TempDir;
 
 /// Entries of a small pool.
 pub const ENTRIES: usize = 500;
+/// Entries of a fragmented pool, before most of them go.
+const LOADED: usize = 20_000;
 
 /// What a call of the program gave.
 pub struct Called {
@@ -62,9 +64,21 @@ impl Folder {
 
     /// A closed pool of [`ENTRIES`] entries.
     pub fn pool(&self, name: &str) -> String {
+        self.pool_of(name, ENTRIES)
+    }
+
+    /// A closed pool of many entries of which four fifths were deleted at random.
+    pub fn fragmented_pool(&self, name: &str) -> String {
+        let pool = self.pool_of(name, LOADED);
+        let deleted = firn(&["delete", &pool, "--fraction", "0.8"]);
+        assert_eq!(deleted.status, 0, "{}", deleted.err);
+        pool
+    }
+
+    fn pool_of(&self, name: &str, entries: usize) -> String {
         let pool = self.arg(name);
         let lines = self.path("lines");
-        std::fs::write(&lines, lines_of(ENTRIES)).expect("written");
+        std::fs::write(&lines, lines_of(entries)).expect("written");
         let loaded = firn(&["load", &pool, lines.to_str().expect("text")]);
         assert_eq!(loaded.status, 0, "{}", loaded.err);
         pool

@@ -1,22 +1,58 @@
-//! The main job: indexes a file tree in a pool on disk, and loses nothing.
+//! The main job: indexes a file tree in a pool on disk, fragments the pool, defragments it while
+//! threads work on it, is killed all the time, and loses nothing.
+//!
+//! ```text
+//! place      where the files go                   measure  what the collector costs
+//! page       the page that shows it               report   what is told
+//! figures    the same as tables
+//! ```
 
+mod figures;
+mod measure;
+mod page;
 mod place;
 mod report;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::kill::{KillPlan, run as kill_and_compare};
-use crate::{Entry, LabError, Progress, Tree, TreeLimits, check, stat};
+use firn_heap::Occupancy;
+use firn_heap::collector::scheme::PIGGYBACK;
 
+use crate::kill::{Collecting, KillPlan, KillReport, run as kill_and_compare};
+use crate::map::occupancy;
+use crate::writers::{Ledger, Until, Verified, work};
+use crate::{
+    DefragPlan, DefragReport, Entry, LabError, PageSize, Progress, Standing, Store, StoreOptions,
+    Tree, TreeLimits, check, defrag, stat,
+};
+
+use page::PageFile;
+
+pub use figures::{Table, summary, tables};
+pub use measure::{CollectorWork, Comparison, Side};
 pub use place::Place;
 pub use report::DemoReport;
 
 /// Paths that are indexed at most, and time to look for them at most.
 const TREE_LIMITS: TreeLimits = TreeLimits {
-    paths: 200_000,
+    paths: 100_000,
     time: Duration::from_secs(4),
 };
+/// Bytes of values by which small trees come to a pool in which there is something to see, and what
+/// they are longer by for it at most.
+const CONTENT_BYTES: usize = 32 << 20;
+const MOST_PAYLOAD_BYTES: usize = 4 << 10;
+/// Shares of the time after which the tree is indexed, the collector measured, the last child killed.
+const INDEXED: f64 = 0.27;
+const MEASURED: f64 = 0.66;
+const KILLED: f64 = 0.97;
+/// One of so many kills comes while the tree is indexed, the others in the middle of compactions.
+const INDEXING_SHARE: u64 = 3;
+/// Pause of the children's collector between the steps of a cycle.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Ratio at which the last collection is content.
+const TARGET: f64 = 1.05;
 
 /// What the demo is told.
 #[derive(Clone, Debug)]
@@ -25,11 +61,13 @@ pub struct DemoPlan {
     pub tree: PathBuf,
     /// The pool's file, kept afterwards; a temporary one if `None`.
     pub pool: Option<PathBuf>,
+    /// The page's file, made or replaced.
+    pub page: PathBuf,
     /// The program that writes when it is called as the demo's child.
     pub program: PathBuf,
     /// Time that it takes, about.
     pub time: Duration,
-    /// Kills.
+    /// Kills: some while the tree is indexed, most in the middle of compactions.
     pub kills: u64,
     /// Decides the moments of the kills, and what the writers do.
     pub seed: u64,
@@ -37,14 +75,15 @@ pub struct DemoPlan {
 
 /// Runs the demo. `tell` is told each step as it begins.
 ///
-/// Errors: the tree cannot be read or is empty; see [`crate::kill::run`]. What is lost is part of the
-/// report.
+/// Errors: the tree cannot be read or is empty, the page cannot be written; see [`crate::kill::run`].
+/// What is lost is part of the report.
 pub fn run(
     plan: &DemoPlan,
     progress: &mut dyn Progress,
-    mut tell: impl FnMut(&str),
+    tell: &mut dyn FnMut(&str),
 ) -> Result<DemoReport, LabError> {
     let start = Instant::now();
+    let page = PageFile::make(&plan.page)?;
     let place = Place::choose(plan.pool.as_deref())?;
     tell(&format!("walking the tree below {}", plan.tree.display()));
     let tree = Tree::walk(&plan.tree, TREE_LIMITS, progress)?;
@@ -53,37 +92,47 @@ pub fn run(
         let path = plan.tree.clone();
         return Err(LabError::EmptyTree { path });
     }
-    let paths = entries.len() as u64;
-    tell(&format!(
-        "indexing {paths} paths{} in {}, two threads, {} kills",
-        if tree.cut { " (the first of more)" } else { "" },
-        place.pool().display(),
-        plan.kills,
-    ));
-    let kill_plan = KillPlan {
-        program: plan.program.clone(),
-        pool: place.pool().to_path_buf(),
-        entries_file: place.entries_file().to_path_buf(),
-        entries,
-        kills: plan.kills,
-        time: plan.time.saturating_sub(start.elapsed()),
-        seed: plan.seed,
-        payload_bytes: 0,
-        collecting: Vec::new(),
+    let (paths, payload_bytes) = (entries.len(), payload_bytes(entries.len()));
+    let mut demo = Demo {
+        plan,
+        start,
+        place,
+        ledger: Ledger::new(entries, payload_bytes, plan.seed),
+        progress,
+        tell,
     };
-    let killed = kill_and_compare(&kill_plan, progress)?;
-    let checked = check(place.pool(), progress)?;
-    Ok(DemoReport {
+    let indexing = demo.index(tree.cut)?;
+    let (deleted, before) = demo.fragment()?;
+    let fragmented = Standing::of(&before, demo.place.pool())?;
+    let comparison = demo.measure()?;
+    let compactions = demo.kill_compactions()?;
+    let (defrag, verified) = demo.pack()?;
+    let pool = demo.place.pool();
+    let checked = check(pool, demo.progress)?;
+    let mut report = DemoReport {
+        ok: false,
         tree: plan.tree.display().to_string(),
         pool: plan.pool.as_ref().map(|p| p.display().to_string()),
-        paths,
+        page: page.path().display().to_string(),
+        paths: paths as u64,
         cut: tree.cut,
-        seconds: start.elapsed().as_secs_f64(),
-        ok: killed.is_sound() && checked.ok,
-        kills: killed,
+        payload_bytes,
+        seconds: 0.0,
+        indexing,
+        deleted,
+        fragmented,
+        comparison,
+        compactions,
+        defrag,
+        compared: verified.entries,
+        lost: verified.lost,
         check: checked,
-        stat: stat(place.pool())?,
-    })
+        stat: stat(pool)?,
+    };
+    report.ok = report.all_lost().next().is_none() && report.all_findings().next().is_none();
+    report.seconds = start.elapsed().as_secs_f64();
+    page.write(&report, &before, &occupancy(pool)?)?;
+    Ok(report)
 }
 
 /// In the order of the keys, each once.
@@ -91,4 +140,122 @@ fn sorted(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries.sort_unstable();
     entries.dedup_by(|a, b| a.key == b.key);
     entries
+}
+
+/// Bytes that values are longer by at most, half of it on average.
+fn payload_bytes(paths: usize) -> usize {
+    (2 * CONTENT_BYTES / paths).min(MOST_PAYLOAD_BYTES)
+}
+
+/// A demo under way.
+struct Demo<'a> {
+    plan: &'a DemoPlan,
+    start: Instant,
+    place: Place,
+    ledger: Ledger,
+    progress: &'a mut dyn Progress,
+    tell: &'a mut dyn FnMut(&str),
+}
+
+impl Demo<'_> {
+    /// Time that is left until the share of all of it is over.
+    fn left(&self, share: f64) -> Duration {
+        let until = self.plan.time.mul_f64(share);
+        until.saturating_sub(self.start.elapsed())
+    }
+
+    fn open(&mut self) -> Result<Store, LabError> {
+        let options = StoreOptions::default();
+        Store::open(self.place.pool(), &options, self.progress)
+    }
+
+    fn kill(
+        &mut self,
+        kills: u64,
+        until: f64,
+        collecting: Vec<Collecting>,
+    ) -> Result<KillReport, LabError> {
+        let plan = KillPlan {
+            program: self.plan.program.clone(),
+            pool: self.place.pool().to_path_buf(),
+            entries_file: self.place.entries_file().to_path_buf(),
+            kills,
+            time: self.left(until),
+            collecting,
+        };
+        kill_and_compare(&plan, &mut self.ledger, self.progress)
+    }
+
+    /// Indexes the tree while the indexing children are killed.
+    fn index(&mut self, cut: bool) -> Result<KillReport, LabError> {
+        let kills = self.plan.kills / INDEXING_SHARE;
+        (self.tell)(&format!(
+            "indexing {} paths{} in {}, two threads, {kills} kills",
+            self.ledger.entries().len(),
+            if cut { " (the first of more)" } else { "" },
+            self.place.pool().display(),
+        ));
+        let killed = self.kill(kills, INDEXED, Vec::new())?;
+        // Children that died young may have left something to do.
+        let store = self.open()?;
+        self.progress.begin("indexing the rest", None);
+        let pool = self.place.pool();
+        let filled = work(store.pool(), pool, &mut self.ledger, Until::Filled);
+        self.progress.end();
+        filled?;
+        store.close()?;
+        Ok(killed)
+    }
+
+    /// Deletes most entries at random. Returns how many, and what the pages hold then.
+    fn fragment(&mut self) -> Result<(u64, Occupancy), LabError> {
+        (self.tell)("deleting most of them at random, which leaves holes everywhere");
+        let deleted = self.thin()?;
+        Ok((deleted, occupancy(self.place.pool())?))
+    }
+
+    fn thin(&mut self) -> Result<u64, LabError> {
+        let mut store = self.open()?;
+        let deleted = self.ledger.thin(&mut store, self.progress)?;
+        store.close()?;
+        Ok(deleted)
+    }
+
+    /// Measures what the collector costs.
+    fn measure(&mut self) -> Result<Comparison, LabError> {
+        (self.tell)("two threads read and write, without the collector and with it, in turn");
+        let (pool, twin, time) = (self.place.pool(), self.place.twin(), self.left(MEASURED));
+        let compared = measure::compare(pool, twin, &mut self.ledger, time, self.progress);
+        self.place.remove_twin();
+        compared
+    }
+
+    /// Kills children in the middle of compactions, with every scheme in turn.
+    fn kill_compactions(&mut self) -> Result<KillReport, LabError> {
+        let kills = self.plan.kills - self.plan.kills / INDEXING_SHARE;
+        (self.tell)(&format!(
+            "two threads and a collector that compacts all the time, {kills} kills"
+        ));
+        self.kill(kills, KILLED, Collecting::every_way(PAUSE))
+    }
+
+    /// Leaves as many entries as at first, collects for the last time, and compares.
+    fn pack(&mut self) -> Result<(DefragReport, Verified), LabError> {
+        (self.tell)(
+            "deleting most again, packing what is left, giving free space back to the disk",
+        );
+        self.thin()?;
+        let plan = DefragPlan {
+            pool: self.place.pool().to_path_buf(),
+            target: TARGET,
+            pages: PageSize::Huge,
+            scheme: &PIGGYBACK,
+            map: None,
+        };
+        let defragmented = defrag(&plan, self.progress)?;
+        let mut store = self.open()?;
+        let verified = self.ledger.verify_settled(&mut store)?;
+        store.close()?;
+        Ok((defragmented, verified))
+    }
 }

@@ -17,6 +17,7 @@ const TARGET: &str = "target";
 pub struct Place {
     pool: PathBuf,
     entries: PathBuf,
+    twin: PathBuf,
     temporary: Option<PathBuf>,
 }
 
@@ -29,11 +30,15 @@ impl Place {
             // Fails for what exists, and says so, before any work is done.
             drop(Mapped::create(pool, 0, &MappedOptions::default())?);
             std::fs::remove_file(pool).map_err(LabError::file(pool, "removing"))?;
-            let mut entries = pool.as_os_str().to_owned();
-            entries.push(".entries");
+            let beside = |ending| {
+                let mut name = pool.as_os_str().to_owned();
+                name.push(ending);
+                PathBuf::from(name)
+            };
             return Ok(Self {
                 pool: pool.to_path_buf(),
-                entries: entries.into(),
+                entries: beside(".entries"),
+                twin: beside(".twin"),
                 temporary: None,
             });
         }
@@ -41,6 +46,7 @@ impl Place {
         Ok(Self {
             pool: folder.join("pool"),
             entries: folder.join("entries"),
+            twin: folder.join("twin"),
             temporary: Some(folder),
         })
     }
@@ -54,15 +60,28 @@ impl Place {
     pub fn entries_file(&self) -> &Path {
         &self.entries
     }
+
+    /// Where a copy of the pool goes.
+    pub fn twin(&self) -> &Path {
+        &self.twin
+    }
+
+    /// Removes the copy of the pool.
+    pub fn remove_twin(&self) {
+        // What cannot be removed goes with this value, or is left to the next demo.
+        let _ = std::fs::remove_file(&self.twin);
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         // What cannot be removed is left to the next demo.
-        let _ = match &self.temporary {
-            Some(folder) => std::fs::remove_dir_all(folder),
-            None => std::fs::remove_file(&self.entries),
-        };
+        if let Some(folder) = &self.temporary {
+            let _ = std::fs::remove_dir_all(folder);
+        } else {
+            let _ = std::fs::remove_file(&self.entries);
+            self.remove_twin();
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use firn_heap::collector::scheme::Scheme;
+use firn_heap::collector::scheme::{SCHEMES, Scheme};
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Error, Pool};
 use firn_mapped::Mapped;
@@ -24,6 +24,24 @@ pub struct Collecting {
 }
 
 impl Collecting {
+    /// Every scheme that keeps what was committed, on pages of both sizes.
+    pub fn every_way(pause: Duration) -> Vec<Self> {
+        let schemes = SCHEMES.iter().filter(|scheme| scheme.sound && scheme.moves);
+        let ways = schemes.flat_map(|scheme| {
+            [PageSize::Small, PageSize::Huge].map(|pages| Self {
+                scheme,
+                pages,
+                pause,
+            })
+        });
+        ways.collect()
+    }
+
+    /// How long a cycle is open, about.
+    pub(super) fn cycle_time(&self) -> Duration {
+        self.pause * STEPS as u32
+    }
+
     /// As densely as it goes.
     pub(super) fn options(&self) -> CollectOptions {
         CollectOptions {

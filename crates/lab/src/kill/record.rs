@@ -4,7 +4,7 @@
 //! writer u8, deed u8, zero u16, index u32, stamp u64, little endian
 //! ```
 
-use super::script::{Deed, Operation};
+use crate::writers::{Deed, Operation};
 
 /// Bytes of an acknowledgement.
 pub(crate) const RECORD_BYTES: usize = 16;

@@ -1,10 +1,9 @@
 //! What a run of kills tells.
 
-use std::time::Duration;
-
 use serde::Serialize;
 
-use super::script::Deed;
+use crate::Spread;
+use crate::writers::Deed;
 
 /// What a run of kills did and found.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -58,33 +57,6 @@ impl Operations {
     /// All together.
     pub fn total(&self) -> u64 {
         self.inserts + self.updates + self.deletes
-    }
-}
-
-/// The least, the middle and the greatest of some times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Spread {
-    /// The least.
-    pub min: f64,
-    /// The middle one.
-    pub median: f64,
-    /// The greatest.
-    pub max: f64,
-}
-
-impl Spread {
-    /// Of these times, in milliseconds; zeros if there are none.
-    pub(crate) fn of_ms(times: &[Duration]) -> Self {
-        let mut ms: Vec<f64> = times.iter().map(|t| t.as_secs_f64() * 1e3).collect();
-        ms.sort_by(f64::total_cmp);
-        match ms[..] {
-            [] => Self::default(),
-            [min, ..] => Self {
-                min,
-                median: ms[ms.len() / 2],
-                max: ms[ms.len() - 1],
-            },
-        }
     }
 }
 

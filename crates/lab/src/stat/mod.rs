@@ -1,5 +1,7 @@
 //! Figures of a pool, read without a lock: a program may have it open.
 
+mod collector;
+
 use std::path::Path;
 
 use firn_heap::{PoolKind, Statistics};
@@ -8,6 +10,8 @@ use firn_media::Medium;
 use serde::Serialize;
 
 use crate::LabError;
+
+pub use collector::{CollectorFigures, StepTime, StopBucket, StopFigures};
 
 /// Figures of a pool.
 #[derive(Clone, Debug, Serialize)]
@@ -52,6 +56,8 @@ pub struct Stat {
     pub stops: u64,
     /// Requests for a phase change that were withdrawn.
     pub starved: u64,
+    /// What the collector has done.
+    pub collector: CollectorFigures,
     /// Objects by type.
     pub types: Vec<TypeFigures>,
     /// Objects by size class.
@@ -116,6 +122,7 @@ pub fn stat(path: &Path) -> Result<Stat, LabError> {
         aborts: read.aborts,
         stops: read.stops,
         starved: read.starved,
+        collector: read.collector.into(),
         types: read.types.into_iter().map(TypeFigures::from).collect(),
         classes: read.classes.into_iter().map(ClassFigures::from).collect(),
     })

@@ -1,8 +1,9 @@
 //! The comparison of what is in the pool with what was acknowledged.
 
+use super::input::Input;
 use super::map_of;
-use super::script::{Deed, Operation, Script, value};
-use crate::{Entry, LabError, Store};
+use super::script::{Deed, Operation, Script};
+use crate::{LabError, Store};
 
 /// What a comparison found.
 #[derive(Clone, Debug, Default)]
@@ -33,15 +34,14 @@ enum Difference {
 pub(crate) fn verify(
     store: &mut Store,
     scripts: &mut [Script],
-    entries: &[Entry],
-    payload_bytes: usize,
+    input: &Input,
 ) -> Result<Verified, LabError> {
     let mut verified = Verified::default();
-    for (writer, script) in scripts.iter_mut().enumerate() {
-        store.select(&map_of(writer));
+    for script in scripts {
+        store.select(&map_of(script.writer()));
         // A map whose making was in flight is empty.
         store.make_map()?;
-        let (same, differences) = compare(store, script, entries, payload_bytes)?;
+        let (same, differences) = compare(store, script, input)?;
         verified.entries += same;
         match (&differences[..], script.next()) {
             ([], _) => {}
@@ -50,7 +50,7 @@ pub(crate) fn verify(
                 verified.in_flight += 1;
             }
             (all, _) => {
-                let say = |d: &Difference| sentence(*d, entries);
+                let say = |d: &Difference| sentence(*d, input);
                 verified.lost.extend(all.iter().map(say));
             }
         }
@@ -63,24 +63,22 @@ pub(crate) fn verify(
 fn compare(
     store: &mut Store,
     script: &Script,
-    entries: &[Entry],
-    payload_bytes: usize,
+    input: &Input,
 ) -> Result<(u64, Vec<Difference>), LabError> {
     let next = script.next();
     let (mut same, mut differences) = (0, Vec::new());
     let mut content = script.content().peekable();
     let mut expected = Vec::new();
     store.scan(b"", |key, found| {
-        while let Some((index, stamp)) = content.next_if(|(i, _)| entries[*i].key.as_slice() < key)
-        {
+        while let Some((index, stamp)) = content.next_if(|(i, _)| input.key(*i) < key) {
             differences.extend(stamp.map(|_| Difference::Missing(index)));
         }
-        let Some((index, stamp)) = content.next_if(|(i, _)| entries[*i].key == key) else {
+        let Some((index, stamp)) = content.next_if(|(i, _)| input.key(*i) == key) else {
             differences.push(Difference::Foreign);
             return true;
         };
         let mut is = |stamp| {
-            value(&entries[index], stamp, payload_bytes, &mut expected);
+            input.value(index, stamp, &mut expected);
             expected == found
         };
         if stamp.is_some_and(&mut is) {
@@ -105,8 +103,8 @@ fn explains(next: Operation, difference: Difference) -> bool {
     }
 }
 
-fn sentence(difference: Difference, entries: &[Entry]) -> String {
-    let key = |index: usize| String::from_utf8_lossy(&entries[index].key);
+fn sentence(difference: Difference, input: &Input) -> String {
+    let key = |index: usize| String::from_utf8_lossy(input.key(index));
     match difference {
         Difference::Missing(i) => format!("{}: acknowledged, and not there", key(i)),
         Difference::InFlight(i) => format!("{}: changed besides another entry", key(i)),

@@ -3,7 +3,6 @@
 use fastrand::Rng;
 
 use super::WRITERS;
-use crate::Entry;
 
 /// Bits of a stamp below the number of the child's life.
 const LIFE_SHIFT: u32 = 32;
@@ -65,6 +64,8 @@ pub struct Script {
     present: usize,
     /// The tide, where there is one.
     tide: Option<Tide>,
+    /// How often ebb has turned to flood.
+    low_tides: u64,
 }
 
 impl Script {
@@ -79,6 +80,7 @@ impl Script {
             filling: (own > 0).then_some(0),
             present: 0,
             tide: None,
+            low_tides: 0,
         }
     }
 
@@ -105,6 +107,37 @@ impl Script {
     /// The tide, where there is one.
     pub fn tide(&self) -> Option<Tide> {
         self.tide
+    }
+
+    /// How often ebb has turned to flood.
+    pub fn low_tides(&self) -> u64 {
+        self.low_tides
+    }
+
+    /// Whose script it is.
+    pub fn writer(&self) -> usize {
+        self.writer
+    }
+
+    /// Own entries that are there.
+    pub fn present(&self) -> usize {
+        self.present
+    }
+
+    /// Removes own entries at random until those are left that are there at lowest tide, and ends the
+    /// filling. Returns which went.
+    pub(super) fn thin(&mut self, rng: &mut Rng) -> Vec<usize> {
+        self.end_filling();
+        let mut there: Vec<usize> = (0..self.len())
+            .filter(|&own| self.stamps[own] != 0)
+            .collect();
+        rng.shuffle(&mut there);
+        let gone = there.split_off(there.len().min(self.len() / TIDE_SHARE));
+        for &own in &gone {
+            self.stamps[own] = 0;
+        }
+        self.present -= gone.len();
+        gone
     }
 
     /// Number of the operations that were done in this life.
@@ -206,7 +239,10 @@ impl Script {
     fn turn(&mut self) {
         let (present, absent) = (self.present, self.len() - self.present);
         self.tide = match self.tide {
-            Some(Tide::Ebb) if present * TIDE_SHARE <= self.len() => Some(Tide::Flood),
+            Some(Tide::Ebb) if present * TIDE_SHARE <= self.len() => {
+                self.low_tides += 1;
+                Some(Tide::Flood)
+            }
             Some(Tide::Flood) if absent * TIDE_SHARE <= self.len() => Some(Tide::Ebb),
             other => other,
         };
@@ -219,36 +255,6 @@ impl Script {
             self.filling = (own + 1 < self.len()).then_some(own + 1);
         }
     }
-}
-
-/// Whether `found` is a value that some insert or update of this entry stores.
-pub(crate) fn is_value(entry: &Entry, payload_bytes: usize, found: &[u8]) -> bool {
-    let Some(rest) = found
-        .strip_prefix(&*entry.value)
-        .and_then(|rest| rest.strip_prefix(b" "))
-    else {
-        return false;
-    };
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let stamp = core::str::from_utf8(&rest[..digits]);
-    stamp.is_ok_and(|stamp| {
-        stamp.parse().is_ok_and(|stamp| {
-            let mut expected = Vec::new();
-            value(entry, stamp, payload_bytes, &mut expected);
-            expected == found
-        })
-    })
-}
-
-/// The value that an insert or update with this stamp stores: the entry's own, the stamp, and up to
-/// `payload_bytes` more.
-pub(crate) fn value(entry: &Entry, stamp: u64, payload_bytes: usize, into: &mut Vec<u8>) {
-    into.clear();
-    into.extend_from_slice(&entry.value);
-    into.push(b' ');
-    into.extend_from_slice(stamp.to_string().as_bytes());
-    let payload = Rng::with_seed(stamp).usize(0..=payload_bytes);
-    into.resize(into.len() + payload, b'a' + (stamp % 26) as u8);
 }
 
 #[cfg(test)]
@@ -312,18 +318,21 @@ mod tests {
     }
 
     #[test]
-    fn values_are_told_from_others() {
-        let entry = Entry {
-            key: b"k".to_vec(),
-            value: b"17".to_vec(),
-        };
-        let mut stored = Vec::new();
-        value(&entry, 1 << 32 | 5, 40, &mut stored);
-        assert!(is_value(&entry, 40, &stored));
-        assert!(!is_value(&entry, 40, b"17 "));
-        assert!(!is_value(&entry, 40, b"18 5"));
-        stored.push(b'x');
-        assert!(!is_value(&entry, 40, &stored));
+    fn a_thinned_script_goes_on_from_low_tide() {
+        let mut script = Script::new(0, 3, 2000);
+        script.begin(1);
+        while script.is_filling() {
+            script.done(script.next().unwrap());
+        }
+        let gone = script.thin(&mut Rng::with_seed(1));
+        assert_eq!((gone.len(), script.present()), (750, 250));
+        assert!(gone.iter().all(|&own| script.stamp(own).is_none()));
+        assert!(script.thin(&mut Rng::with_seed(2)).is_empty());
+        script.set_tide(Tide::Flood);
+        while script.low_tides() == 0 {
+            script.done(script.next().unwrap());
+        }
+        assert_eq!(script.present(), 250);
     }
 
     #[test]

@@ -1,0 +1,164 @@
+//! The demo's figures as tables, for the terminal and for the page.
+
+use super::report::DemoReport;
+use super::{Comparison, Side};
+use crate::figures::{bytes, count};
+use crate::kill::KillReport;
+use crate::{Spread, Standing};
+
+/// What the pictures show.
+pub(super) const CAPTION: &str = "Each small square is a page, each block of squares 2 MiB. Pale \
+    pages waste what dark ones use. Before: most entries were deleted at random, and nothing was \
+    moved. After: two threads wrote beside the collector, children were killed in the middle of \
+    compactions, as many entries were deleted again, and a last collection moved what is left together.";
+
+/// Figures beside each other.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// What they are about.
+    pub title: String,
+    /// What stands above the columns; the first is that of the names.
+    pub head: Vec<String>,
+    /// A name and its figures each.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new(head: [&str; 3]) -> Self {
+        let [title, columns @ ..] = head;
+        Self {
+            title: title.into(),
+            head: ["".into()]
+                .into_iter()
+                .chain(columns.map(Into::into))
+                .collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// A row of the same figure of two.
+    fn both<T: ?Sized>(&mut self, name: &str, of: [&T; 2], figure: impl Fn(&T) -> String) {
+        let figures = of.into_iter().map(figure);
+        self.rows
+            .push([name.into()].into_iter().chain(figures).collect());
+    }
+
+    /// A row of which only the second column has a figure.
+    fn second(&mut self, name: &str, figure: String) {
+        self.rows.push(vec![name.into(), "-".into(), figure]);
+    }
+}
+
+/// What the demo did and found, in two sentences.
+pub fn summary(report: &DemoReport) -> String {
+    let kills = report.indexing.kills + report.compactions.kills;
+    let found = match (report.all_lost().count(), report.all_findings().count()) {
+        (0, 0) => "nothing is lost, and the checker finds nothing".to_owned(),
+        (lost, findings) => format!("{lost} entries are LOST, and there are {findings} findings"),
+    };
+    format!(
+        "{} paths{} below {} were indexed, with values of up to {} more than a path's size. Of {} kills \
+         with SIGKILL {} came in the middle of compactions; {} entries were compared: {found}.",
+        count(report.paths),
+        if report.cut {
+            " (the first of more)"
+        } else {
+            ""
+        },
+        report.tree,
+        bytes(report.payload_bytes as u64),
+        count(kills),
+        count(report.compactions.killed_while_collecting),
+        count(report.all_compared()),
+    )
+}
+
+/// All tables.
+pub fn tables(report: &DemoReport) -> [Table; 3] {
+    [
+        standing(&report.fragmented, &report.defrag.after),
+        comparison(&report.comparison),
+        kills(&report.indexing, &report.compactions),
+    ]
+}
+
+fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "none".into(), |ratio| format!("{ratio:.2}"))
+}
+
+fn standing(before: &Standing, after: &Standing) -> Table {
+    let mut table = Table::new(["The pool", "before", "after"]);
+    let mut row = |name: &str, figure: fn(&Standing) -> String| {
+        table.both(name, [before, after], figure);
+    };
+    row("objects", |s| count(s.objects));
+    row("live bytes", |s| bytes(s.live_bytes));
+    row("footprint on 4 KiB pages", |s| bytes(s.footprint_4k_bytes));
+    row("ratio", |s| ratio(s.ratio_4k));
+    row("footprint on 2 MiB pages", |s| bytes(s.footprint_2m_bytes));
+    row("ratio", |s| ratio(s.ratio_2m));
+    row("blocks on the disk", |s| bytes(s.file_backed_bytes));
+    table
+}
+
+fn comparison(of: &Comparison) -> Table {
+    let title = format!(
+        "Two threads on {} processors, {} reads before each transaction",
+        of.processors, of.reads_a_transaction
+    );
+    let mut table = Table::new([&title, "without the collector", "with it"]);
+    let mut row = |name: &str, figure: fn(&Side) -> String| {
+        table.both(name, [&of.without, &of.with], figure);
+    };
+    row("transactions a second", |s| {
+        count(s.per_second.median as u64)
+    });
+    row("in the slowest block", |s| count(s.per_second.min as u64));
+    row("longest transaction", |s| {
+        format!("{:.2} ms", s.longest_transaction_ms)
+    });
+    row("footprint at the end", |s| {
+        bytes(s.standing.footprint_2m_bytes)
+    });
+    row("ratio at the end", |s| ratio(s.standing.ratio_2m));
+    let did = &of.collector;
+    let objects = format!("{} ({})", count(did.moved_objects), bytes(did.moved_bytes));
+    table.second("objects moved", objects);
+    let cycles = format!(
+        "{} in {} collections",
+        count(did.cycles),
+        count(did.collections)
+    );
+    table.second("cycles", cycles);
+    table.second("computation", format!("{:.0} ms", did.cpu_ms));
+    let stops = format!("{}, {:.2} ms together", count(did.stops), did.stood_ms);
+    table.second("stops of the program", stops);
+    table.second("longest stop", format!("{:.3} ms", did.longest_stop_ms));
+    table
+}
+
+fn kills(indexing: &KillReport, compactions: &KillReport) -> Table {
+    let mut table = Table::new(["Kills", "while indexing", "in compactions"]);
+    let mut row = |name: &str, figure: fn(&KillReport) -> String| {
+        table.both(name, [indexing, compactions], figure);
+    };
+    row("kills with SIGKILL", |k| count(k.kills));
+    row("while the pool was opened", |k| {
+        count(k.killed_while_opening)
+    });
+    row("while objects moved", |k| count(k.killed_while_collecting));
+    row("transactions acknowledged", |k| {
+        count(k.acknowledged.total())
+    });
+    row("a second", |k| count(k.operations_per_second as u64));
+    row("in flight", |k| count(k.in_flight));
+    row("reopening, typical", |k| spread(k.reopen_ms, |s| s.median));
+    row("reopening, longest", |k| spread(k.reopen_ms, |s| s.max));
+    row("entries compared", |k| count(k.compared));
+    row("lost", |k| count(k.lost.len() as u64));
+    table
+}
+
+fn spread(of: Spread, which: fn(Spread) -> f64) -> String {
+    format!("{:.2} ms", which(of))
+}

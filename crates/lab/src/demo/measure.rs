@@ -1,0 +1,214 @@
+//! What the collector costs: the same work on two copies of a pool, on one of them with a collector.
+//!
+//! Each copy has always been treated in the same way, so that a pool that was compacted does not stand
+//! in for one that was not. Blocks of work alternate; a block is one flood and one ebb of the entries,
+//! the same operations on both copies.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use firn_heap::collector::{Background, CollectorOptions, Stops};
+use serde::Serialize;
+
+use crate::figures::ms;
+use crate::map::occupancy;
+use crate::writers::{Bout, Ledger, READS, Tide, Until, work};
+use crate::{LabError, Progress, Spread, Standing, Store, StoreOptions};
+
+/// Pairs of blocks at most.
+const MOST_PAIRS: usize = 5;
+/// Bytes of pages from which on the demo's pools are collected: smaller ones are dense in any case.
+const LEAST_BYTES: u64 = 4 << 20;
+
+/// Two threads that read and write, without a collector and with one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Blocks of work on each copy, alternating.
+    pub blocks: usize,
+    /// Reads before each transaction.
+    pub reads_a_transaction: usize,
+    /// Processors that the machine has for all threads.
+    pub processors: usize,
+    /// Ratio on 2 MiB pages at which the collector begins, and at which it ends.
+    pub trigger: f64,
+    /// See `trigger`.
+    pub target: f64,
+    /// The copy without a collector.
+    pub without: Side,
+    /// The copy with one.
+    pub with: Side,
+    /// What the collector did meanwhile.
+    pub collector: CollectorWork,
+}
+
+/// Work on one copy.
+#[derive(Clone, Debug, Serialize)]
+pub struct Side {
+    /// Transactions of both threads.
+    pub transactions: u64,
+    /// Transactions in a second, block by block.
+    pub per_second: Spread,
+    /// The longest time of a transaction and the reads before it.
+    pub longest_transaction_ms: f64,
+    /// Entries that were compared at the end.
+    pub compared: u64,
+    /// What is not as it was written.
+    pub lost: Vec<String>,
+    /// The pool at the end.
+    pub standing: Standing,
+}
+
+/// What the collector did in all blocks.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct CollectorWork {
+    /// Collections that were begun.
+    pub collections: u64,
+    /// Cycles.
+    pub cycles: u64,
+    /// Objects that were moved.
+    pub moved_objects: u64,
+    /// Bytes of their slots.
+    pub moved_bytes: u64,
+    /// Bytes of free space that went back to the device.
+    pub released_bytes: u64,
+    /// Computation of the collector's thread.
+    pub cpu_ms: f64,
+    /// Times that the program stood for it.
+    pub stops: u64,
+    /// All together.
+    pub stood_ms: f64,
+    /// The longest.
+    pub longest_stop_ms: f64,
+}
+
+/// A copy of the pool, and what must be in it.
+struct Lane<'a> {
+    path: &'a Path,
+    ledger: &'a mut Ledger,
+    collector: Option<CollectorOptions>,
+    bouts: Vec<Bout>,
+    work: CollectorWork,
+}
+
+/// Lets the writers of the ledger work on the closed pool in `path` with a collector, and on a copy of
+/// it in `twin` without one, for about `time`, at least a block each. The copy stays behind.
+///
+/// Errors: the copy cannot be made, a pool cannot be written, a writer reads what was not written.
+pub(super) fn compare(
+    path: &Path,
+    twin: &Path,
+    ledger: &mut Ledger,
+    time: Duration,
+    progress: &mut dyn Progress,
+) -> Result<Comparison, LabError> {
+    std::fs::copy(path, twin).map_err(LabError::file(twin, "copying the pool"))?;
+    ledger.set_tide(Tide::Flood);
+    let options = CollectorOptions {
+        least_bytes: LEAST_BYTES,
+        ..CollectorOptions::default()
+    };
+    let mut twins_ledger = ledger.clone();
+    let mut lanes = [
+        Lane::new(twin, &mut twins_ledger, None),
+        Lane::new(path, ledger, Some(options)),
+    ];
+    progress.begin("measuring", Some(time.as_millis() as u64));
+    let worked = alternate(&mut lanes, time, progress);
+    progress.end();
+    worked?;
+    let [without, with] = &mut lanes;
+    Ok(Comparison {
+        blocks: with.bouts.len(),
+        reads_a_transaction: READS,
+        processors: std::thread::available_parallelism().map_or(1, usize::from),
+        trigger: options.trigger,
+        target: options.collect.target,
+        without: without.finish()?,
+        with: with.finish()?,
+        collector: with.work,
+    })
+}
+
+/// Works on both in turn, each first every other time.
+fn alternate(
+    lanes: &mut [Lane<'_>; 2],
+    time: Duration,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    let start = Instant::now();
+    let mut longest_pair = Duration::ZERO;
+    for pair in 0..MOST_PAIRS {
+        let begin = Instant::now();
+        if pair > 0 && start.elapsed() + longest_pair > time {
+            break;
+        }
+        for turn in 0..lanes.len() {
+            let begin = Instant::now();
+            lanes[(pair + turn) % 2].work()?;
+            progress.advance(begin.elapsed().as_millis() as u64);
+        }
+        longest_pair = longest_pair.max(begin.elapsed());
+    }
+    Ok(())
+}
+
+impl<'a> Lane<'a> {
+    fn new(path: &'a Path, ledger: &'a mut Ledger, collector: Option<CollectorOptions>) -> Self {
+        Self {
+            path,
+            ledger,
+            collector,
+            bouts: Vec::new(),
+            work: CollectorWork::default(),
+        }
+    }
+
+    /// One block.
+    fn work(&mut self) -> Result<(), LabError> {
+        let error = LabError::pool(self.path);
+        let store = Store::open_untraced(self.path, &StoreOptions::default())?;
+        let pool = store.pool();
+        let collector = self.collector.as_ref();
+        let collector = collector.map(|options| pool.start_collector(options));
+        let collector = collector.transpose().map_err(&error)?;
+        self.bouts
+            .push(work(pool, self.path, self.ledger, Until::LowTide)?);
+        if let Some(collector) = collector {
+            let did = collector.stop().map_err(&error)?;
+            self.work.add(&did, &pool.collector_stops());
+        }
+        store.close()
+    }
+
+    /// Compares what is in the pool with what was written.
+    fn finish(&mut self) -> Result<Side, LabError> {
+        let mut store = Store::open_untraced(self.path, &StoreOptions::default())?;
+        let verified = self.ledger.verify_settled(&mut store)?;
+        store.close()?;
+        let rate = |bout: &Bout| bout.operations as f64 / bout.time.as_secs_f64();
+        let longest = self.bouts.iter().map(|bout| bout.longest).max();
+        Ok(Side {
+            transactions: self.bouts.iter().map(|bout| bout.operations).sum(),
+            per_second: Spread::of(self.bouts.iter().map(rate).collect()),
+            longest_transaction_ms: longest.unwrap_or_default().as_secs_f64() * 1e3,
+            compared: verified.entries,
+            lost: verified.lost,
+            standing: Standing::of(&occupancy(self.path)?, self.path)?,
+        })
+    }
+}
+
+impl CollectorWork {
+    fn add(&mut self, did: &Background, stops: &Stops) {
+        let cpu_ns: u64 = did.collected.cpu_ns.iter().sum();
+        self.collections += did.collections;
+        self.cycles += did.collected.cycles;
+        self.moved_objects += did.collected.planned;
+        self.moved_bytes += did.collected.planned_bytes;
+        self.released_bytes += did.released_bytes;
+        self.cpu_ms += ms(cpu_ns);
+        self.stops += stops.count;
+        self.stood_ms += ms(stops.total_ns);
+        self.longest_stop_ms = self.longest_stop_ms.max(ms(stops.longest_ns));
+    }
+}

@@ -1,0 +1,126 @@
+//! What the collector has done with a pool since it was made.
+
+use firn_heap::CollectorStatistics;
+use serde::Serialize;
+
+use crate::figures::ms;
+
+/// What the collector has done with a pool since it was made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CollectorFigures {
+    /// Cycles: each plans, moves objects, heals references and frees pages.
+    pub cycles: u64,
+    /// Objects that were moved.
+    pub moved_objects: u64,
+    /// Bytes of their slots.
+    pub moved_bytes: u64,
+    /// Bytes of pages that were emptied.
+    pub emptied_bytes: u64,
+    /// Bytes of pages that were filled.
+    pub filled_bytes: u64,
+    /// Unreachable objects that were reclaimed.
+    pub reclaimed_objects: u64,
+    /// Bytes of free space that went back to the device.
+    pub released_bytes: u64,
+    /// Marking and reclaiming.
+    pub mark: StepTime,
+    /// Choosing and planning.
+    pub summary: StepTime,
+    /// Moving objects.
+    pub compact: StepTime,
+    /// Healing references and freeing pages.
+    pub finish: StepTime,
+    /// How often and how long programs stood for it.
+    pub stops: StopFigures,
+}
+
+/// How long a step took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct StepTime {
+    /// From its beginnings to its ends.
+    pub ms: f64,
+    /// Computation of the collecting thread in it.
+    pub cpu_ms: f64,
+}
+
+/// How often and how long programs stood for the collector.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StopFigures {
+    /// Stops.
+    pub count: u64,
+    /// All together.
+    pub total_ms: f64,
+    /// The longest.
+    pub longest_ms: f64,
+    /// Stops by their length, from the shortest on, without the lengths that none had.
+    pub histogram: Vec<StopBucket>,
+}
+
+/// Stops of about one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StopBucket {
+    /// Nanoseconds that each of them took at least.
+    pub from_ns: u64,
+    /// Nanoseconds below which each of them stayed; the last bucket counts all longer ones too.
+    pub below_ns: u64,
+    /// Stops.
+    pub count: u64,
+}
+
+impl From<CollectorStatistics> for CollectorFigures {
+    fn from(read: CollectorStatistics) -> Self {
+        let times = read.step_ns.into_iter().zip(read.step_cpu_ns);
+        let mut times = times.map(|(ns, cpu_ns)| StepTime {
+            ms: ms(ns),
+            cpu_ms: ms(cpu_ns),
+        });
+        let mut next = || times.next().unwrap_or_default();
+        Self {
+            mark: next(),
+            summary: next(),
+            compact: next(),
+            finish: next(),
+            cycles: read.cycles,
+            moved_objects: read.moved_objects,
+            moved_bytes: read.moved_bytes,
+            emptied_bytes: read.emptied_bytes,
+            filled_bytes: read.filled_bytes,
+            reclaimed_objects: read.reclaimed_objects,
+            released_bytes: read.released_bytes,
+            stops: StopFigures {
+                count: read.stop_histogram.iter().sum(),
+                total_ms: ms(read.stood_ns),
+                longest_ms: ms(read.longest_stop_ns),
+                histogram: histogram(&read.stop_histogram),
+            },
+        }
+    }
+}
+
+/// The buckets that are not empty. Bucket `i` begins at `2^i` nanoseconds, the first at none.
+fn histogram(counts: &[u64]) -> Vec<StopBucket> {
+    let buckets = counts.iter().enumerate().map(|(i, &count)| StopBucket {
+        from_ns: if i == 0 { 0 } else { 1 << i },
+        below_ns: 2 << i,
+        count,
+    });
+    buckets.filter(|bucket| bucket.count > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_buckets_are_left_out() {
+        let bucket = |from_ns, below_ns, count| StopBucket {
+            from_ns,
+            below_ns,
+            count,
+        };
+        assert_eq!(
+            histogram(&[2, 0, 0, 7]),
+            [bucket(0, 2, 2), bucket(8, 16, 7)]
+        );
+    }
+}
