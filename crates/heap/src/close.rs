@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use firn_format::geometry::{self, FIRST_DATA_CHUNK};
 use firn_format::sealed::Seal;
+use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::{OpenState, PoolKind};
 use firn_media::{Medium, MediumExt};
 use firn_units::CHUNK_BYTES;
@@ -87,6 +88,9 @@ impl<M: Medium> Inner<M> {
             }
             outcome?;
         }
+        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+        change[Counter::ReleasedBytes.word()] = released as i64;
+        tally::add(&self.medium, &change);
         self.cut_end()?;
         Ok(released)
     }

@@ -26,6 +26,8 @@ use crate::types::Types;
 
 /// Objects that wait for their lines.
 const AHEAD: usize = 12;
+/// Objects that are followed while the program stands, of a page at most.
+const LITTLE: usize = 256;
 /// Findings after which only their number is kept.
 const MAX_FINDINGS: usize = 1000;
 
@@ -225,6 +227,17 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
             };
             self.scan(&slot);
         }
+    }
+
+    /// Follows what was met as long as that is little. Returns whether nothing is left.
+    pub(crate) fn drain_little(&mut self) -> bool {
+        for _ in 0..LITTLE {
+            match self.stack.pop_if(|slot| slot.bytes <= FRAME_BYTES) {
+                Some(slot) => self.scan(&slot),
+                None => break,
+            }
+        }
+        self.stack.is_empty()
     }
 
     fn scan(&mut self, slot: &Slot) {

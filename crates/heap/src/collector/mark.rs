@@ -56,6 +56,9 @@ pub(super) struct Marked<'a, M: Medium> {
     pub(super) counters: Option<Box<[i64; WORDS]>>,
 }
 
+/// References that are met while the program stands.
+const FEW_REPLACED: usize = 1024;
+
 impl<M: Medium> Inner<M> {
     /// Marks what is reachable. From its return on, freed slots are no longer deferred; slots that
     /// come into use are still noted as taken.
@@ -119,25 +122,30 @@ impl<M: Medium> Inner<M> {
     }
 
     /// M3: the end is reached when nothing is left to follow and nothing was replaced since; it is
-    /// looked for beside the program and confirmed while no operation is open.
+    /// looked for beside the program and confirmed while no operation is open. What little a busy
+    /// program has replaced meanwhile is followed then, or the end would run away from it.
     fn mark_to_the_end(&self, trace: &mut Trace<'_, M, Beside<M>>) -> Result<(), Error> {
         let medium = &self.medium;
+        let mut left = Vec::new();
         loop {
             self.follow_replaced(trace);
             let done = self.stop_for_cycle(|| {
-                let left = self.collector.take_replaced(medium);
-                if left.is_empty() {
-                    self.clear_weak(trace);
-                    self.collector.set_marking(false);
-                    self.collector.set_deferring(false);
-                    return true;
+                left = self.collector.take_replaced(medium);
+                if left.len() > FEW_REPLACED {
+                    return false;
                 }
-                left.into_iter().for_each(|word| trace.meet_replaced(word));
-                false
+                left.drain(..).for_each(|word| trace.meet_replaced(word));
+                if !trace.drain_little() {
+                    return false;
+                }
+                self.clear_weak(trace);
+                self.collector.set_marking(false);
+                self.collector.set_deferring(false);
+                true
             });
             match done {
                 Ok(true) => return Ok(()),
-                Ok(false) => {}
+                Ok(false) => left.drain(..).for_each(|word| trace.meet_replaced(word)),
                 Err(error) => {
                     // Given up: who still remembers, or defers, does so in vain and harms nothing.
                     self.collector.set_marking(false);
