@@ -37,8 +37,36 @@ pub struct Figure {
     pub lines_per_op: Option<f64>,
     /// The rival's CPU time over this one, the median of each, where there is a rival.
     pub ratio_to_rival: Option<f64>,
+    /// What a collection did, where one was measured.
+    #[serde(flatten)]
+    pub compaction: Compaction,
     /// How it was measured.
     pub how: String,
+}
+
+/// What a collection did, the median over blocks; what was not measured is absent.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Compaction {
+    /// How copies came to count.
+    pub scheme: Option<&'static str>,
+    /// Footprint on 4 KiB pages divided by live bytes, afterwards.
+    pub ratio_4k: Option<f64>,
+    /// Footprint on 2 MiB pages divided by live bytes, afterwards.
+    pub ratio_2m: Option<f64>,
+    /// The highest ratio that was seen outside a collection.
+    pub ratio_max: Option<f64>,
+    /// FFCCD's equation 1, the mean of three phases.
+    pub reduction: Option<f64>,
+    /// Bytes of blocks that the file had before, over those that it had afterwards.
+    pub blocks_ratio: Option<f64>,
+    /// Objects that moved.
+    pub moved: Option<u64>,
+    /// CPU time over these: the collector's, and what the program took longer beside it.
+    pub ns_cpu_per_moved: Option<f64>,
+    /// The program's share of it.
+    pub ns_program_per_moved: Option<f64>,
+    /// The longest time that the program stood.
+    pub longest_stop_ns: Option<f64>,
 }
 
 /// What figures have in common.
@@ -50,6 +78,28 @@ pub(super) struct Subject<'a> {
     pub(super) n: u64,
     pub(super) threads: u64,
     pub(super) how: &'a str,
+}
+
+impl Compaction {
+    /// The medians of several, figure by figure.
+    pub(super) fn median(all: &[&Self]) -> Self {
+        let of = |pick: fn(&Self) -> Option<f64>| {
+            let some: Vec<f64> = all.iter().filter_map(|one| pick(one)).collect();
+            (!some.is_empty()).then(|| middle(some.into_iter()))
+        };
+        Self {
+            scheme: all.first().and_then(|one| one.scheme),
+            ratio_4k: of(|one| one.ratio_4k),
+            ratio_2m: of(|one| one.ratio_2m),
+            ratio_max: of(|one| one.ratio_max),
+            reduction: of(|one| one.reduction),
+            blocks_ratio: of(|one| one.blocks_ratio),
+            moved: of(|one| one.moved.map(|moved| moved as f64)).map(|moved| moved as u64),
+            ns_cpu_per_moved: of(|one| one.ns_cpu_per_moved),
+            ns_program_per_moved: of(|one| one.ns_program_per_moved),
+            longest_stop_ns: of(|one| one.longest_stop_ns),
+        }
+    }
 }
 
 impl Figure {
@@ -73,9 +123,15 @@ impl Figure {
             fences_per_op: None,
             lines_per_op: None,
             ratio_to_rival: None,
+            compaction: Compaction::default(),
             how: subject.how.to_owned(),
         }
     }
+}
+
+/// The middle of values in any order; not a number if there are none.
+pub(super) fn middle(values: impl Iterator<Item = f64>) -> f64 {
+    median(&sorted(values))
 }
 
 fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
