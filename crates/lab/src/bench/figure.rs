@@ -1,8 +1,15 @@
 //! One measured figure.
 
+use firn_heap::collector::Collected;
+use firn_heap::collector::scheme::Scheme;
+use firn_heap::{Error, Pool, Statistics};
+use firn_media::Medium;
 use serde::Serialize;
 
 use super::clock::Times;
+
+/// Steps of a cycle whose time is told apart.
+const STEPS: usize = 4;
 
 /// One measured figure. Times are medians over blocks, an operation each.
 #[derive(Clone, Debug, Serialize)]
@@ -65,8 +72,12 @@ pub struct Compaction {
     pub ns_cpu_per_moved: Option<f64>,
     /// The program's share of it.
     pub ns_program_per_moved: Option<f64>,
+    /// CPU time of the collector over these: marking, summary, compaction, finish.
+    pub ns_cpu_per_step: Option<[f64; STEPS]>,
     /// The longest time that the program stood.
     pub longest_stop_ns: Option<f64>,
+    /// Requests to stop that were withdrawn, because operations stayed open.
+    pub withdrawn: Option<u64>,
 }
 
 /// What figures have in common.
@@ -81,11 +92,44 @@ pub(super) struct Subject<'a> {
 }
 
 impl Compaction {
+    /// What a collection left of a pool, that is as it left it.
+    ///
+    /// Errors: the pool is damaged.
+    pub(super) fn of<M: Medium>(
+        pool: &Pool<M>,
+        scheme: &'static Scheme,
+        collected: &Collected,
+    ) -> Result<Self, Error> {
+        let (occupancy, statistics) = (pool.occupancy()?, Statistics::read(pool.medium())?);
+        let moved = collected.planned.max(1) as f64;
+        Ok(Self {
+            scheme: Some(scheme.name),
+            ratio_4k: occupancy.ratio_4k(),
+            ratio_2m: occupancy.ratio_2m(),
+            moved: Some(collected.planned),
+            ns_cpu_per_step: Some(collected.cpu_ns.map(|ns| ns as f64 / moved)),
+            longest_stop_ns: Some(pool.collector_stops().longest_ns as f64),
+            withdrawn: Some(statistics.starved),
+            ..Self::default()
+        })
+    }
+
     /// The medians of several, figure by figure.
-    pub(super) fn median(all: &[&Self]) -> Self {
+    pub(super) fn median<'c>(all: impl Iterator<Item = &'c Self>) -> Self {
+        let all: Vec<&Self> = all.collect();
         let of = |pick: fn(&Self) -> Option<f64>| {
             let some: Vec<f64> = all.iter().filter_map(|one| pick(one)).collect();
             (!some.is_empty()).then(|| middle(some.into_iter()))
+        };
+        let count = |pick: fn(&Self) -> Option<u64>| {
+            let some = all.iter().filter_map(|one| pick(one));
+            let some: Vec<f64> = some.map(|count| count as f64).collect();
+            (!some.is_empty()).then(|| middle(some.into_iter()) as u64)
+        };
+        let steps = || {
+            let some = || all.iter().filter_map(|one| one.ns_cpu_per_step);
+            let step = |i: usize| middle(some().map(|steps| steps[i]));
+            some().next().map(|_| core::array::from_fn(step))
         };
         Self {
             scheme: all.first().and_then(|one| one.scheme),
@@ -94,10 +138,12 @@ impl Compaction {
             ratio_max: of(|one| one.ratio_max),
             reduction: of(|one| one.reduction),
             blocks_ratio: of(|one| one.blocks_ratio),
-            moved: of(|one| one.moved.map(|moved| moved as f64)).map(|moved| moved as u64),
+            moved: count(|one| one.moved),
             ns_cpu_per_moved: of(|one| one.ns_cpu_per_moved),
             ns_program_per_moved: of(|one| one.ns_program_per_moved),
+            ns_cpu_per_step: steps(),
             longest_stop_ns: of(|one| one.longest_stop_ns),
+            withdrawn: count(|one| one.withdrawn),
         }
     }
 }

@@ -193,15 +193,24 @@ impl<M: Medium> Rig<M> {
                     })
                 })
             }),
-            Step::Get => numbers.iter().try_for_each(|&number| {
-                get(&mut self.session, map, number, &mut self.buffer)
-            }),
+            Step::Get => numbers
+                .iter()
+                .try_for_each(|&number| get(&mut self.session, map, number, &mut self.buffer)),
             Step::Remove => numbers.iter().try_for_each(|&number| {
                 self.session
                     .transaction(|tx| Map::at(deref(tx, map)?).remove(&key(number)).map(|_| ()))
             }),
         }
     }
+}
+
+/// A handle of the map of this root.
+pub(super) fn handle<'g, V: View<'g>>(
+    pool: &Pool<V::Medium>,
+    view: V,
+    root: &str,
+) -> Result<Handle<MapRoot, V::Medium>, Error> {
+    Map::open(view, root).map(|map| pool.handle(map.object()))
 }
 
 /// Finds an entry and copies its value, in a guard of its own.

@@ -41,14 +41,20 @@ impl Case {
 
 /// Every case: maps and arrays of either size on either page, and a list.
 pub(super) fn cases() -> impl Iterator<Item = Case> {
-    let case = |shape, sizes, pages| Case { shape, sizes, pages };
+    let case = |shape, sizes, pages| Case {
+        shape,
+        sizes,
+        pages,
+    };
     let both = [Sizes::Fixed, Sizes::LogUniform];
-    let packed = [Shape::Map, Shape::Refs].into_iter().flat_map(move |shape| {
-        both.into_iter().flat_map(move |sizes| {
-            let pages = [PageSize::Huge, PageSize::Small].into_iter();
-            pages.map(move |pages| case(shape, sizes, pages))
-        })
-    });
+    let packed = [Shape::Map, Shape::Refs]
+        .into_iter()
+        .flat_map(move |shape| {
+            both.into_iter().flat_map(move |sizes| {
+                let pages = [PageSize::Huge, PageSize::Small].into_iter();
+                pages.map(move |pages| case(shape, sizes, pages))
+            })
+        });
     packed.chain([case(Shape::List, Sizes::Fixed, PageSize::Huge)])
 }
 
@@ -93,20 +99,12 @@ fn pass(options: &Options, case: &Case) -> Result<Pass, BenchError> {
     let moved = collected.planned.max(1) as f64;
     let times = start.elapsed() / moved;
     pool.release_free_space()?;
-    let after = pool.occupancy()?;
-    Ok(Pass {
-        times,
-        compaction: Compaction {
-            scheme: Some(options.scheme.name),
-            ratio_4k: after.ratio_4k(),
-            ratio_2m: after.ratio_2m(),
-            blocks_ratio: Some(before as f64 / backed_bytes()? as f64),
-            moved: Some(collected.planned),
-            ns_cpu_per_moved: Some(times.cpu_ns),
-            longest_stop_ns: Some(pool.collector_stops().longest_ns as f64),
-            ..Compaction::default()
-        },
-    })
+    let compaction = Compaction {
+        blocks_ratio: Some(before as f64 / backed_bytes()? as f64),
+        ns_cpu_per_moved: Some(times.cpu_ns),
+        ..Compaction::of(&pool, options.scheme, &collected)?
+    };
+    Ok(Pass { times, compaction })
 }
 
 fn figure(options: &Options, case: &Case, passes: &[Pass]) -> Figure {
@@ -119,9 +117,8 @@ fn figure(options: &Options, case: &Case, passes: &[Pass]) -> Figure {
         how: HOW,
     };
     let times: Vec<Times> = passes.iter().map(|pass| pass.times).collect();
-    let compactions: Vec<&Compaction> = passes.iter().map(|pass| &pass.compaction).collect();
     Figure {
-        compaction: Compaction::median(&compactions),
+        compaction: Compaction::median(passes.iter().map(|pass| &pass.compaction)),
         ..Figure::of(subject, &times)
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! population   structures whose objects come and go by number
-//! density      how dense a pool becomes, and what an object moved costs
+//! density      how dense a pool becomes, and what an object moved costs with nobody else at work
+//! moving       what it costs beside a program, by scheme
 //! stops        how long the program stands
 //! ```
 
 mod density;
+mod moving;
 mod population;
 mod stops;
 
@@ -28,7 +30,7 @@ const MOST_PASSES: usize = 5;
 /// Names of all its figures.
 pub(super) fn names() -> impl Iterator<Item = String> {
     let cases = density::cases().map(|case| case.name());
-    cases.chain([stops::NAME.to_owned()])
+    cases.chain(moving::names()).chain([stops::NAME.to_owned()])
 }
 
 /// Measures what was asked for.
@@ -37,6 +39,7 @@ pub(super) fn measure(
     progress: &mut dyn Progress,
 ) -> Result<Vec<Figure>, BenchError> {
     let mut figures = density::measure(options, progress)?;
+    figures.extend(moving::measure(options, progress)?);
     figures.extend(stops::measure(options, progress)?);
     Ok(figures)
 }

@@ -129,7 +129,12 @@ impl<M: Medium> Population<M> {
     }
 
     /// Makes a structure with the objects below `n`, brought in order.
-    pub(super) fn filled(pool: &Pool<M>, shape: Shape, sizes: Sizes, n: u64) -> Result<Self, Error> {
+    pub(super) fn filled(
+        pool: &Pool<M>,
+        shape: Shape,
+        sizes: Sizes,
+        n: u64,
+    ) -> Result<Self, Error> {
         let mut population = Self::new(pool, shape, sizes, n)?;
         let all: Vec<u32> = (0..n as u32).collect();
         population.add(&all)?;
@@ -143,7 +148,9 @@ impl<M: Medium> Population<M> {
 
     /// Brings objects.
     pub(super) fn add(&mut self, numbers: &[u32]) -> Result<(), Error> {
-        numbers.chunks(BATCH).try_for_each(|some| self.add_some(some))
+        numbers
+            .chunks(BATCH)
+            .try_for_each(|some| self.add_some(some))
     }
 
     /// Takes objects that are there away.
