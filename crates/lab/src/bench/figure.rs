@@ -62,6 +62,8 @@ pub struct Compaction {
     pub ratio_2m: Option<f64>,
     /// The highest ratio that was seen outside a collection.
     pub ratio_max: Option<f64>,
+    /// The highest ratio that was seen at any time.
+    pub ratio_peak: Option<f64>,
     /// FFCCD's equation 1, the mean of three phases.
     pub reduction: Option<f64>,
     /// Bytes of blocks that the file had before, over those that it had afterwards.
@@ -136,6 +138,7 @@ impl Compaction {
             ratio_4k: of(|one| one.ratio_4k),
             ratio_2m: of(|one| one.ratio_2m),
             ratio_max: of(|one| one.ratio_max),
+            ratio_peak: of(|one| one.ratio_peak),
             reduction: of(|one| one.reduction),
             blocks_ratio: of(|one| one.blocks_ratio),
             moved: count(|one| one.moved),

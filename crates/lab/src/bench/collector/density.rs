@@ -7,7 +7,7 @@ use firn_media::Medium;
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Compaction, Figure, Subject};
 use super::super::{BenchError, Options, pools};
-use super::population::{Population, Shape, Sizes, shuffled};
+use super::population::{Population, SEED, Shape, Sizes, shuffled};
 use super::{MOST_PASSES, SYSTEM};
 use crate::Progress;
 use crate::defrag::pages_name;
@@ -86,7 +86,7 @@ fn pass(options: &Options, case: &Case) -> Result<Pass, BenchError> {
     let pool = pools::growing(&options.memory_dir, options.domain)?;
     let n = options.entries;
     let mut population = Population::filled(&pool, case.shape, case.sizes, n)?;
-    population.remove(&shuffled(n).0)?;
+    population.remove(&shuffled(n, SEED).0)?;
     let backed_bytes = || pool.medium().backed_bytes().map_err(firn_heap::Error::from);
     let before = backed_bytes()?;
     let options = CollectOptions {

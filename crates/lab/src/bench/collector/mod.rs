@@ -4,11 +4,13 @@
 //! population   structures whose objects come and go by number
 //! density      how dense a pool becomes, and what an object moved costs with nobody else at work
 //! moving       what it costs beside a program, by scheme
+//! phases       how far a collector in the background keeps a pool from fragmenting
 //! stops        how long the program stands
 //! ```
 
 mod density;
 mod moving;
+mod phases;
 mod population;
 mod stops;
 
@@ -30,7 +32,10 @@ const MOST_PASSES: usize = 5;
 /// Names of all its figures.
 pub(super) fn names() -> impl Iterator<Item = String> {
     let cases = density::cases().map(|case| case.name());
-    cases.chain(moving::names()).chain([stops::NAME.to_owned()])
+    cases
+        .chain(moving::names())
+        .chain(phases::names())
+        .chain([stops::NAME.to_owned()])
 }
 
 /// Measures what was asked for.
@@ -40,6 +45,7 @@ pub(super) fn measure(
 ) -> Result<Vec<Figure>, BenchError> {
     let mut figures = density::measure(options, progress)?;
     figures.extend(moving::measure(options, progress)?);
+    figures.extend(phases::measure(options, progress)?);
     figures.extend(stops::measure(options, progress)?);
     Ok(figures)
 }

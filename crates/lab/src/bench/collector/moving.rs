@@ -14,7 +14,7 @@ use super::super::figure::{Compaction, Figure, Subject};
 use super::super::rival::Counted;
 use super::super::{BenchError, Options, map, pools};
 use super::density::TARGET;
-use super::population::{MAP, Population, Shape, Sizes, shuffled};
+use super::population::{MAP, Population, SEED, Shape, Sizes, shuffled};
 use super::{MOST_PASSES, SYSTEM, beside};
 use crate::Progress;
 
@@ -74,7 +74,7 @@ fn pass(options: &Options, scheme: &'static Scheme) -> Result<(Times, Compaction
     let pool = pools::growing(&options.memory_dir, options.domain)?;
     let n = options.entries;
     let mut population = Population::filled(&pool, Shape::Map, Sizes::Fixed, n)?;
-    let (gone, stay) = shuffled(n);
+    let (gone, stay) = shuffled(n, SEED);
     population.remove(&gone)?;
     let mut reader = Reader::new(&pool, &stay)?;
     reader.get(stay.len())?;
@@ -198,7 +198,7 @@ fn figure(
 fn counted(options: &Options, scheme: &'static Scheme) -> Result<(Counted, u64), BenchError> {
     let (crash, pool) = pools::counted(options.domain, PoolKind::Traced)?;
     let mut population = Population::filled(&pool, Shape::Map, Sizes::Fixed, COUNTED)?;
-    population.remove(&shuffled(COUNTED).0)?;
+    population.remove(&shuffled(COUNTED, SEED).0)?;
     let mut collection = pool.collection(&how(scheme, PageSize::Small))?;
     crash.reset_counts();
     collection.begin()?;

@@ -14,7 +14,8 @@ pub(super) const MAP: &str = "map";
 const BATCH: usize = 16;
 /// Of so many objects, four are deleted.
 const DELETED_OF: usize = 5;
-const SEED: u64 = 1;
+/// What decides sizes, and which objects are deleted where nothing else does.
+pub(super) const SEED: u64 = 1;
 /// Sizes that are drawn: from the smallest, doubled so many times at most.
 const SMALLEST_BYTES: f64 = 16.0;
 const DOUBLINGS: f64 = 11.0;
@@ -100,9 +101,9 @@ pub(super) struct Population<M: Medium> {
 
 /// The numbers of `n` objects: first those that are deleted, four of five, then those that stay; both
 /// in random order.
-pub(super) fn shuffled(n: u64) -> (Vec<u32>, Vec<u32>) {
+pub(super) fn shuffled(n: u64, seed: u64) -> (Vec<u32>, Vec<u32>) {
     let mut all: Vec<u32> = (0..n as u32).collect();
-    fastrand::Rng::with_seed(SEED).shuffle(&mut all);
+    fastrand::Rng::with_seed(seed).shuffle(&mut all);
     let stay = all.split_off(all.len() / DELETED_OF * (DELETED_OF - 1));
     (all, stay)
 }

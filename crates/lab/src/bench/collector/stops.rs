@@ -12,7 +12,7 @@ use super::super::clock::Times;
 use super::super::figure::{Compaction, Figure, Subject};
 use super::super::{BenchError, Options, pools};
 use super::density::TARGET;
-use super::population::{MAP, Population, Shape, Sizes, shuffled};
+use super::population::{MAP, Population, SEED, Shape, Sizes, shuffled};
 use super::{MOST_PASSES, SYSTEM, beside};
 use crate::Progress;
 
@@ -72,7 +72,7 @@ fn pass(options: &Options) -> Result<Compaction, BenchError> {
     let pool = pools::growing(&options.memory_dir, options.domain)?;
     let n = options.entries;
     let mut population = Population::filled(&pool, Shape::Map, Sizes::Fixed, n)?;
-    population.remove(&shuffled(n).0)?;
+    population.remove(&shuffled(n, SEED).0)?;
     let words = population.session().transaction(|tx| {
         let words = [0; STORES];
         tx.alloc(Words { words }).map(|words| pool.handle(words))
