@@ -64,6 +64,9 @@ pub struct Bench {
     /// Makes that pool instead, with so many entries
     #[arg(long, value_name = "N", hide = true, requires = "reopen")]
     pub fill: Option<u64>,
+    /// With a cycle of the collector open
+    #[arg(long, hide = true, requires = "reopen")]
+    pub compacting: bool,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -124,8 +127,12 @@ fn build() -> Option<Build> {
 
 pub fn run(arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {
     if let Some(pool) = &arguments.reopen {
-        let (pool, fill) = (pool.clone(), arguments.fill);
-        bench::reopen(&ReopenPlan { pool, fill }).map_err(LabError::from)?;
+        let plan = ReopenPlan {
+            pool: pool.clone(),
+            fill: arguments.fill,
+            compacting: arguments.compacting,
+        };
+        bench::reopen(&plan).map_err(LabError::from)?;
         return Ok(Verdict::Well);
     }
     let options = arguments.options()?;

@@ -245,7 +245,9 @@ fn cpu(figure: &Figure) -> String {
 }
 
 fn reopenings(options: &Options, figures: &[Figure]) -> Vec<Bar> {
-    let all = figures.iter().filter(|f| f.structure == reopen::SECTION);
+    let all = figures
+        .iter()
+        .filter(|f| f.structure == reopen::PLAIN.structure);
     let all: Vec<&Figure> = all.collect();
     let row = |what: String, firn: String, ratio: String, bar: String, met: bool| Bar {
         what,

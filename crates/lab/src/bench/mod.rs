@@ -107,7 +107,7 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
     let mut figures = transactions::measure(options, rival.as_mut(), progress)?;
     figures.extend(allocator::measure(options, rival.as_mut(), progress)?);
     figures.extend(map::measure(options, progress)?);
-    figures.extend(reopen::measure(options, progress)?);
+    figures.extend(reopen::measure(options, &reopen::PLAIN, progress)?);
     figures.extend(collector::measure(options, progress)?);
     Ok(figures)
 }

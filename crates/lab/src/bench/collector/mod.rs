@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use firn_heap::Error;
 
 use super::figure::Figure;
-use super::{BenchError, Options};
+use super::{BenchError, Options, reopen};
 use crate::Progress;
 
 /// The name of this part of the bench.
@@ -35,7 +35,7 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     cases
         .chain(moving::names())
         .chain(phases::names())
-        .chain([stops::NAME.to_owned()])
+        .chain([stops::NAME, reopen::COMPACTING.operation].map(str::to_owned))
 }
 
 /// Measures what was asked for.
@@ -47,6 +47,7 @@ pub(super) fn measure(
     figures.extend(moving::measure(options, progress)?);
     figures.extend(phases::measure(options, progress)?);
     figures.extend(stops::measure(options, progress)?);
+    figures.extend(reopen::measure(options, &reopen::COMPACTING, progress)?);
     Ok(figures)
 }
 
