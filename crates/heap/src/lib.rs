@@ -38,6 +38,7 @@ mod tally;
 mod trace;
 mod tx;
 mod types;
+mod unbarriered;
 mod value;
 mod view;
 
@@ -54,6 +55,7 @@ pub use statistics::{ClassStatistics, CollectorStatistics, Statistics, TypeStati
 pub use stored::{Bytes, FieldDescriptor, Raw, Ref, Refs, Stored, Target, TypeDescriptor};
 pub use tx::Tx;
 pub use tx::undo::RawTx;
+pub use unbarriered::{Unbarriered, UnbarrieredGuard, UnbarrieredReading};
 pub use value::{Checkable, Checked, Field, Plain, Sink, Source, Value};
 pub use view::{Reading, View};
 
