@@ -220,8 +220,18 @@ pub(super) fn get<M: Medium>(
     number: u32,
     value: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    let guard = session.guard();
-    let root = guard.view().deref(map).ok_or(GONE)?;
+    get_in(session.guard().view(), map, number, value)
+}
+
+/// The same in the guard of this view.
+#[inline]
+pub(super) fn get_in<'g, V: View<'g>>(
+    view: V,
+    map: &Handle<MapRoot, V::Medium>,
+    number: u32,
+    value: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let root = view.deref(map).ok_or(GONE)?;
     value.clear();
     let found = Map::at(root).get_into(&key(number), value)?;
     assert!(found, "every key that is looked for was inserted");

@@ -5,7 +5,7 @@
 //! the same way. Pools of different sizes are reopened in turns. The page cache is warm.
 //!
 //! In the other [`Kind`] the first child also opens a cycle of the collector and moves half of its
-//! objects; no child ends it, so that every reopening finds it open.
+//! objects, and every reopening is of a copy of what its death left: recovery has all of it to do.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub(super) const COMPACTING: Kind = Kind {
     section: super::collector::SECTION,
     operation: "reopen_compacting",
     how: "as for reopen, with a cycle of the collector open, half of whose objects were moved; a fifth \
-          of the entries had been deleted before",
+          of the entries had been deleted before; each time of a copy of the pool as the kill left it",
     compacting: true,
 };
 
@@ -119,10 +119,7 @@ pub(super) fn measure(
     progress.begin("filling pools", Some(sizes.len() as u64));
     for objects in sizes {
         live_and_die(options, kind, &pool(objects), Some(*objects))?;
-        // So that writing it out does not disturb what is timed.
-        std::fs::File::open(pool(objects))
-            .and_then(|file| file.sync_all())
-            .map_err(BenchError::io("writing out a pool"))?;
+        write_out(&pool(objects))?;
         progress.advance(1);
     }
     progress.end();
@@ -131,7 +128,15 @@ pub(super) fn measure(
     progress.begin("reopening", Some((times * sizes.len()) as u64));
     for _ in 0..times {
         for (objects, blocks) in sizes.iter().zip(&mut blocks) {
-            blocks.push(live_and_die(options, kind, &pool(objects), None)?);
+            let mut reopened = pool(objects);
+            if kind.compacting {
+                let left = reopened;
+                reopened = folder.0.join("reopened.pool");
+                let copied = std::fs::copy(&left, &reopened);
+                copied.map_err(BenchError::io("copying a pool"))?;
+                write_out(&reopened)?;
+            }
+            blocks.push(live_and_die(options, kind, &reopened, None)?);
             progress.advance(1);
         }
     }
@@ -148,6 +153,13 @@ pub(super) fn measure(
         Figure::of(subject, blocks)
     };
     Ok(sizes.iter().zip(&blocks).map(figure).collect())
+}
+
+/// So that writing it out does not disturb what is timed.
+fn write_out(pool: &Path) -> Result<(), BenchError> {
+    std::fs::File::open(pool)
+        .and_then(|file| file.sync_all())
+        .map_err(BenchError::io("writing out a pool"))
 }
 
 /// Starts a child, waits until it says what its beginning took, and kills it a little later.

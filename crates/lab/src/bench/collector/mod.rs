@@ -5,10 +5,12 @@
 //! density      how dense a pool becomes, and what an object moved costs with nobody else at work
 //! moving       what it costs beside a program, by scheme
 //! phases       how far a collector in the background keeps a pool from fragmenting
+//! idle         what the read barrier costs while nothing moves
 //! stops        how long the program stands
 //! ```
 
 mod density;
+mod idle;
 mod moving;
 mod phases;
 mod population;
@@ -32,10 +34,15 @@ const MOST_PASSES: usize = 5;
 /// Names of all its figures.
 pub(super) fn names() -> impl Iterator<Item = String> {
     let cases = density::cases().map(|case| case.name());
-    cases
-        .chain(moving::names())
-        .chain(phases::names())
-        .chain([stops::NAME, reopen::COMPACTING.operation].map(str::to_owned))
+    cases.chain(moving::names()).chain(phases::names()).chain(
+        [
+            stops::NAME,
+            idle::WITH,
+            idle::WITHOUT,
+            reopen::COMPACTING.operation,
+        ]
+        .map(str::to_owned),
+    )
 }
 
 /// Measures what was asked for.
@@ -47,6 +54,7 @@ pub(super) fn measure(
     figures.extend(moving::measure(options, progress)?);
     figures.extend(phases::measure(options, progress)?);
     figures.extend(stops::measure(options, progress)?);
+    figures.extend(idle::measure(options, progress)?);
     figures.extend(reopen::measure(options, &reopen::COMPACTING, progress)?);
     Ok(figures)
 }
