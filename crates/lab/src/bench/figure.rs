@@ -66,6 +66,8 @@ pub struct Compaction {
     pub ratio_peak: Option<f64>,
     /// FFCCD's equation 1, the mean of three phases.
     pub reduction: Option<f64>,
+    /// Footprint before, over that afterwards, on the pages that the collection aimed at.
+    pub footprint_ratio: Option<f64>,
     /// Bytes of blocks that the file had before, over those that it had afterwards.
     pub blocks_ratio: Option<f64>,
     /// Objects that moved.
@@ -140,6 +142,7 @@ impl Compaction {
             ratio_max: of(|one| one.ratio_max),
             ratio_peak: of(|one| one.ratio_peak),
             reduction: of(|one| one.reduction),
+            footprint_ratio: of(|one| one.footprint_ratio),
             blocks_ratio: of(|one| one.blocks_ratio),
             moved: count(|one| one.moved),
             ns_cpu_per_moved: of(|one| one.ns_cpu_per_moved),

@@ -1,6 +1,7 @@
 //! How dense a pool becomes: four of five objects are deleted at random, then one collection packs the
 //! rest, with nobody else at work, and the free space goes back to the device.
 
+use firn_heap::Occupancy;
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_media::Medium;
 
@@ -89,6 +90,11 @@ fn pass(options: &Options, case: &Case) -> Result<Pass, BenchError> {
     population.remove(&shuffled(n, SEED).0)?;
     let backed_bytes = || pool.medium().backed_bytes().map_err(firn_heap::Error::from);
     let before = backed_bytes()?;
+    let footprint = |occupancy: &Occupancy| match case.pages {
+        PageSize::Small => occupancy.footprint_4k_bytes as f64,
+        PageSize::Huge => occupancy.footprint_2m_bytes as f64,
+    };
+    let footprint_before = footprint(&pool.occupancy()?);
     let options = CollectOptions {
         target: TARGET,
         pages: case.pages,
@@ -100,6 +106,7 @@ fn pass(options: &Options, case: &Case) -> Result<Pass, BenchError> {
     let times = start.elapsed() / moved;
     pool.release_free_space()?;
     let compaction = Compaction {
+        footprint_ratio: Some(footprint_before / footprint(&pool.occupancy()?)),
         blocks_ratio: Some(before as f64 / backed_bytes()? as f64),
         ns_cpu_per_moved: Some(times.cpu_ns),
         ..Compaction::of(&pool, options.scheme, &collected)?

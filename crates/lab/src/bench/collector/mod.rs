@@ -7,11 +7,14 @@
 //! phases       how far a collector in the background keeps a pool from fragmenting
 //! idle         what the read barrier costs while nothing moves
 //! stops        how long the program stands
+//! bars, page   what figures come up to, and how docs/performance.md tells it
 //! ```
 
+mod bars;
 mod density;
 mod idle;
 mod moving;
+mod page;
 mod phases;
 mod population;
 mod stops;
@@ -19,6 +22,8 @@ mod stops;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_heap::Error;
+
+pub(super) use page::section;
 
 use super::figure::Figure;
 use super::{BenchError, Options, reopen};

@@ -28,7 +28,8 @@ fn schemes() -> impl Iterator<Item = &'static Scheme> {
     SCHEMES.into_iter().filter(|s| s.moves && s.sound)
 }
 
-fn name(scheme: &Scheme) -> String {
+/// The name of a figure.
+pub(super) fn name(scheme: &Scheme) -> String {
     format!("move_map_{}", scheme.name)
 }
 

@@ -54,6 +54,8 @@ impl Setting {
     fn options(&self) -> Option<CollectorOptions> {
         self.ratios.map(|(trigger, target)| CollectorOptions {
             trigger,
+            // However small the bench is, the ratio counts.
+            least_bytes: 0,
             collect: CollectOptions {
                 target,
                 ..CollectOptions::default()
