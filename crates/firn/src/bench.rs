@@ -19,6 +19,7 @@ compared. With --rival, inside a checkout, the rival's program is built first.
 
 Examples:
   firn bench --only transactions
+  firn bench --only collector --entries 100000 --objects 100000
   firn bench --rival libpmemobj --blocks 15
   firn bench --only tx_snapshot_8 --only tx_alloc_link_128 --domain eadr --json
   firn bench --rival libpmemobj --write docs/performance.md";
@@ -46,7 +47,7 @@ pub struct Bench {
     /// Where pools in memory go, a tmpfs
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     pub memory_dir: PathBuf,
-    /// Entries of the map
+    /// Entries of the map, and objects that the collector works on
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub entries: u64,
     /// Entries of a pool that is reopened after a kill

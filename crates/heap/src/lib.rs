@@ -10,6 +10,7 @@
 //! session   a thread's lane, slots and counters    trace      which objects are reachable
 //! tx        transactions, redo and undo logs       check      whether every invariant holds
 //! alloc     frames and slots                       types      the registry
+//! view, unbarriered    how objects are read, with and without the read barrier
 //! ```
 #![deny(unsafe_code)]
 
