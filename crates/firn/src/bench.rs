@@ -19,6 +19,7 @@ compared. With --rival, inside a checkout, the rival's program is built first.
 
 Examples:
   firn bench --only transactions
+  firn bench --only collector --entries 100000 --objects 100000
   firn bench --rival libpmemobj --blocks 15
   firn bench --only tx_snapshot_8 --only tx_alloc_link_128 --domain eadr --json
   firn bench --rival libpmemobj --write docs/performance.md";
@@ -46,7 +47,7 @@ pub struct Bench {
     /// Where pools in memory go, a tmpfs
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     pub memory_dir: PathBuf,
-    /// Entries of the map
+    /// Entries of the map, and objects that the collector works on
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub entries: u64,
     /// Entries of a pool that is reopened after a kill
@@ -64,6 +65,9 @@ pub struct Bench {
     /// Makes that pool instead, with so many entries
     #[arg(long, value_name = "N", hide = true, requires = "reopen")]
     pub fill: Option<u64>,
+    /// With a cycle of the collector open
+    #[arg(long, hide = true, requires = "reopen")]
+    pub compacting: bool,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -124,8 +128,12 @@ fn build() -> Option<Build> {
 
 pub fn run(arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {
     if let Some(pool) = &arguments.reopen {
-        let (pool, fill) = (pool.clone(), arguments.fill);
-        bench::reopen(&ReopenPlan { pool, fill }).map_err(LabError::from)?;
+        let plan = ReopenPlan {
+            pool: pool.clone(),
+            fill: arguments.fill,
+            compacting: arguments.compacting,
+        };
+        bench::reopen(&plan).map_err(LabError::from)?;
         return Ok(Verdict::Well);
     }
     let options = arguments.options()?;

@@ -10,6 +10,7 @@
 //! session   a thread's lane, slots and counters    trace      which objects are reachable
 //! tx        transactions, redo and undo logs       check      whether every invariant holds
 //! alloc     frames and slots                       types      the registry
+//! view, unbarriered    how objects are read, with and without the read barrier
 //! ```
 #![deny(unsafe_code)]
 
@@ -39,6 +40,7 @@ mod tally;
 mod trace;
 mod tx;
 mod types;
+mod unbarriered;
 mod value;
 mod view;
 
@@ -55,6 +57,7 @@ pub use statistics::{ClassStatistics, CollectorStatistics, Statistics, TypeStati
 pub use stored::{Bytes, FieldDescriptor, Raw, Ref, Refs, Stored, Target, TypeDescriptor};
 pub use tx::Tx;
 pub use tx::undo::RawTx;
+pub use unbarriered::{Unbarriered, UnbarrieredGuard, UnbarrieredReading};
 pub use value::{Checkable, Checked, Field, Plain, Sink, Source, Value};
 pub use view::{Reading, View};
 

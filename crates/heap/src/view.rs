@@ -143,6 +143,7 @@ mod private {
     pub trait Sealed {}
     impl<M: firn_media::Medium> Sealed for super::Reading<'_, M> {}
     impl<M: firn_media::Medium> Sealed for crate::tx::Tx<'_, M> {}
+    impl<M: firn_media::Medium> Sealed for crate::unbarriered::UnbarrieredReading<'_, M> {}
 }
 
 /// Reads objects as they are in place.

@@ -57,7 +57,7 @@ pub(crate) struct Collector<M: Medium> {
     /// Slots that were freed while someone looks at objects by address.
     deferred: Lock<Vec<Place>>,
     /// Whether a collection is under way: one at a time.
-    busy: AtomicBool,
+    pub(crate) busy: AtomicBool,
     stops: Lock<Stops>,
 }
 

@@ -67,7 +67,6 @@ const ALLOCATOR: [(&str, &str, &str, Option<f64>); 6] = [
 ];
 /// What a second thread may add before it counts as a loss: about what blocks differ by themselves.
 const LOSS: f64 = 1.1;
-const REOPEN_MS: f64 = 20.0;
 const REOPEN_EQUAL: f64 = 1.2;
 const NS_PER_MS: f64 = 1e6;
 /// What tests show: what, where, the bar.
@@ -106,7 +105,27 @@ pub(super) struct Bar {
     pub(super) reason: &'static str,
 }
 
-const NONE: &str = "–";
+impl Bar {
+    /// A bar that no rival has a figure for.
+    pub(super) fn ours(what: String, firn: String, bar: String, met: bool) -> Self {
+        Self {
+            what,
+            rival: NONE.to_owned(),
+            firn,
+            ratio: NONE.to_owned(),
+            bar,
+            verdict: verdict(met),
+            reason: UNEXPLAINED,
+        }
+    }
+
+    /// Says why it is missed, should it be.
+    pub(super) fn because(self, reason: &'static str) -> Self {
+        Self { reason, ..self }
+    }
+}
+
+pub(super) const NONE: &str = "–";
 const UNEXPLAINED: &str = "no reason is known yet";
 pub(super) const MISSED: &str = "**missed**";
 
@@ -129,7 +148,7 @@ pub(super) fn bars(options: &Options, figures: &[Figure]) -> Vec<Bar> {
                 .filter_map(|row| call(row, threads, figures)),
         );
     }
-    bars.extend(reopenings(options, figures));
+    bars.extend(reopenings(&REOPENING, options, figures));
     bars.extend(TESTS.iter().map(|(what, test, bar)| Bar {
         what: (*what).to_owned(),
         rival: NONE.to_owned(),
@@ -143,7 +162,7 @@ pub(super) fn bars(options: &Options, figures: &[Figure]) -> Vec<Bar> {
 }
 
 /// Firn's figure, or the rival's.
-fn find<'f>(
+pub(super) fn find<'f>(
     figures: &'f [Figure],
     ours: bool,
     operation: &str,
@@ -244,32 +263,32 @@ fn cpu(figure: &Figure) -> String {
     format!("{:.0} ns", figure.ns_cpu_per_op)
 }
 
-fn reopenings(options: &Options, figures: &[Figure]) -> Vec<Bar> {
-    let all = figures.iter().filter(|f| f.structure == reopen::SECTION);
+/// Bars of reopening: what the figures are about, what was interrupted, milliseconds at most.
+pub(super) struct Reopening {
+    pub(super) structure: &'static str,
+    pub(super) what: &'static str,
+    pub(super) most_ms: f64,
+}
+
+const REOPENING: Reopening = Reopening {
+    structure: reopen::PLAIN.structure,
+    what: "reopen after kill -9, to the first insert",
+    most_ms: 20.0,
+};
+
+pub(super) fn reopenings(bar: &Reopening, options: &Options, figures: &[Figure]) -> Vec<Bar> {
+    let all = figures.iter().filter(|f| f.structure == bar.structure);
     let all: Vec<&Figure> = all.collect();
-    let row = |what: String, firn: String, ratio: String, bar: String, met: bool| Bar {
-        what,
-        rival: NONE.to_owned(),
-        firn,
-        ratio,
-        bar,
-        verdict: verdict(met),
-        reason: UNEXPLAINED,
-    };
     let ms = |ns: f64| ns / NS_PER_MS;
     let mut bars = Vec::new();
     for figure in &all {
         let median = ms(figure.ns_wall_per_op);
         let (min, max) = (ms(figure.ns_wall_min), ms(figure.ns_wall_max));
-        bars.push(row(
-            format!(
-                "reopen after kill -9, to the first insert, {} objects",
-                figure.n
-            ),
+        bars.push(Bar::ours(
+            format!("{}, {} objects", bar.what, figure.n),
             format!("{median:.1} ms ({min:.1} to {max:.1})"),
-            NONE.to_owned(),
-            format!("{REOPEN_MS} ms"),
-            median <= REOPEN_MS,
+            format!("{} ms", bar.most_ms),
+            median <= bar.most_ms,
         ));
     }
     let of = |n: Option<&u64>| {
@@ -283,13 +302,15 @@ fn reopenings(options: &Options, figures: &[Figure]) -> Vec<Bar> {
     );
     if let (Some(few), Some(many), true) = (few, many, all.len() > 1) {
         let ratio = many / few;
-        bars.push(row(
-            "the most objects over the fewest".to_owned(),
-            format!("{:.1} ms, {:.1} ms", ms(many), ms(few)),
-            format!("{ratio:.2}"),
-            "equal within 20 %".to_owned(),
-            (1.0 / REOPEN_EQUAL..=REOPEN_EQUAL).contains(&ratio),
-        ));
+        bars.push(Bar {
+            ratio: format!("{ratio:.2}"),
+            ..Bar::ours(
+                "the most objects over the fewest".to_owned(),
+                format!("{:.1} ms, {:.1} ms", ms(many), ms(few)),
+                "equal within 20 %".to_owned(),
+                (1.0 / REOPEN_EQUAL..=REOPEN_EQUAL).contains(&ratio),
+            )
+        });
     }
     bars
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::bars::{Bar, MISSED, bars};
 use super::figure::Figure;
 use super::machine::Machine;
-use super::{BenchError, Options, cores};
+use super::{BenchError, Options, collector, cores};
 
 const HEAD: &str = "\
 # Performance
@@ -97,11 +97,9 @@ fn document(machine: &Machine, options: &Options, figures: &[Figure]) -> String 
     let columns = ["what", rival.unwrap_or("rival"), "Firn", "ratio", "bar", ""];
     let bars = bars(options, figures);
     table(&mut page, &columns, bars.iter().map(bar));
-    for bar in bars.iter().filter(|bar| bar.verdict == MISSED) {
-        // Writing to a string does not fail.
-        let _ = write!(page, "\nMissed: {}: {}.\n", bar.what, bar.reason);
-    }
+    misses(&mut page, &bars);
     page.push('\n');
+    collector::section(&mut page, options, figures);
     page.push_str(NOTES);
     page.push_str("\n## All figures\n\n");
     let columns = [
@@ -117,6 +115,14 @@ fn document(machine: &Machine, options: &Options, figures: &[Figure]) -> String 
     ];
     table(&mut page, &columns, figures.iter().map(row));
     page
+}
+
+/// Says why bars are missed.
+pub(super) fn misses(page: &mut String, bars: &[Bar]) {
+    for bar in bars.iter().filter(|bar| bar.verdict == MISSED) {
+        // Writing to a string does not fail.
+        let _ = write!(page, "\nMissed: {}: {}.\n", bar.what, bar.reason);
+    }
 }
 
 fn bar(bar: &Bar) -> Vec<String> {
@@ -153,7 +159,12 @@ fn nanoseconds(value: f64) -> String {
     }
 }
 
-fn table(page: &mut String, columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+/// Adds a table.
+pub(super) fn table(
+    page: &mut String,
+    columns: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) {
     let mut line = |cells: &[&str]| {
         // Writing to a string does not fail.
         let _ = writeln!(page, "| {} |", cells.join(" | "));

@@ -40,6 +40,12 @@ pub enum BenchError {
         /// What it said.
         said: String,
     },
+    /// A pool was to be killed in the middle of a compaction and was not, or the other way round.
+    #[error("a cycle of the collector is {}open where the opposite was expected", if *.open { "" } else { "not " })]
+    Cycle {
+        /// Whether one is.
+        open: bool,
+    },
     /// There is no measurement of this name.
     #[error("no measurement is called '{name}'; there are: {known}")]
     Unknown {

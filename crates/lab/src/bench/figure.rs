@@ -1,8 +1,15 @@
 //! One measured figure.
 
+use firn_heap::collector::Collected;
+use firn_heap::collector::scheme::Scheme;
+use firn_heap::{Error, Pool, Statistics};
+use firn_media::Medium;
 use serde::Serialize;
 
 use super::clock::Times;
+
+/// Steps of a cycle whose time is told apart.
+const STEPS: usize = 4;
 
 /// One measured figure. Times are medians over blocks, an operation each.
 #[derive(Clone, Debug, Serialize)]
@@ -37,8 +44,44 @@ pub struct Figure {
     pub lines_per_op: Option<f64>,
     /// The rival's CPU time over this one, the median of each, where there is a rival.
     pub ratio_to_rival: Option<f64>,
+    /// What a collection did, where one was measured.
+    #[serde(flatten)]
+    pub compaction: Compaction,
     /// How it was measured.
     pub how: String,
+}
+
+/// What a collection did, the median over blocks; what was not measured is absent.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Compaction {
+    /// How copies came to count.
+    pub scheme: Option<&'static str>,
+    /// Footprint on 4 KiB pages divided by live bytes, afterwards.
+    pub ratio_4k: Option<f64>,
+    /// Footprint on 2 MiB pages divided by live bytes, afterwards.
+    pub ratio_2m: Option<f64>,
+    /// The highest ratio that was seen outside a collection.
+    pub ratio_max: Option<f64>,
+    /// The highest ratio that was seen at any time.
+    pub ratio_peak: Option<f64>,
+    /// FFCCD's equation 1, the mean of three phases.
+    pub reduction: Option<f64>,
+    /// Footprint before, over that afterwards, on the pages that the collection aimed at.
+    pub footprint_ratio: Option<f64>,
+    /// Bytes of blocks that the file had before, over those that it had afterwards.
+    pub blocks_ratio: Option<f64>,
+    /// Objects that moved.
+    pub moved: Option<u64>,
+    /// CPU time over these: the collector's, and what the program took longer beside it.
+    pub ns_cpu_per_moved: Option<f64>,
+    /// The program's share of it.
+    pub ns_program_per_moved: Option<f64>,
+    /// CPU time of the collector over these: marking, summary, compaction, finish.
+    pub ns_cpu_per_step: Option<[f64; STEPS]>,
+    /// The longest time that the program stood.
+    pub longest_stop_ns: Option<f64>,
+    /// Requests to stop that were withdrawn, because operations stayed open.
+    pub withdrawn: Option<u64>,
 }
 
 /// What figures have in common.
@@ -50,6 +93,65 @@ pub(super) struct Subject<'a> {
     pub(super) n: u64,
     pub(super) threads: u64,
     pub(super) how: &'a str,
+}
+
+impl Compaction {
+    /// What a collection left of a pool, that is as it left it.
+    ///
+    /// Errors: the pool is damaged.
+    pub(super) fn of<M: Medium>(
+        pool: &Pool<M>,
+        scheme: &'static Scheme,
+        collected: &Collected,
+    ) -> Result<Self, Error> {
+        let (occupancy, statistics) = (pool.occupancy()?, Statistics::read(pool.medium())?);
+        let moved = collected.planned.max(1) as f64;
+        Ok(Self {
+            scheme: Some(scheme.name),
+            ratio_4k: occupancy.ratio_4k(),
+            ratio_2m: occupancy.ratio_2m(),
+            moved: Some(collected.planned),
+            ns_cpu_per_step: Some(collected.cpu_ns.map(|ns| ns as f64 / moved)),
+            longest_stop_ns: Some(pool.collector_stops().longest_ns as f64),
+            withdrawn: Some(statistics.starved),
+            ..Self::default()
+        })
+    }
+
+    /// The medians of several, figure by figure.
+    pub(super) fn median<'c>(all: impl Iterator<Item = &'c Self>) -> Self {
+        let all: Vec<&Self> = all.collect();
+        let of = |pick: fn(&Self) -> Option<f64>| {
+            let some: Vec<f64> = all.iter().filter_map(|one| pick(one)).collect();
+            (!some.is_empty()).then(|| middle(some.into_iter()))
+        };
+        let count = |pick: fn(&Self) -> Option<u64>| {
+            let some = all.iter().filter_map(|one| pick(one));
+            let some: Vec<f64> = some.map(|count| count as f64).collect();
+            (!some.is_empty()).then(|| middle(some.into_iter()) as u64)
+        };
+        let steps = || {
+            let some = || all.iter().filter_map(|one| one.ns_cpu_per_step);
+            let step = |i: usize| middle(some().map(|steps| steps[i]));
+            some().next().map(|_| core::array::from_fn(step))
+        };
+        Self {
+            scheme: all.first().and_then(|one| one.scheme),
+            ratio_4k: of(|one| one.ratio_4k),
+            ratio_2m: of(|one| one.ratio_2m),
+            ratio_max: of(|one| one.ratio_max),
+            ratio_peak: of(|one| one.ratio_peak),
+            reduction: of(|one| one.reduction),
+            footprint_ratio: of(|one| one.footprint_ratio),
+            blocks_ratio: of(|one| one.blocks_ratio),
+            moved: count(|one| one.moved),
+            ns_cpu_per_moved: of(|one| one.ns_cpu_per_moved),
+            ns_program_per_moved: of(|one| one.ns_program_per_moved),
+            ns_cpu_per_step: steps(),
+            longest_stop_ns: of(|one| one.longest_stop_ns),
+            withdrawn: count(|one| one.withdrawn),
+        }
+    }
 }
 
 impl Figure {
@@ -73,9 +175,15 @@ impl Figure {
             fences_per_op: None,
             lines_per_op: None,
             ratio_to_rival: None,
+            compaction: Compaction::default(),
             how: subject.how.to_owned(),
         }
     }
+}
+
+/// The middle of values in any order; not a number if there are none.
+pub(super) fn middle(values: impl Iterator<Item = f64>) -> f64 {
+    median(&sorted(values))
 }
 
 fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {

@@ -165,7 +165,8 @@ fn order(step: Step, entries: usize) -> Vec<u32> {
     order
 }
 
-fn key(number: u32) -> [u8; 8] {
+/// The key of an entry.
+pub(super) fn key(number: u32) -> [u8; 8] {
     u64::from(number).wrapping_mul(ODD).to_be_bytes()
 }
 
@@ -192,20 +193,49 @@ impl<M: Medium> Rig<M> {
                     })
                 })
             }),
-            Step::Get => numbers.iter().try_for_each(|&number| {
-                let guard = self.session.guard();
-                let root = guard.view().deref(map).ok_or(GONE)?;
-                self.buffer.clear();
-                let found = Map::at(root).get_into(&key(number), &mut self.buffer)?;
-                assert!(found, "every key that is looked for was inserted");
-                Ok(())
-            }),
+            Step::Get => numbers
+                .iter()
+                .try_for_each(|&number| get(&mut self.session, map, number, &mut self.buffer)),
             Step::Remove => numbers.iter().try_for_each(|&number| {
                 self.session
                     .transaction(|tx| Map::at(deref(tx, map)?).remove(&key(number)).map(|_| ()))
             }),
         }
     }
+}
+
+/// A handle of the map of this root.
+pub(super) fn handle<'g, V: View<'g>>(
+    pool: &Pool<V::Medium>,
+    view: V,
+    root: &str,
+) -> Result<Handle<MapRoot, V::Medium>, Error> {
+    Map::open(view, root).map(|map| pool.handle(map.object()))
+}
+
+/// Finds an entry and copies its value, in a guard of its own.
+pub(super) fn get<M: Medium>(
+    session: &mut Session<M>,
+    map: &Handle<MapRoot, M>,
+    number: u32,
+    value: &mut Vec<u8>,
+) -> Result<(), Error> {
+    get_in(session.guard().view(), map, number, value)
+}
+
+/// The same in the guard of this view.
+#[inline]
+pub(super) fn get_in<'g, V: View<'g>>(
+    view: V,
+    map: &Handle<MapRoot, V::Medium>,
+    number: u32,
+    value: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let root = view.deref(map).ok_or(GONE)?;
+    value.clear();
+    let found = Map::at(root).get_into(&key(number), value)?;
+    assert!(found, "every key that is looked for was inserted");
+    Ok(())
 }
 
 const GONE: Error = Error::NotAllocated { at: 0 };

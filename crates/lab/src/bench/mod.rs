@@ -5,6 +5,7 @@
 //! allocator      allocating and freeing inside transactions
 //! map            the ordered map
 //! reopen         reopening after kill -9
+//! collector      how dense compaction makes a pool, and what it costs
 //! operation, rig, herd    what is measured, on any medium
 //! clock, figure, cores    how it is timed and told, and how far the cores are
 //! pools, rival, reclaim   what it is measured on
@@ -18,6 +19,7 @@
 mod allocator;
 mod bars;
 mod clock;
+mod collector;
 mod cores;
 mod document;
 mod error;
@@ -37,7 +39,7 @@ use std::path::PathBuf;
 
 pub use document::write;
 pub use error::BenchError;
-pub use figure::Figure;
+pub use figure::{Compaction, Figure};
 pub use firn_media::Domain;
 pub use machine::Machine;
 pub use reopen::{ReopenPlan, reopen};
@@ -86,10 +88,12 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
         allocator::SECTION,
         map::SECTION,
         reopen::SECTION,
+        collector::SECTION,
     ];
     let mut known: Vec<String> = sections.map(String::from).into();
     known.extend(transactions::names());
     known.extend(map::names());
+    known.extend(collector::names());
     if let Some(name) = options.only.iter().find(|name| !known.contains(name)) {
         return Err(BenchError::Unknown {
             name: name.clone(),
@@ -103,6 +107,7 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
     let mut figures = transactions::measure(options, rival.as_mut(), progress)?;
     figures.extend(allocator::measure(options, rival.as_mut(), progress)?);
     figures.extend(map::measure(options, progress)?);
-    figures.extend(reopen::measure(options, progress)?);
+    figures.extend(reopen::measure(options, &reopen::PLAIN, progress)?);
+    figures.extend(collector::measure(options, progress)?);
     Ok(figures)
 }

@@ -32,6 +32,18 @@ pub(super) fn mapped(
     domain: Domain,
     kind: PoolKind,
 ) -> Result<Pool<Mapped>, BenchError> {
+    let medium = unnamed(dir, bytes, domain)?;
+    medium.prefault(VirtAddr(0), medium.len());
+    Ok(Pool::create(medium, &pool_options(kind))?)
+}
+
+/// Makes a pool like [`mapped`], which has no more pages than it has used, and grows.
+pub(super) fn growing(dir: &Path, domain: Domain) -> Result<Pool<Mapped>, BenchError> {
+    let medium = unnamed(dir, 0, domain)?;
+    Ok(Pool::create(medium, &pool_options(PoolKind::Traced))?)
+}
+
+fn unnamed(dir: &Path, bytes: u64, domain: Domain) -> Result<Mapped, BenchError> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let path = dir.join(format!("firn-bench-{}-{number}.pool", std::process::id()));
@@ -39,8 +51,7 @@ pub(super) fn mapped(
     let medium = Mapped::create(&path, bytes, &options)?;
     let removed = std::fs::remove_file(&path);
     removed.map_err(BenchError::io(format!("removing {}", path.display())))?;
-    medium.prefault(VirtAddr(0), medium.len());
-    Ok(Pool::create(medium, &pool_options(kind))?)
+    Ok(medium)
 }
 
 /// Makes a pool on memory that can lose power, to count what the heap's code does there.

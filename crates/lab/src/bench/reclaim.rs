@@ -1,13 +1,13 @@
 //! Freeing: the only unsafe call of the lab.
 
-use firn_heap::{Bytes, Error, Obj, Tx};
+use firn_heap::{Error, Obj, Tx};
 use firn_media::Medium;
 
 /// Frees an object of the bench that nothing refers to when the transaction commits.
 #[allow(unsafe_code, reason = "the heap asks for a promise, given below")]
-pub(super) fn free<'t, M: Medium>(
+pub(super) fn free<'t, T, M: Medium>(
     tx: Tx<'t, M>,
-    object: Obj<'t, Bytes, Tx<'t, M>>,
+    object: Obj<'t, T, Tx<'t, M>>,
 ) -> Result<(), Error> {
     // SAFETY: `Tx::free` asks that no reference and no handle to the object remains at commit. The
     // bench makes no handle to what it frees, and each object is named by one link, which the

@@ -3,12 +3,16 @@
 //! A child fills a map in a pool file and goes on with transactions until it is killed in the middle
 //! of them. Then one child after the other reopens the pool, says how long that took, and is killed
 //! the same way. Pools of different sizes are reopened in turns. The page cache is warm.
+//!
+//! In the other [`Kind`] the first child also opens a cycle of the collector and moves half of its
+//! objects, and every reopening is of a copy of what its death left: recovery has all of it to do.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, Pool, PoolOptions, Session};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_structures::Map;
@@ -31,8 +35,38 @@ const FEWEST: usize = 5;
 const LIFE: Duration = Duration::from_millis(60);
 /// How long a child goes on that nobody kills.
 const LONGEST_LIFE: Duration = Duration::from_secs(60);
-const HOW: &str = "opening the file, recovery, a session, the first insert committed; by a new \
-                   process, after the last was killed in the middle of transactions; page cache warm";
+/// Of so many entries one is deleted before a cycle is opened.
+const DELETED_OF: u64 = 5;
+
+/// In the middle of what a pool is killed.
+pub(super) struct Kind {
+    /// What its figures are about, and the part of the bench that they belong to.
+    pub(super) structure: &'static str,
+    section: &'static str,
+    /// What its figures are called, with the number of objects behind.
+    pub(super) operation: &'static str,
+    how: &'static str,
+    compacting: bool,
+}
+
+/// Of transactions.
+pub(super) const PLAIN: Kind = Kind {
+    structure: SECTION,
+    section: SECTION,
+    operation: SECTION,
+    how: "opening the file, recovery, a session, the first insert committed; by a new process, after \
+          the last was killed in the middle of transactions; page cache warm",
+    compacting: false,
+};
+/// Of a compaction, too.
+pub(super) const COMPACTING: Kind = Kind {
+    structure: "reopen_compacting",
+    section: super::collector::SECTION,
+    operation: "reopen_compacting",
+    how: "as for reopen, with a cycle of the collector open, half of whose objects were moved; a fifth \
+          of the entries had been deleted before; each time of a copy of the pool as the kill left it",
+    compacting: true,
+};
 
 /// What a child is told.
 #[derive(Clone, Debug)]
@@ -41,6 +75,9 @@ pub struct ReopenPlan {
     pub pool: PathBuf,
     /// Makes the pool with so many entries, instead of reopening it.
     pub fill: Option<u64>,
+    /// A cycle of the collector is opened when the pool was filled, and must be open when it was
+    /// reopened.
+    pub compacting: bool,
 }
 
 /// A folder that goes with what is in it.
@@ -64,12 +101,13 @@ impl Drop for Victim {
     }
 }
 
-/// Measures reopening, if it was asked for.
+/// Measures reopening of this kind, if it was asked for.
 pub(super) fn measure(
     options: &Options,
+    kind: &Kind,
     progress: &mut dyn Progress,
 ) -> Result<Vec<Figure>, BenchError> {
-    if !options.wants(SECTION, SECTION) {
+    if !options.wants(kind.section, kind.operation) {
         return Ok(Vec::new());
     }
     let name = format!("firn-bench-reopen-{}", std::process::id());
@@ -80,11 +118,8 @@ pub(super) fn measure(
     let sizes = &options.objects;
     progress.begin("filling pools", Some(sizes.len() as u64));
     for objects in sizes {
-        live_and_die(options, &pool(objects), Some(*objects))?;
-        // So that writing it out does not disturb what is timed.
-        std::fs::File::open(pool(objects))
-            .and_then(|file| file.sync_all())
-            .map_err(BenchError::io("writing out a pool"))?;
+        live_and_die(options, kind, &pool(objects), Some(*objects))?;
+        write_out(&pool(objects))?;
         progress.advance(1);
     }
     progress.end();
@@ -93,7 +128,15 @@ pub(super) fn measure(
     progress.begin("reopening", Some((times * sizes.len()) as u64));
     for _ in 0..times {
         for (objects, blocks) in sizes.iter().zip(&mut blocks) {
-            blocks.push(live_and_die(options, &pool(objects), None)?);
+            let mut reopened = pool(objects);
+            if kind.compacting {
+                let left = reopened;
+                reopened = folder.0.join("reopened.pool");
+                let copied = std::fs::copy(&left, &reopened);
+                copied.map_err(BenchError::io("copying a pool"))?;
+                write_out(&reopened)?;
+            }
+            blocks.push(live_and_die(options, kind, &reopened, None)?);
             progress.advance(1);
         }
     }
@@ -101,23 +144,38 @@ pub(super) fn measure(
     let figure = |(&n, blocks): (&u64, &Vec<Times>)| {
         let subject = Subject {
             system: "firn",
-            structure: SECTION,
-            operation: &format!("reopen {n}"),
+            structure: kind.structure,
+            operation: &format!("{} {n}", kind.operation),
             n,
             threads: 1,
-            how: HOW,
+            how: kind.how,
         };
         Figure::of(subject, blocks)
     };
     Ok(sizes.iter().zip(&blocks).map(figure).collect())
 }
 
+/// So that writing it out does not disturb what is timed.
+fn write_out(pool: &Path) -> Result<(), BenchError> {
+    std::fs::File::open(pool)
+        .and_then(|file| file.sync_all())
+        .map_err(BenchError::io("writing out a pool"))
+}
+
 /// Starts a child, waits until it says what its beginning took, and kills it a little later.
-fn live_and_die(options: &Options, pool: &Path, fill: Option<u64>) -> Result<Times, BenchError> {
+fn live_and_die(
+    options: &Options,
+    kind: &Kind,
+    pool: &Path,
+    fill: Option<u64>,
+) -> Result<Times, BenchError> {
     let mut command = Command::new(&options.program);
     command.args(["bench", "--reopen"]).arg(pool);
     if let Some(fill) = fill {
         command.args(["--fill", &fill.to_string()]);
+    }
+    if kind.compacting {
+        command.arg("--compacting");
     }
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let starting = format!("starting {}", options.program.display());
@@ -145,11 +203,17 @@ fn live_and_die(options: &Options, pool: &Path, fill: Option<u64>) -> Result<Tim
 /// Errors: the pool cannot be made, opened or written.
 pub fn reopen(plan: &ReopenPlan) -> Result<(), BenchError> {
     let start = Moment::now();
-    let (_pool, mut session) = match plan.fill {
+    let (pool, mut session) = match plan.fill {
+        Some(objects) if plan.compacting => compacting(&plan.pool, objects)?,
         Some(objects) => filled(&plan.pool, objects)?,
         None => reopened(&plan.pool)?,
     };
     let Times { cpu_ns, wall_ns } = start.elapsed();
+    if pool.has_open_cycle() != plan.compacting {
+        return Err(BenchError::Cycle {
+            open: pool.has_open_cycle(),
+        });
+    }
     let mut out = io::stdout().lock();
     writeln!(out, "[{cpu_ns}, {wall_ns}]")
         .and_then(|()| out.flush())
@@ -173,6 +237,28 @@ fn filled(path: &Path, objects: u64) -> Result<(Pool<Mapped>, Session<Mapped>), 
                 .try_for_each(|number| map.insert(&number.to_be_bytes(), &VALUE).map(|_| ()))
         })?;
     }
+    Ok((pool, session))
+}
+
+/// A pool of about so many entries with an open cycle, half of whose objects were moved.
+fn compacting(path: &Path, objects: u64) -> Result<(Pool<Mapped>, Session<Mapped>), BenchError> {
+    let all = objects / (DELETED_OF - 1) * DELETED_OF;
+    let (pool, mut session) = filled(path, all)?;
+    for from in (0..all).step_by((BATCH * DELETED_OF) as usize) {
+        session.transaction(|tx| {
+            let mut map = Map::open(tx, MAP)?;
+            (from..all.min(from + BATCH * DELETED_OF))
+                .step_by(DELETED_OF as usize)
+                .try_for_each(|number| map.remove(&number.to_be_bytes()).map(|_| ()))
+        })?;
+    }
+    let mut collection = pool.collection(&CollectOptions {
+        target: 1.0,
+        ..CollectOptions::default()
+    })?;
+    collection.begin()?;
+    collection.compact(collection.collected().planned / 2)?;
+    drop(collection);
     Ok((pool, session))
 }
 

@@ -1,0 +1,167 @@
+//! What the figures of the collector have to come up to.
+
+use firn_heap::collector::PageSize;
+
+use super::super::bars::{Bar, Reopening, find, reopenings};
+use super::super::figure::Figure;
+use super::super::{Options, reopen};
+use super::phases::SETTINGS;
+use super::population::Shape;
+use super::{density, idle, moving, phases, stops};
+
+/// Ratios at most, on pages of 2 MiB and of 4 KiB.
+const DENSE_2M: f64 = 1.10;
+const DENSE_4K: f64 = 1.08;
+/// Of what the footprint falls by, the file's blocks fall by so much at least; the rest is metadata.
+const BLOCKS_FALL: f64 = 0.9;
+/// Nanoseconds of CPU time an object moved.
+const MOVED_NS: f64 = 400.0;
+/// Nanoseconds of the longest stop.
+const STOP_NS: f64 = 200_000.0;
+/// With the barrier over without.
+const IDLE: f64 = 1.05;
+/// Why bars are missed, where they are.
+const SPARSE_PAGE: &str = "of so few pages each is worth several hundredths, and the last sparse ones \
+                           are not emptied where their objects would fill as many others";
+const METADATA: &str = "the pool's metadata, some megabytes, do not shrink";
+const SMALL_GAPS: &str = "free space goes back in pieces of 64 KiB, and between pages of 4 KiB that \
+                          were emptied one by one most are smaller";
+const BEHIND: &str = "the program is faster than the collector, so that the ratio rises while it works; \
+                      and while a cycle is open its sources count beside its destinations (see the peak)";
+const STEPS: &str = "where the time goes stands in the table of steps below";
+const REOPENING: Reopening = Reopening {
+    structure: reopen::COMPACTING.structure,
+    what: "reopen after kill -9 in the middle of a compaction, to the first insert",
+    most_ms: 30.0,
+};
+/// Of the settings: highest ratio outside a collection, least reduction.
+const KEPT: [(&str, Option<f64>, f64); 2] = [("normal", Some(1.55), 0.60), ("relaxed", None, 0.45)];
+
+/// All bars of which there are figures.
+pub(super) fn bars(options: &Options, figures: &[Figure]) -> Vec<Bar> {
+    let mut bars: Vec<Bar> = density::cases()
+        .filter(|case| case.shape != Shape::List)
+        .filter_map(|case| dense(&case, figures))
+        .flatten()
+        .collect();
+    for shape in phases::SHAPES {
+        bars.extend(KEPT.iter().flat_map(|row| kept(shape, row, figures)));
+    }
+    bars.extend(moved(figures).into_iter().flatten());
+    bars.extend(stop(figures));
+    bars.extend(barrier(figures));
+    bars.extend(reopenings(&REOPENING, options, figures));
+    bars
+}
+
+fn dense(case: &density::Case, figures: &[Figure]) -> Option<[Bar; 2]> {
+    let name = case.name();
+    let compaction = &find(figures, true, &name, 1)?.compaction;
+    let (ratio, most) = match case.pages {
+        PageSize::Huge => (compaction.ratio_2m?, DENSE_2M),
+        PageSize::Small => (compaction.ratio_4k?, DENSE_4K),
+    };
+    let (footprint, blocks) = (compaction.footprint_ratio?, compaction.blocks_ratio?);
+    let pages = match case.pages {
+        PageSize::Huge => "2 MiB",
+        PageSize::Small => "4 KiB",
+    };
+    let dense = Bar::ours(
+        format!("ratio on pages of {pages} after 80 % were deleted (`{name}`)"),
+        format!("{ratio:.3}"),
+        format!("{most:.2}"),
+        ratio <= most,
+    )
+    .because(SPARSE_PAGE);
+    let falls = Bar::ours(
+        format!("the file's blocks fall with it (`{name}`)"),
+        format!("{blocks:.2}x, footprint {footprint:.2}x"),
+        format!("{:.0} % of the footprint's", BLOCKS_FALL * 100.0),
+        blocks >= footprint * BLOCKS_FALL,
+    )
+    .because(match case.pages {
+        PageSize::Huge => METADATA,
+        PageSize::Small => SMALL_GAPS,
+    });
+    Some([dense, falls])
+}
+
+fn kept(
+    shape: Shape,
+    &(setting, most, least): &(&str, Option<f64>, f64),
+    figures: &[Figure],
+) -> Vec<Bar> {
+    let named = SETTINGS.iter().find(|s| s.name == setting);
+    let figure = named.and_then(|s| find(figures, true, &phases::name(shape, s), 1));
+    let Some(figure) = figure else {
+        return Vec::new();
+    };
+    let (name, seen) = (&figure.operation, &figure.compaction);
+    let highest = seen.ratio_max.zip(most).map(|(highest, most)| {
+        Bar::ours(
+            format!("highest ratio outside a collection (`{name}`)"),
+            format!("{highest:.3}"),
+            format!("{most:.2}"),
+            highest <= most,
+        )
+    });
+    let reduction = seen.reduction.map(|reduction| {
+        Bar::ours(
+            format!("fragmentation reduction, the mean of three phases (`{name}`)"),
+            format!("{:.1} %", reduction * 100.0),
+            format!("{:.0} %", least * 100.0),
+            reduction >= least,
+        )
+        .because(BEHIND)
+    });
+    highest.into_iter().chain(reduction).collect()
+}
+
+fn moved(figures: &[Figure]) -> Option<[Bar; 2]> {
+    let name = moving::name(&firn_heap::collector::scheme::PIGGYBACK);
+    let figure = find(figures, true, &name, 2)?;
+    let ns = figure.compaction.ns_cpu_per_moved?;
+    let fences = figure.fences_per_op?;
+    let program = figure.compaction.ns_program_per_moved?;
+    Some([
+        Bar::ours(
+            format!("CPU time an object moved, the program's share included (`{name}`)"),
+            format!("{ns:.0} ns, {program:.0} of them the program's"),
+            format!("{MOVED_NS} ns"),
+            ns <= MOVED_NS,
+        )
+        .because(STEPS),
+        Bar::ours(
+            format!("fences of its own an object moved (`{name}`)"),
+            fences.to_string(),
+            "0".to_owned(),
+            fences == 0.0,
+        ),
+    ])
+}
+
+fn stop(figures: &[Figure]) -> Option<Bar> {
+    let figure = figures.iter().find(|f| f.operation == stops::NAME)?;
+    let us = |ns: f64| ns / 1e3;
+    let (median, max) = (figure.ns_wall_per_op, figure.ns_wall_max);
+    Some(Bar::ours(
+        format!("longest stop, {} objects (`{}`)", figure.n, stops::NAME),
+        format!("{:.0} us (at most {:.0})", us(median), us(max)),
+        format!("{:.0} us", us(STOP_NS)),
+        median <= STOP_NS,
+    ))
+}
+
+fn barrier(figures: &[Figure]) -> Option<Bar> {
+    let of = |name| find(figures, true, name, 1).map(|figure| figure.ns_cpu_per_op);
+    let ratio = of(idle::WITH)? / of(idle::WITHOUT)?;
+    Some(Bar::ours(
+        format!(
+            "get with an idle collector over get without a barrier (`{}`)",
+            idle::WITH
+        ),
+        format!("{:+.1} %", (ratio - 1.0) * 100.0),
+        format!("{:+.0} %", (IDLE - 1.0) * 100.0),
+        ratio <= IDLE,
+    ))
+}

@@ -1,0 +1,87 @@
+//! What compaction costs and what it wins.
+//!
+//! ```text
+//! population   structures whose objects come and go by number
+//! density      how dense a pool becomes, and what an object moved costs with nobody else at work
+//! moving       what it costs beside a program, by scheme
+//! phases       how far a collector in the background keeps a pool from fragmenting
+//! idle         what the read barrier costs while nothing moves
+//! stops        how long the program stands
+//! bars, page   what figures come up to, and how docs/performance.md tells it
+//! ```
+
+mod bars;
+mod density;
+mod idle;
+mod moving;
+mod page;
+mod phases;
+mod population;
+mod stops;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use firn_heap::Error;
+
+pub(super) use page::section;
+
+use super::figure::Figure;
+use super::{BenchError, Options, reopen};
+use crate::Progress;
+
+/// The name of this part of the bench.
+pub(super) const SECTION: &str = "collector";
+/// Whose figures these are.
+const SYSTEM: &str = "firn";
+/// More passes over so many objects tell nothing new.
+const MOST_PASSES: usize = 5;
+
+/// Names of all its figures.
+pub(super) fn names() -> impl Iterator<Item = String> {
+    let cases = density::cases().map(|case| case.name());
+    cases.chain(moving::names()).chain(phases::names()).chain(
+        [
+            stops::NAME,
+            idle::WITH,
+            idle::WITHOUT,
+            reopen::COMPACTING.operation,
+        ]
+        .map(str::to_owned),
+    )
+}
+
+/// Measures what was asked for.
+pub(super) fn measure(
+    options: &Options,
+    progress: &mut dyn Progress,
+) -> Result<Vec<Figure>, BenchError> {
+    let mut figures = density::measure(options, progress)?;
+    figures.extend(moving::measure(options, progress)?);
+    figures.extend(phases::measure(options, progress)?);
+    figures.extend(stops::measure(options, progress)?);
+    figures.extend(idle::measure(options, progress)?);
+    figures.extend(reopen::measure(options, &reopen::COMPACTING, progress)?);
+    Ok(figures)
+}
+
+/// What a thread of the program does until it is told to stop.
+type Work<'w> = &'w (dyn Fn(&AtomicBool) -> Result<(), Error> + Sync);
+
+/// Runs something beside threads of the program.
+fn beside<R, const N: usize>(
+    program: [Work<'_>; N],
+    run: impl FnOnce() -> Result<R, Error>,
+) -> Result<R, Error> {
+    let stop = &AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let threads = program.map(|work| scope.spawn(move || work(stop)));
+        let result = run();
+        stop.store(true, Ordering::Relaxed);
+        for thread in threads {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        }
+        result
+    })
+}

@@ -1,0 +1,217 @@
+//! What an object moved costs in all: the collector's CPU time, and what a program that reads the
+//! whole map meanwhile takes longer for it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use firn_heap::collector::scheme::{SCHEMES, Scheme};
+use firn_heap::collector::{CollectOptions, PageSize};
+use firn_heap::{Error, Pool, PoolKind};
+use firn_mapped::Mapped;
+
+use super::super::clock::{Moment, Times};
+use super::super::figure::{Compaction, Figure, Subject};
+use super::super::rival::Counted;
+use super::super::{BenchError, Options, map, pools};
+use super::density::TARGET;
+use super::population::{MAP, Population, SEED, Shape, Sizes, shuffled};
+use super::{MOST_PASSES, SYSTEM, beside};
+use crate::Progress;
+
+/// Objects of which four fifths are deleted, where fences and lines are counted.
+const COUNTED: u64 = 5000;
+/// Gets between two looks at whether the collection is over.
+const GETS_AT_ONCE: usize = 256;
+
+/// Every scheme that keeps what was committed.
+fn schemes() -> impl Iterator<Item = &'static Scheme> {
+    SCHEMES.into_iter().filter(|s| s.moves && s.sound)
+}
+
+/// The name of a figure.
+pub(super) fn name(scheme: &Scheme) -> String {
+    format!("move_map_{}", scheme.name)
+}
+
+/// Names of its figures.
+pub(super) fn names() -> impl Iterator<Item = String> {
+    schemes().map(name)
+}
+
+/// Measures the schemes that were asked for, in turns.
+pub(super) fn measure(
+    options: &Options,
+    progress: &mut dyn Progress,
+) -> Result<Vec<Figure>, BenchError> {
+    let schemes: Vec<&'static Scheme> = schemes()
+        .filter(|scheme| options.wants(super::SECTION, &name(scheme)))
+        .collect();
+    let passes = options.blocks.min(MOST_PASSES);
+    let mut all: Vec<Vec<(Times, Compaction)>> = schemes.iter().map(|_| Vec::new()).collect();
+    progress.begin("moving objects", Some((passes * schemes.len()) as u64));
+    for _ in 0..passes {
+        for (scheme, taken) in schemes.iter().zip(&mut all) {
+            taken.push(pass(options, scheme)?);
+            progress.advance(1);
+        }
+    }
+    progress.end();
+    let figures = schemes.iter().zip(&all);
+    figures
+        .map(|(scheme, passes)| figure(options, scheme, passes))
+        .collect()
+}
+
+fn how(scheme: &'static Scheme, pages: PageSize) -> CollectOptions {
+    CollectOptions {
+        target: TARGET,
+        pages,
+        scheme,
+        ..CollectOptions::default()
+    }
+}
+
+fn pass(options: &Options, scheme: &'static Scheme) -> Result<(Times, Compaction), BenchError> {
+    let pool = pools::growing(&options.memory_dir, options.domain)?;
+    let n = options.entries;
+    let mut population = Population::filled(&pool, Shape::Map, Sizes::Fixed, n)?;
+    let (gone, stay) = shuffled(n, SEED);
+    population.remove(&gone)?;
+    let mut reader = Reader::new(&pool, &stay)?;
+    reader.get(stay.len())?;
+    let before = reader.get(stay.len())?;
+    let read = Mutex::new(Read::default());
+    let read_until = |stop: &AtomicBool| {
+        let sum = Reader::new(&pool, &stay)?.until(stop)?;
+        if let Ok(mut read) = read.lock() {
+            *read = sum;
+        }
+        Ok(())
+    };
+    let (collected, collector) = beside([&read_until], || {
+        let start = Moment::now();
+        let collected = pool.collect(&how(scheme, PageSize::Huge))?;
+        Ok((collected, start.elapsed()))
+    })?;
+    let after = reader.get(stay.len())?;
+    let read = read.into_inner().unwrap_or_default();
+    // Packed objects are found faster, so neither time alone is what these gets take undisturbed.
+    let undisturbed_ns = (before.each_ns() + after.each_ns()) / 2.0 * read.gets as f64;
+    let program_ns = (read.cpu_ns - undisturbed_ns).max(0.0);
+    let moved = collected.planned.max(1) as f64;
+    let times = Times {
+        cpu_ns: (collector.cpu_ns + program_ns) / moved,
+        wall_ns: collector.wall_ns / moved,
+    };
+    let compaction = Compaction {
+        ns_cpu_per_moved: Some(times.cpu_ns),
+        ns_program_per_moved: Some(program_ns / moved),
+        ..Compaction::of(&pool, scheme, &collected)?
+    };
+    Ok((times, compaction))
+}
+
+/// What gets took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Read {
+    gets: usize,
+    cpu_ns: f64,
+}
+
+impl Read {
+    fn each_ns(self) -> f64 {
+        self.cpu_ns / self.gets.max(1) as f64
+    }
+}
+
+/// A thread of the program that gets one entry after the other, round and round.
+struct Reader<'n> {
+    session: firn_heap::Session<Mapped>,
+    map: firn_heap::Handle<firn_structures::map::MapRoot, Mapped>,
+    numbers: core::iter::Cycle<core::slice::Iter<'n, u32>>,
+    value: Vec<u8>,
+}
+
+impl<'n> Reader<'n> {
+    fn new(pool: &Pool<Mapped>, numbers: &'n [u32]) -> Result<Self, Error> {
+        let mut session = pool.session()?;
+        let map = session.read(|view| map::handle(pool, view, MAP))?;
+        Ok(Self {
+            session,
+            map,
+            numbers: numbers.iter().cycle(),
+            value: Vec::new(),
+        })
+    }
+
+    fn get(&mut self, gets: usize) -> Result<Read, Error> {
+        let start = Moment::now();
+        for &number in self.numbers.by_ref().take(gets) {
+            map::get(&mut self.session, &self.map, number, &mut self.value)?;
+        }
+        let cpu_ns = start.elapsed().cpu_ns;
+        Ok(Read { gets, cpu_ns })
+    }
+
+    fn until(&mut self, stop: &AtomicBool) -> Result<Read, Error> {
+        let mut sum = Read::default();
+        while !stop.load(Ordering::Relaxed) {
+            let read = self.get(GETS_AT_ONCE)?;
+            sum.gets += read.gets;
+            sum.cpu_ns += read.cpu_ns;
+        }
+        Ok(sum)
+    }
+}
+
+fn figure(
+    options: &Options,
+    scheme: &'static Scheme,
+    passes: &[(Times, Compaction)],
+) -> Result<Figure, BenchError> {
+    let (counted, cycle_fences) = counted(options, scheme)?;
+    let how = format!(
+        "target 1.05 after four of five entries were deleted, beside a thread that gets the others; \
+         an operation is an object moved: CPU time of the collector, and what the gets took longer \
+         than before and after; fences and lines of the moving counted on the crash medium, where a \
+         cycle of {} objects has {cycle_fences} fences in all",
+        COUNTED / 5
+    );
+    let subject = Subject {
+        system: SYSTEM,
+        structure: Shape::Map.name(),
+        operation: &name(scheme),
+        n: options.entries,
+        threads: 2,
+        how: &how,
+    };
+    let times: Vec<Times> = passes.iter().map(|(times, _)| *times).collect();
+    Ok(Figure {
+        fences_per_op: Some(counted.fences_per_op),
+        lines_per_op: Some(counted.lines_per_op),
+        compaction: Compaction::median(passes.iter().map(|(_, compaction)| compaction)),
+        ..Figure::of(subject, &times)
+    })
+}
+
+/// Fences and lines of moving an object, on memory that can lose power, and the fences of the whole
+/// cycle.
+fn counted(options: &Options, scheme: &'static Scheme) -> Result<(Counted, u64), BenchError> {
+    let (crash, pool) = pools::counted(options.domain, PoolKind::Traced)?;
+    let mut population = Population::filled(&pool, Shape::Map, Sizes::Fixed, COUNTED)?;
+    population.remove(&shuffled(COUNTED, SEED).0)?;
+    let mut collection = pool.collection(&how(scheme, PageSize::Small))?;
+    crash.reset_counts();
+    collection.begin()?;
+    let begun = crash.counts();
+    collection.compact(u64::MAX)?;
+    let compacted = crash.counts();
+    collection.finish()?;
+    let fences = crash.counts().fences;
+    let moved = collection.collected().planned.max(1) as f64;
+    let counted = Counted {
+        fences_per_op: (compacted.fences - begun.fences) as f64 / moved,
+        lines_per_op: (compacted.write_backs - begun.write_backs) as f64 / moved,
+    };
+    Ok((counted, fences))
+}

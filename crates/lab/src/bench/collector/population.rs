@@ -1,0 +1,262 @@
+//! What the collector works on: objects that come to a structure and go from it by number.
+
+use firn_heap::{Bytes, Error, Handle, Pool, Ref, Refs, Session, Stored, View};
+use firn_media::Medium;
+use firn_structures::Map;
+use firn_structures::map::MapRoot;
+
+use super::super::map::key;
+use super::super::{operation, reclaim};
+
+/// The root of a map.
+pub(super) const MAP: &str = "map";
+/// Objects that one transaction brings or takes.
+const BATCH: usize = 16;
+/// Of so many objects, four are deleted.
+const DELETED_OF: usize = 5;
+/// What decides sizes, and which objects are deleted where nothing else does.
+pub(super) const SEED: u64 = 1;
+/// Sizes that are drawn: from the smallest, doubled so many times at most.
+const SMALLEST_BYTES: f64 = 16.0;
+const DOUBLINGS: f64 = 11.0;
+/// Bytes of the largest value.
+const LARGEST_BYTES: usize = 32 << 10;
+
+/// How objects refer to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Values of an ordered map, a B+tree.
+    Map,
+    /// Named by one flat array of references.
+    Refs,
+    /// A singly linked list of values.
+    List,
+}
+
+impl Shape {
+    /// What its figures are called.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Shape::Map => "map",
+            Shape::Refs => "refs",
+            Shape::List => "list",
+        }
+    }
+}
+
+/// How large values are. Those of a list are all alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sizes {
+    /// 128 bytes, as in FFCCD's workloads.
+    Fixed,
+    /// Log-uniform from 16 bytes to 32 KiB.
+    LogUniform,
+}
+
+impl Sizes {
+    /// What its figures are called.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Sizes::Fixed => "128",
+            Sizes::LogUniform => "mixed",
+        }
+    }
+
+    fn draw(self, rng: &mut fastrand::Rng) -> usize {
+        match self {
+            Sizes::Fixed => operation::SMALL_BYTES,
+            Sizes::LogUniform => (SMALLEST_BYTES * (rng.f64() * DOUBLINGS).exp2()) as usize,
+        }
+    }
+}
+
+const VALUE_WORDS: usize = operation::SMALL_BYTES / size_of::<u64>();
+
+/// An element of a list.
+#[derive(Stored)]
+#[repr(C)]
+pub(super) struct Link {
+    next: Ref<Link>,
+    number: u64,
+    value: [u64; VALUE_WORDS],
+}
+
+/// What leads to the objects.
+enum Way<M: Medium> {
+    Map(Handle<MapRoot, M>),
+    Refs(Handle<Refs<Bytes>, M>),
+    /// In front of the first element.
+    List(Handle<Link, M>),
+}
+
+/// A structure and its objects, through one thread's session.
+pub(super) struct Population<M: Medium> {
+    pool: Pool<M>,
+    session: Session<M>,
+    way: Way<M>,
+    sizes: Sizes,
+    rng: fastrand::Rng,
+    value: Vec<u8>,
+}
+
+/// The numbers of `n` objects: first those that are deleted, four of five, then those that stay; both
+/// in random order.
+pub(super) fn shuffled(n: u64, seed: u64) -> (Vec<u32>, Vec<u32>) {
+    let mut all: Vec<u32> = (0..n as u32).collect();
+    fastrand::Rng::with_seed(seed).shuffle(&mut all);
+    let stay = all.split_off(all.len() / DELETED_OF * (DELETED_OF - 1));
+    (all, stay)
+}
+
+impl<M: Medium> Population<M> {
+    /// Makes an empty structure that will hold numbers below `n`.
+    pub(super) fn new(pool: &Pool<M>, shape: Shape, sizes: Sizes, n: u64) -> Result<Self, Error> {
+        let mut session = pool.session()?;
+        let way = session.transaction(|tx| {
+            Ok::<_, Error>(match shape {
+                Shape::Map => Way::Map(pool.handle(Map::create(tx, MAP)?.object())),
+                Shape::Refs => Way::Refs(pool.handle(tx.alloc_refs::<Bytes>(n as usize)?)),
+                Shape::List => Way::List(pool.handle(tx.alloc(Link::new(0, Ref::NULL))?)),
+            })
+        })?;
+        Ok(Self {
+            pool: pool.clone(),
+            session,
+            way,
+            sizes,
+            rng: fastrand::Rng::with_seed(SEED),
+            value: vec![1; LARGEST_BYTES],
+        })
+    }
+
+    /// Makes a structure with the objects below `n`, brought in order.
+    pub(super) fn filled(
+        pool: &Pool<M>,
+        shape: Shape,
+        sizes: Sizes,
+        n: u64,
+    ) -> Result<Self, Error> {
+        let mut population = Self::new(pool, shape, sizes, n)?;
+        let all: Vec<u32> = (0..n as u32).collect();
+        population.add(&all)?;
+        Ok(population)
+    }
+
+    /// The thread's session.
+    pub(super) fn session(&mut self) -> &mut Session<M> {
+        &mut self.session
+    }
+
+    /// Brings objects.
+    pub(super) fn add(&mut self, numbers: &[u32]) -> Result<(), Error> {
+        numbers
+            .chunks(BATCH)
+            .try_for_each(|some| self.add_some(some))
+    }
+
+    /// Takes objects that are there away.
+    pub(super) fn remove(&mut self, numbers: &[u32]) -> Result<(), Error> {
+        if let Way::List(_) = self.way {
+            return self.unlink(numbers);
+        }
+        numbers
+            .chunks(BATCH)
+            .try_for_each(|some| self.remove_some(some))
+    }
+
+    fn add_some(&mut self, numbers: &[u32]) -> Result<(), Error> {
+        let (sizes, value) = (self.sizes, &self.value);
+        let lengths: Vec<usize> = numbers.iter().map(|_| sizes.draw(&mut self.rng)).collect();
+        let with_lengths = || numbers.iter().zip(&lengths);
+        self.session.transaction(|tx| match &self.way {
+            Way::Map(map) => {
+                let mut map = Map::at(tx.deref(map).ok_or(GONE)?);
+                with_lengths().try_for_each(|(&number, &len)| {
+                    map.insert(&key(number), &value[..len]).map(|_| ())
+                })
+            }
+            Way::Refs(refs) => {
+                let refs = tx.deref(refs).ok_or(GONE)?;
+                with_lengths().try_for_each(|(&number, &len)| {
+                    refs.set(number as usize, Some(tx.alloc_bytes(&value[..len])?))
+                })
+            }
+            Way::List(front) => {
+                let front = tx.deref(front).ok_or(GONE)?;
+                numbers.iter().try_for_each(|&number| {
+                    let link = tx.alloc(Link::new(number, Ref::NULL))?;
+                    link.link(Link::NEXT, front.follow(Link::NEXT));
+                    front.link(Link::NEXT, Some(link));
+                    Ok(())
+                })
+            }
+        })
+    }
+
+    fn remove_some(&mut self, numbers: &[u32]) -> Result<(), Error> {
+        self.session.transaction(|tx| match &self.way {
+            Way::Map(map) => {
+                let mut map = Map::at(tx.deref(map).ok_or(GONE)?);
+                let mut remove = |&number: &u32| map.remove(&key(number)).map(|_| ());
+                numbers.iter().try_for_each(&mut remove)
+            }
+            Way::Refs(refs) => {
+                let refs = tx.deref(refs).ok_or(GONE)?;
+                numbers.iter().try_for_each(|&number| {
+                    let old = refs.get(number as usize).ok_or(GONE)?;
+                    refs.set(number as usize, None)?;
+                    reclaim::free(tx, old)
+                })
+            }
+            Way::List(_) => Ok(()),
+        })
+    }
+
+    /// Goes through the list once and takes these away, some in each transaction.
+    fn unlink(&mut self, numbers: &[u32]) -> Result<(), Error> {
+        let most = numbers.iter().max().map_or(0, |&most| most as usize + 1);
+        let mut gone = vec![false; most];
+        numbers.iter().for_each(|&n| gone[n as usize] = true);
+        let is_gone = |number: u64| gone.get(number as usize).copied().unwrap_or(false);
+        let Way::List(front) = &self.way else {
+            return Ok(());
+        };
+        let pool = &self.pool;
+        let mut before: Option<Handle<Link, M>> = None;
+        loop {
+            let next = self.session.transaction(|tx| {
+                let mut at = tx.deref(before.as_ref().unwrap_or(front)).ok_or(GONE)?;
+                let mut left = BATCH;
+                while let Some(next) = at.follow(Link::NEXT) {
+                    if !is_gone(next.load(Link::NUMBER)) {
+                        at = next;
+                        continue;
+                    }
+                    if left == 0 {
+                        return Ok::<_, Error>(Some(pool.handle(at)));
+                    }
+                    at.link(Link::NEXT, next.follow(Link::NEXT));
+                    reclaim::free(tx, next)?;
+                    left -= 1;
+                }
+                Ok(None)
+            })?;
+            match next {
+                Some(at) => before = Some(at),
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+impl Link {
+    fn new(number: u32, next: Ref<Link>) -> Self {
+        Self {
+            next,
+            number: u64::from(number),
+            value: [0; VALUE_WORDS],
+        }
+    }
+}
+
+const GONE: Error = Error::NotAllocated { at: 0 };
