@@ -8,6 +8,7 @@
 //! cycle finds room there.
 
 use core::cmp::Reverse;
+use std::collections::HashMap;
 
 use firn_format::class::{CLASSES, Class};
 use firn_format::frame::FrameUse;
@@ -30,6 +31,8 @@ const MAX_MOVED_FRAMES: u64 = 256;
 const LARGE: usize = CLASSES;
 /// Runs of a pinned chunk that hold at most this share of what they could are emptied, in percent.
 const SPARSE_PERCENT: u64 = 75;
+/// A chunk in which a plan leaves fewer frames than this takes in no survivors.
+const FEW_FRAMES: u64 = FRAMES_PER_CHUNK / 4;
 /// Frames that emptying them must win.
 const LEAST_ROOM: u64 = FRAMES_PER_CHUNK / 16;
 
@@ -127,6 +130,8 @@ impl Draft {
 /// What may be emptied, and where the pool stands.
 struct Survey {
     stand: Stand,
+    /// Frames that hold objects, chunk by chunk.
+    used: HashMap<Chunk, u64>,
     candidates: Vec<Candidate>,
     /// Sparse runs of chunks that a large object pins; each is a candidate of its own.
     pinned: Vec<Candidate>,
@@ -188,6 +193,7 @@ impl<M: Medium> Inner<M> {
             .end_quarantine(self.redo.known_durable());
         let Survey {
             stand,
+            mut used,
             mut candidates,
             pinned,
         } = self.survey(aim.pages)?;
@@ -195,10 +201,19 @@ impl<M: Medium> Inner<M> {
         let choice = choose_count(aim, stand, &candidates);
         candidates.truncate(choice.count);
         let mut runs: Vec<Run> = candidates.into_iter().flat_map(|c| c.runs).collect();
-        if aim.pages == PageSize::Huge {
-            let mut space = self.allocator.space().lock(medium);
-            runs.iter().for_each(|run| space.close(run.frame.chunk()));
+        // Survivors shall not go to what is all but emptied.
+        for run in &runs {
+            if let Some(left) = used.get_mut(&run.frame.chunk()) {
+                *left = left.saturating_sub(run.what.frames());
+            }
         }
+        let mut space = self.allocator.space().lock(medium);
+        for chunk in runs.iter().map(|run| run.frame.chunk()) {
+            if used.get(&chunk).is_none_or(|&left| left < FEW_FRAMES) {
+                space.close(chunk);
+            }
+        }
+        drop(space);
         runs.extend(choose_pinned(aim, stand, &choice, pinned));
         Ok((!runs.is_empty()).then_some(runs))
     }
@@ -209,6 +224,7 @@ impl<M: Medium> Inner<M> {
             live_bytes: tally::sum(medium, Counter::LiveBytes).max(0) as u64,
             ..Stand::default()
         };
+        let mut used = HashMap::new();
         let (mut candidates, mut pinned) = (Vec::new(), Vec::new());
         for chunk in data_chunks(medium.len()) {
             let mut runs = self.allocator.runs_of(medium, chunk)?;
@@ -219,6 +235,8 @@ impl<M: Medium> Inner<M> {
             }
             let free = self.allocator.space().lock(medium).free_frames(chunk);
             stand.free_frames += free;
+            let frames = runs.iter().map(|run| run.what.frames());
+            used.insert(chunk, frames.sum());
             match pages {
                 PageSize::Huge => {
                     stand.pages += 1;
@@ -248,6 +266,7 @@ impl<M: Medium> Inner<M> {
         }
         Ok(Survey {
             stand,
+            used,
             candidates,
             pinned,
         })
@@ -326,7 +345,7 @@ impl<M: Medium> Inner<M> {
             let frames = run.what.frames();
             entry.split = frames;
             if count > 0 {
-                let taken = self.take_room(run.what, rooms)?;
+                let taken = self.take_room(aim, run.what, rooms)?;
                 entry.first = taken.frame;
                 draft.filled.push((taken, None, 1));
             }
@@ -348,7 +367,7 @@ impl<M: Medium> Inner<M> {
         }
         let rest = count - here;
         if rest > 0 {
-            let taken = match self.take_room(run.what, rooms) {
+            let taken = match self.take_room(aim, run.what, rooms) {
                 Ok(taken) => taken,
                 Err(error) => {
                     if here > 0
@@ -370,7 +389,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Takes a destination run and says on media that it is one.
-    fn take_room(&self, what: FrameUse, rooms: &mut Rooms) -> Result<FrameRun, Error> {
+    fn take_room(&self, aim: &Aim, what: FrameUse, rooms: &mut Rooms) -> Result<FrameRun, Error> {
         let medium = &self.medium;
         let frames = what.frames();
         for place in (0..rooms.chunks.len()).rev() {
@@ -387,9 +406,18 @@ impl<M: Medium> Inner<M> {
                 return Ok(run);
             }
         }
-        let run = self
-            .allocator
-            .take_frames(medium, frames, self.redo.known_durable())?;
+        let take = || {
+            let durable = self.redo.known_durable();
+            self.allocator.take_frames(medium, frames, durable)
+        };
+        let run = match take() {
+            // Rather holes in pages that are all but emptied than none.
+            Err(Error::PoolFull { .. }) if aim.pages == PageSize::Small => {
+                self.allocator.space().lock(medium).open_all();
+                take()?
+            }
+            taken => taken?,
+        };
         self.allocator.reserve_run(medium, run, what)?;
         let chunk = run.frame.chunk();
         if !rooms.chunks.contains(&chunk) {
