@@ -6,13 +6,22 @@ use firn_format::geometry::{self, FIRST_DATA_CHUNK};
 use firn_format::sealed::Seal;
 use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::{OpenState, PoolKind};
-use firn_media::{Medium, MediumExt};
+use firn_media::{Domain, Medium, MediumExt};
 use firn_units::CHUNK_BYTES;
 
+use crate::alloc::FrameRun;
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::superblock::write_superblock;
 use crate::tally;
+
+/// What came of discarding some runs.
+pub(crate) struct Discarded {
+    /// How many of them have no blocks any more, the first ones.
+    pub(crate) runs: usize,
+    pub(crate) bytes: u64,
+    pub(crate) outcome: Result<(), Error>,
+}
 
 impl<M: Medium> Inner<M> {
     pub(crate) fn close(&self) -> Result<(), Error> {
@@ -77,22 +86,47 @@ impl<M: Medium> Inner<M> {
             if runs.is_empty() {
                 break;
             }
-            let mut outcome = Ok(());
-            for run in runs {
-                if outcome.is_ok() {
-                    outcome = self.medium.discard(run.start(), run.bytes());
-                }
-                let gone = outcome.is_ok();
-                released += if gone { run.bytes() } else { 0 };
-                self.allocator.space().lock(&self.medium).punched(run, gone);
+            let discarded = self.discard(&runs);
+            released += discarded.bytes;
+            let mut space = self.allocator.space().lock(&self.medium);
+            for (index, &run) in runs.iter().enumerate() {
+                space.punched(run, index < discarded.runs);
             }
-            outcome?;
+            drop(space);
+            discarded.outcome?;
         }
         let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
         change[Counter::ReleasedBytes.word()] = released as i64;
         tally::add(&self.medium, &change);
         self.cut_end()?;
         Ok(released)
+    }
+
+    /// Discards runs that nobody uses, one after the other. From its return on they may be used again:
+    /// the hole is durable by then, or a crash could bring the old content back over what was stored
+    /// there since.
+    pub(crate) fn discard(&self, runs: &[FrameRun]) -> Discarded {
+        let mut discarded = Discarded {
+            runs: 0,
+            bytes: 0,
+            outcome: Ok(()),
+        };
+        for run in runs {
+            if let Err(error) = self.medium.discard(run.start(), run.bytes()) {
+                discarded.outcome = Err(error.into());
+                break;
+            }
+            discarded.runs += 1;
+            discarded.bytes += run.bytes();
+        }
+        // A killed process leaves the holes where they are.
+        if discarded.runs > 0
+            && self.medium.domain() != Domain::Process
+            && let Err(error) = self.medium.sync()
+        {
+            discarded.outcome = Err(error.into());
+        }
+        discarded
     }
 
     /// Gives free chunks at the end back. The length on media falls first, so that a crash between

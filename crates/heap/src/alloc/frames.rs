@@ -491,13 +491,78 @@ impl Space {
     /// The groups of `run` are free again, and have no blocks if `gone`.
     pub(crate) fn punched(&mut self, run: FrameRun, gone: bool) {
         if gone {
-            for group in run.frame.0 / GROUP_FRAMES..(run.frame.0 + run.frames) / GROUP_FRAMES {
-                let frames = &mut self.chunks[(group / GROUPS) as usize];
-                frames.unbacked |= 1 << (group % GROUPS);
-                frames.punched |= 1 << (group % GROUPS);
-            }
+            self.without_blocks(run);
         }
         self.mark(run, true);
+    }
+
+    /// The groups of `run` have no blocks.
+    fn without_blocks(&mut self, run: FrameRun) {
+        for group in run.frame.0 / GROUP_FRAMES..(run.frame.0 + run.frames) / GROUP_FRAMES {
+            let frames = &mut self.chunks[(group / GROUPS) as usize];
+            frames.unbacked |= 1 << (group % GROUPS);
+            frames.punched |= 1 << (group % GROUPS);
+        }
+    }
+
+    /// The groups in which every frame is free or one of these, which come in order and are in nobody's
+    /// use, so that they can be discarded without the lock. Their free frames are taken off the space;
+    /// give them back with [`Space::finished`].
+    pub(crate) fn take_finished(&mut self, finished: &[Frame]) -> Vec<FrameRun> {
+        let mut runs: Vec<FrameRun> = Vec::new();
+        for same_group in finished.chunk_by(|a, b| a.0 / GROUP_FRAMES == b.0 / GROUP_FRAMES) {
+            let first = Frame(same_group[0].0 / GROUP_FRAMES * GROUP_FRAMES);
+            let group = FrameRun {
+                frame: first,
+                frames: GROUP_FRAMES,
+            };
+            let frames = &self.chunks[first.chunk().0 as usize];
+            let in_use = |frame: Frame| {
+                !frames.is_free(frame.index_in_chunk()) && same_group.binary_search(&frame).is_err()
+            };
+            if group.each().any(in_use) {
+                continue;
+            }
+            let free: Vec<Frame> = group
+                .each()
+                .filter(|frame| frames.is_free(frame.index_in_chunk()))
+                .collect();
+            for frame in free {
+                self.mark(FrameRun { frame, frames: 1 }, false);
+            }
+            match runs.last_mut() {
+                Some(run)
+                    if run.frame.0 + run.frames == first.0
+                        && run.frame.chunk() == first.chunk() =>
+                {
+                    run.frames += GROUP_FRAMES;
+                }
+                _ => runs.push(group),
+            }
+        }
+        runs
+    }
+
+    /// The groups of `run` have no blocks if `gone`; all their frames but these are free again.
+    pub(crate) fn finished(&mut self, run: FrameRun, finished: &[Frame], gone: bool) {
+        if gone {
+            self.without_blocks(run);
+        }
+        for frame in run.each() {
+            if finished.binary_search(&frame).is_err() {
+                self.mark(FrameRun { frame, frames: 1 }, true);
+            }
+        }
+    }
+
+    /// Notes that the groups of these frames may have no blocks.
+    pub(crate) fn may_lack_blocks(&mut self, run: FrameRun) {
+        let last = run.frame.0 + run.frames - 1;
+        for group in run.frame.0 / GROUP_FRAMES..=last / GROUP_FRAMES {
+            if let Some(frames) = self.chunks.get_mut((group / GROUPS) as usize) {
+                frames.unbacked |= 1 << (group % GROUPS);
+            }
+        }
     }
 
     /// Length that the pool could have without its free chunks at the end.

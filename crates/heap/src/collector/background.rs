@@ -24,7 +24,8 @@ pub struct CollectorOptions {
     pub interval: Duration,
     /// Bytes of pages below which the ratio is let be, however high.
     pub least_bytes: u64,
-    /// Whether blocks of pages that became free are given back to the device.
+    /// Whether blocks of pages that became free are given back to the device, during a cycle and after
+    /// it.
     pub release_blocks: bool,
     /// How each collection works; its target is where it ends.
     pub collect: CollectOptions,
@@ -161,12 +162,15 @@ fn collect_once<M: Medium>(
     pool: &Pool<M>,
     options: &CollectorOptions,
 ) -> Result<Background, Error> {
-    let collected = pool.collect(&options.collect)?;
-    let released_bytes = if options.release_blocks {
-        pool.release_free_space()?
-    } else {
-        0
+    let collect = CollectOptions {
+        release_blocks: options.release_blocks,
+        ..options.collect
     };
+    let collected = pool.collect(&collect)?;
+    let mut released_bytes = collected.released_bytes;
+    if options.release_blocks {
+        released_bytes += pool.release_free_space()?;
+    }
     Ok(Background {
         collections: 1,
         released_bytes,

@@ -11,8 +11,9 @@ use firn_format::plan::{Entry, Phase, PlanHeader, entries_checksum};
 use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, MediumExt, Scope};
-use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
+use firn_units::{LINE_BYTES, WORD_BYTES};
 
+use super::compact::Progress;
 use super::cycle::Cycle;
 use super::figures::{Collected, Step, publish, publish_stops};
 use super::heal::Known;
@@ -27,9 +28,6 @@ use crate::stops::Stops;
 use crate::tally;
 use crate::tx::redo::Ring;
 
-/// Objects of a run that are asked for ahead, and bytes of each.
-const PREFETCHED: usize = 16;
-const PREFETCHED_BYTES: u64 = 192;
 /// Objects of a cycle at most.
 const MAX_UNITS: u64 = 1 << 18;
 /// Bytes of source pages that one cycle empties, unless told otherwise.
@@ -52,6 +50,9 @@ pub struct CollectOptions {
     pub max_source_bytes: u64,
     /// Bytes copied a second by the collector itself; as fast as it can if `None`.
     pub bytes_per_second: Option<u64>,
+    /// Whether the blocks of sources are given back while the cycle goes on, as soon as everything in
+    /// them has moved. Costs two fences for every 8 MiB of sources, and a word stored for each object.
+    pub release_blocks: bool,
 }
 
 impl Default for CollectOptions {
@@ -64,6 +65,7 @@ impl Default for CollectOptions {
             forwarding: Forwarding::Split,
             max_source_bytes: DEFAULT_SOURCE_BYTES,
             bytes_per_second: None,
+            release_blocks: false,
         }
     }
 }
@@ -142,6 +144,7 @@ impl<M: Medium> Pool<M> {
             collected: Collected::default(),
             published: Collected::default(),
             known: None,
+            progress: None,
         })
     }
 }
@@ -156,6 +159,8 @@ pub struct Collection<'p, M: Medium> {
     published: Collected,
     /// From the last marking of this collection.
     known: Option<Known<M>>,
+    /// With the sources of the open cycle.
+    progress: Option<Progress>,
 }
 
 impl<M: Medium> Drop for Collection<'_, M> {
@@ -272,17 +277,24 @@ impl<M: Medium> Collection<'_, M> {
     /// Moves up to `units` objects of the open cycle that nobody has touched yet. Returns whether
     /// that was all.
     ///
-    /// Errors: none today; a medium that fails will say so here.
+    /// Errors: the medium cannot give blocks back; the cycle stays open.
     pub fn compact(&mut self, units: u64) -> Result<bool, Error> {
         let Some(cycle) = self.inner.collector.cycle(&self.inner.medium) else {
             return Ok(true);
         };
-        let rate = self.options.bytes_per_second;
-        let (moved, all) = self.timed(Step::Compact, |inner| {
-            Ok::<_, Error>(compact(&inner.medium, &cycle, units, rate))
-        })?;
-        self.collected.moved += moved;
-        Ok(all)
+        let options = self.options;
+        let mut progress = match self.progress.take() {
+            Some(progress) => progress,
+            None => Progress::new(&cycle),
+        };
+        let compacted = self.timed(Step::Compact, |inner| {
+            inner.compact(&cycle, &mut progress, units, &options)
+        });
+        self.progress = Some(progress);
+        let compacted = compacted?;
+        self.collected.moved += compacted.moved;
+        self.collected.released_bytes += compacted.released_bytes;
+        Ok(compacted.all)
     }
 
     /// Ends the open cycle: moves the rest, heals every reference, frees the emptied pages.
@@ -303,6 +315,7 @@ impl<M: Medium> Collection<'_, M> {
         self.known = known;
         healed?;
         self.timed(Step::Finish, |inner| inner.close_cycle(&cycle))?;
+        self.progress = None;
         self.collected.cycles += 1;
         self.collected.emptied_frames += cycle
             .entries
@@ -330,50 +343,6 @@ impl<M: Medium> Collection<'_, M> {
     }
 }
 
-fn compact<M: Medium>(
-    medium: &M,
-    cycle: &Cycle<M>,
-    limit: u64,
-    bytes_per_second: Option<u64>,
-) -> (u64, bool) {
-    let begin = medium.now_ns();
-    let (mut moved, mut bytes) = (0, 0u64);
-    for (index, entry) in cycle.entries.iter().enumerate() {
-        // The objects of the next run are asked for while those of this one are copied.
-        if let Some(next) = cycle.entries.get(index + 1) {
-            let bytes = next
-                .class
-                .map_or(0, |class| class.slot_bytes())
-                .min(PREFETCHED_BYTES);
-            for (_, from) in cycle.units_of(next).take(PREFETCHED) {
-                (0..bytes)
-                    .step_by(LINE_BYTES as usize)
-                    .for_each(|at| medium.prefetch(from + at));
-            }
-        }
-        for (unit, from) in cycle.units_of(entry) {
-            if moved >= limit {
-                return (moved, false);
-            }
-            if cycle.relocate_from(medium, unit, from) {
-                moved += 1;
-                bytes += entry
-                    .class
-                    .map_or(entry.split * FRAME_BYTES, |class| class.slot_bytes());
-            }
-        }
-        if let Some(rate) = bytes_per_second {
-            let due_ns = u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1));
-            let mut attempt = 0;
-            while u128::from(medium.now_ns().saturating_sub(begin)) < due_ns {
-                medium.pause(attempt);
-                attempt += 1;
-            }
-        }
-    }
-    (moved, true)
-}
-
 impl<M: Medium> Inner<M> {
     /// Ends the cycle that is open, if one is.
     ///
@@ -391,6 +360,7 @@ impl<M: Medium> Inner<M> {
             collected: Collected::default(),
             published: Collected::default(),
             known: None,
+            progress: None,
         };
         collection.finish()
     }

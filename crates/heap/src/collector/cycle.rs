@@ -5,6 +5,8 @@
 //! never written again. Objects are found by their destination as well as by their source, because a
 //! crash leaves references to both (piggyback rule 8).
 
+use core::sync::atomic::{AtomicBool, Ordering};
+
 use firn_format::FormatError;
 use firn_format::class::Class;
 use firn_format::geometry::Frame;
@@ -59,6 +61,8 @@ pub struct Cycle<M: Medium> {
     pub(crate) scheme: &'static Scheme,
     pub(crate) entries: Vec<Entry>,
     pub(crate) destinations: Vec<Destination>,
+    /// Whether sources may have given their blocks back.
+    pub(crate) lacks_blocks: AtomicBool,
     map: FrameMap,
     states: M::Words,
 }
@@ -132,6 +136,7 @@ impl<M: Medium> Cycle<M> {
             scheme,
             entries,
             destinations,
+            lacks_blocks: AtomicBool::new(false),
             map,
             states: medium.words(header.units as usize),
         })
@@ -167,6 +172,7 @@ impl<M: Medium> Cycle<M> {
         }
         let scheme = Scheme::numbered(header.scheme).ok_or_else(damaged)?;
         let cycle = Self::new(medium, plan, header, scheme, entries)?;
+        cycle.lacks_blocks.store(true, Ordering::Relaxed);
         let mut settled = vec![0u64; header.units as usize];
         medium.load_bytes(
             header.settled_at(plan),
@@ -417,6 +423,35 @@ impl<M: Medium> Cycle<M> {
             };
             (unit, entry.source.start() + slot * bytes)
         })
+    }
+
+    /// Writes the copies of an entry back, whose every object has moved, but for those that count
+    /// already.
+    pub(crate) fn write_back_copies(&self, medium: &M, entry: &Entry) {
+        for (unit, _) in self.units_of(entry) {
+            if self.states.load(unit.index as usize) < STORED {
+                medium.write_back(unit.to, self.bytes_of(medium, unit.to, unit.to));
+            }
+        }
+    }
+
+    /// Stores the settled words of an entry and writes them back; the copies are durable (rule 4). A
+    /// word that somebody stored may still be in his cache: it is written back, too (rule 5).
+    pub(crate) fn settle_all(&self, medium: &M, entry: &Entry) {
+        let count = entry.count();
+        for unit in entry.unit..entry.unit + count {
+            if self.states.load(unit as usize) < STORED {
+                self.settle(medium, unit);
+            }
+        }
+        medium.write_back(self.settled_at(entry.unit), count * WORD_BYTES);
+    }
+
+    /// Notes that the settled words of an entry are durable.
+    pub(crate) fn settled_all_durably(&self, entry: &Entry) {
+        for unit in entry.unit..entry.unit + entry.count() {
+            self.settled_durably(unit);
+        }
     }
 
     // ---- changes by transactions ----

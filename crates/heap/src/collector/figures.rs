@@ -15,6 +15,8 @@ pub struct Collected {
     pub reclaimed: u64,
     /// Objects that plans said to move.
     pub planned: u64,
+    /// Bytes of blocks of sources that were given back while a cycle went on.
+    pub released_bytes: u64,
     /// Objects that the collector itself moved; the others the program moved when it touched them.
     pub moved: u64,
     /// Frames of the runs that were emptied.
@@ -58,6 +60,7 @@ impl Collected {
         self.compact_ns += more.compact_ns;
         self.finish_ns += more.finish_ns;
         self.planned_bytes += more.planned_bytes;
+        self.released_bytes += more.released_bytes;
         for (sum, more) in self.cpu_ns.iter_mut().zip(more.cpu_ns) {
             *sum += more;
         }

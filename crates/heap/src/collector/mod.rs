@@ -14,8 +14,10 @@
 
 mod background;
 pub(crate) mod collection;
+mod compact;
 pub(crate) mod cycle;
 mod figures;
+mod finished;
 mod frame_map;
 mod heal;
 mod mark;

@@ -1,6 +1,7 @@
 //! The end of a cycle: the plan ceases to count, the emptied pages are free.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use firn_format::class::Class;
 use firn_format::frame::FrameUse;
@@ -70,6 +71,13 @@ impl<M: Medium> Inner<M> {
                 .set_run_live(medium, entry.source, frames, 0)?;
             change[Counter::LiveFrames.word()] += footprint.frames;
             change[Counter::LiveChunks.word()] += footprint.chunks;
+            if cycle.lacks_blocks.load(Ordering::Relaxed) {
+                let run = FrameRun {
+                    frame: entry.source,
+                    frames,
+                };
+                self.allocator.space().lock(medium).may_lack_blocks(run);
+            }
             self.allocator
                 .give_emptied(medium, entry.source, frames, stamp);
         }

@@ -73,11 +73,18 @@ fn setup(crash: &Crash, kind: PoolKind) {
 /// Collections one after the other, whole ones and such that stop at each step.
 fn collect(pool: &Pool<Crash>, case: &Case, mut draw: Draw) {
     for _ in 0..case.collections {
+        let options = CollectOptions {
+            release_blocks: draw.below(2) == 0,
+            ..case.collect()
+        };
         if draw.below(2) == 0 {
-            pool.collect(&case.collect()).unwrap();
+            pool.collect(&options).unwrap();
+            if options.release_blocks {
+                pool.release_free_space().unwrap();
+            }
             continue;
         }
-        let mut collection = pool.collection(&case.collect()).unwrap();
+        let mut collection = pool.collection(&options).unwrap();
         if collection.begin().unwrap() {
             while !collection.compact(1 + draw.below(4) as u64).unwrap() {}
             collection.finish().unwrap();

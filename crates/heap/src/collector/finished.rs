@@ -1,0 +1,62 @@
+//! Blocks of sources are given back while the cycle goes on, once everything in them has moved.
+//!
+//! Until its cycle ends a source keeps its addresses, because references may name them. What it holds
+//! is needed by nobody any more as soon as every copy counts on media: the copies are durable before
+//! their settled words (rule 4), the words before the blocks go, so that recovery copies nothing again
+//! from where nothing is.
+
+use core::sync::atomic::Ordering;
+
+use firn_format::geometry::Frame;
+use firn_format::statistics::{Counter, WORDS};
+use firn_format::superblock::PoolKind;
+use firn_media::{Medium, MediumExt, Scope};
+
+use super::cycle::{Cycle, frames_of};
+use crate::error::Error;
+use crate::pool::Inner;
+use crate::tally;
+
+impl<M: Medium> Inner<M> {
+    /// Settles everything in these entries' sources, which has moved, and discards their blocks.
+    /// Returns how many bytes. Two fences, however many objects.
+    ///
+    /// Errors: the medium cannot discard; nothing is lost then.
+    pub(super) fn release_sources(&self, cycle: &Cycle<M>, entries: &[u32]) -> Result<u64, Error> {
+        let medium = &self.medium;
+        let _scope = medium.scope(Scope::Finish);
+        let entries = || entries.iter().map(|&index| &cycle.entries[index as usize]);
+        entries().for_each(|entry| cycle.write_back_copies(medium, entry));
+        medium.fence();
+        entries().for_each(|entry| cycle.settle_all(medium, entry));
+        medium.fence();
+        entries().for_each(|entry| cycle.settled_all_durably(entry));
+        let mut frames: Vec<Frame> = Vec::new();
+        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+        for entry in entries() {
+            let count = frames_of(entry);
+            frames.extend((0..count).map(|i| entry.source.plus(i)));
+            // A pool that is traced counts anew after a crash, so it may count them out at once.
+            if self.kind == PoolKind::Traced {
+                let live = self
+                    .allocator
+                    .set_run_live(medium, entry.source, count, 0)?;
+                change[Counter::LiveFrames.word()] += live.frames;
+                change[Counter::LiveChunks.word()] += live.chunks;
+            }
+        }
+        frames.sort_unstable();
+        cycle.lacks_blocks.store(true, Ordering::Relaxed);
+        let runs = self.allocator.space().lock(medium).take_finished(&frames);
+        let discarded = self.discard(&runs);
+        let mut space = self.allocator.space().lock(medium);
+        for (index, &run) in runs.iter().enumerate() {
+            space.finished(run, &frames, index < discarded.runs);
+        }
+        drop(space);
+        change[Counter::ReleasedBytes.word()] = discarded.bytes as i64;
+        tally::add(medium, &change);
+        discarded.outcome?;
+        Ok(discarded.bytes)
+    }
+}
