@@ -73,18 +73,24 @@ impl<M: Medium> Safepoint<M> {
         let _request = self.requests.lock(medium);
         let begin = medium.now_ns();
         loop {
-            let raised = medium.now_ns();
+            let (raised, cpu) = (medium.now_ns(), medium.cpu_ns());
             let patience = PATIENCE_NS.max(raised.saturating_sub(begin) / PATIENCE_SHARE);
             let flag = RaisedFlag::raise(self);
             if self.all_quiet_by(medium, raised + patience) {
                 let result = change();
                 drop(flag);
-                stops.add(medium.now_ns().saturating_sub(raised));
+                stops.add(
+                    medium.now_ns().saturating_sub(raised),
+                    medium.cpu_ns().saturating_sub(cpu),
+                );
                 return Some(result);
             }
             drop(flag);
             let lowered = medium.now_ns();
-            stops.add(lowered.saturating_sub(raised));
+            stops.add(
+                lowered.saturating_sub(raised),
+                medium.cpu_ns().saturating_sub(cpu),
+            );
             stops.withdrawn += 1;
             if lowered.saturating_sub(begin) >= limit_ns {
                 return None;

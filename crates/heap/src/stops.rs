@@ -11,6 +11,9 @@ pub struct Stops {
     pub withdrawn: u64,
     /// The longest, in nanoseconds.
     pub longest_ns: u64,
+    /// Most that was computed in one of them, in nanoseconds: what is left of it where every thread has
+    /// a processor of its own.
+    pub longest_cpu_ns: u64,
     /// All together, in nanoseconds.
     pub total_ns: u64,
     /// Bucket i counts stops of at least 2^i nanoseconds and less than twice that.
@@ -23,6 +26,7 @@ impl Default for Stops {
             count: 0,
             withdrawn: 0,
             longest_ns: 0,
+            longest_cpu_ns: 0,
             total_ns: 0,
             buckets: [0; STOP_BUCKETS],
         }
@@ -31,9 +35,10 @@ impl Default for Stops {
 
 impl Stops {
     /// One more stop.
-    pub(crate) fn add(&mut self, ns: u64) {
+    pub(crate) fn add(&mut self, ns: u64, cpu_ns: u64) {
         self.count += 1;
         self.longest_ns = self.longest_ns.max(ns);
+        self.longest_cpu_ns = self.longest_cpu_ns.max(cpu_ns);
         self.total_ns += ns;
         let bucket = ns.max(1).ilog2() as usize;
         self.buckets[bucket.min(STOP_BUCKETS - 1)] += 1;
@@ -44,6 +49,7 @@ impl Stops {
         self.count += more.count;
         self.withdrawn += more.withdrawn;
         self.longest_ns = self.longest_ns.max(more.longest_ns);
+        self.longest_cpu_ns = self.longest_cpu_ns.max(more.longest_cpu_ns);
         self.total_ns += more.total_ns;
         for (sum, more) in self.buckets.iter_mut().zip(more.buckets) {
             *sum += more;
@@ -59,7 +65,7 @@ mod tests {
     fn stops_fall_into_their_bucket() {
         let mut stops = Stops::default();
         for ns in [0, 1, 1023, 1024, u64::MAX >> 1] {
-            stops.add(ns);
+            stops.add(ns, 0);
         }
         assert_eq!(
             (stops.buckets[0], stops.buckets[9], stops.buckets[10]),

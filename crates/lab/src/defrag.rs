@@ -217,6 +217,7 @@ fn collect(
         target: plan.target,
         pages: plan.pages,
         scheme: plan.scheme,
+        release_blocks: true,
         ..CollectOptions::default()
     };
     let mut collection = pool.collection(&options)?;

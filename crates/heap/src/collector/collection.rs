@@ -144,6 +144,7 @@ impl<M: Medium> Pool<M> {
             collected: Collected::default(),
             published: Collected::default(),
             known: None,
+            before: None,
             progress: None,
         })
     }
@@ -159,6 +160,8 @@ pub struct Collection<'p, M: Medium> {
     published: Collected,
     /// From the last marking of this collection.
     known: Option<Known<M>>,
+    /// What was taken up when its last cycle began.
+    before: Option<(i64, i64)>,
     /// With the sources of the open cycle.
     progress: Option<Progress>,
 }
@@ -177,29 +180,22 @@ impl<M: Medium> Collection<'_, M> {
         &self.collected
     }
 
-    /// Runs one cycle to its end. False if there was nothing to do, or nothing was won: what a plan
-    /// promises, the pool's holes may be too small to keep.
+    /// Runs one cycle to its end. False if there was nothing to do.
     ///
     /// Errors: as [`Pool::collect`].
     pub fn cycle(&mut self) -> Result<bool, Error> {
-        let pages = self.options.pages;
-        // Frames that are won in a huge page that stays are room for the next cycle.
-        let footprint = |inner: &Inner<M>| {
-            let frames = inner.footprint_pages(PageSize::Small);
-            (inner.footprint_pages(pages), frames)
-        };
-        let before = footprint(self.inner);
         if !self.begin()? {
             return Ok(false);
         }
         self.compact(u64::MAX)?;
         self.finish()?;
         self.publish();
-        Ok(footprint(self.inner) < before)
+        Ok(true)
     }
 
     /// Marks, reclaims, chooses and plans, and puts the plan into force: from its return on objects
-    /// move at their first touch. False if nothing is to be moved. Does nothing if a cycle is open
+    /// move at their first touch. False if nothing is to be moved, or the last cycle won nothing: what
+    /// a plan promises, the pool's holes may be too small to keep. Does nothing if a cycle is open
     /// already.
     ///
     /// Errors: as [`Pool::collect`].
@@ -207,6 +203,10 @@ impl<M: Medium> Collection<'_, M> {
         let inner = self.inner;
         if inner.collector.cycle(&inner.medium).is_some() {
             return Ok(true);
+        }
+        let before = self.footprint();
+        if self.before.take().is_some_and(|last| before >= last) {
+            return Ok(false);
         }
         if inner.kind == PoolKind::Traced && self.must_mark() {
             self.mark_and_reclaim()?;
@@ -229,9 +229,16 @@ impl<M: Medium> Collection<'_, M> {
             known.follow(&draft.entries);
         }
         self.timed(Step::Summary, |inner| inner.activate(draft, cycle, scheme))?;
+        self.before = Some(before);
         self.collected.planned += moved;
         self.collected.planned_bytes += bytes;
         Ok(true)
+    }
+
+    /// Pages, and frames: those that are won in a huge page that stays are room for the next cycle.
+    fn footprint(&self) -> (i64, i64) {
+        let pages = |pages| self.inner.footprint_pages(pages);
+        (pages(self.options.pages), pages(PageSize::Small))
     }
 
     /// The first cycle of a collection marks; later ones know what lives from it.
@@ -360,6 +367,7 @@ impl<M: Medium> Inner<M> {
             collected: Collected::default(),
             published: Collected::default(),
             known: None,
+            before: None,
             progress: None,
         };
         collection.finish()

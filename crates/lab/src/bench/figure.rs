@@ -80,6 +80,8 @@ pub struct Compaction {
     pub ns_cpu_per_step: Option<[f64; STEPS]>,
     /// The longest time that the program stood.
     pub longest_stop_ns: Option<f64>,
+    /// Most that was computed in one stop.
+    pub longest_stop_cpu_ns: Option<f64>,
     /// Requests to stop that were withdrawn, because operations stayed open.
     pub withdrawn: Option<u64>,
 }
@@ -106,13 +108,15 @@ impl Compaction {
     ) -> Result<Self, Error> {
         let (occupancy, statistics) = (pool.occupancy()?, Statistics::read(pool.medium())?);
         let moved = collected.planned.max(1) as f64;
+        let stops = pool.collector_stops();
         Ok(Self {
             scheme: Some(scheme.name),
             ratio_4k: occupancy.ratio_4k(),
             ratio_2m: occupancy.ratio_2m(),
             moved: Some(collected.planned),
             ns_cpu_per_step: Some(collected.cpu_ns.map(|ns| ns as f64 / moved)),
-            longest_stop_ns: Some(pool.collector_stops().longest_ns as f64),
+            longest_stop_ns: Some(stops.longest_ns as f64),
+            longest_stop_cpu_ns: Some(stops.longest_cpu_ns as f64),
             withdrawn: Some(statistics.starved),
             ..Self::default()
         })
@@ -149,6 +153,7 @@ impl Compaction {
             ns_program_per_moved: of(|one| one.ns_program_per_moved),
             ns_cpu_per_step: steps(),
             longest_stop_ns: of(|one| one.longest_stop_ns),
+            longest_stop_cpu_ns: of(|one| one.longest_stop_cpu_ns),
             withdrawn: count(|one| one.withdrawn),
         }
     }

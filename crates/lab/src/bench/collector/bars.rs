@@ -143,9 +143,13 @@ fn moved(figures: &[Figure]) -> Option<[Bar; 2]> {
 fn stop(figures: &[Figure]) -> Option<Bar> {
     let figure = figures.iter().find(|f| f.operation == stops::NAME)?;
     let us = |ns: f64| ns / 1e3;
-    let (median, max) = (figure.ns_wall_per_op, figure.ns_wall_max);
+    let (median, max) = (figure.ns_cpu_per_op, figure.ns_cpu_max);
     Some(Bar::ours(
-        format!("longest stop, {} objects (`{}`)", figure.n, stops::NAME),
+        format!(
+            "longest stop, CPU time, {} objects (`{}`)",
+            figure.n,
+            stops::NAME
+        ),
         format!("{:.0} us (at most {:.0})", us(median), us(max)),
         format!("{:.0} us", us(STOP_NS)),
         median <= STOP_NS,
