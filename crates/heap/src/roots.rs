@@ -26,12 +26,12 @@ fn load<'g, V: View<'g>>(view: V, index: usize) -> Result<Option<(String, RefWor
     Ok(decode(&words, root_at(index))?.map(|(name, word)| (name, RefWord(word))))
 }
 
-/// Index and reference of a root.
 /// Where the reference of root `index` lies.
 pub(crate) const fn reference_at(index: usize) -> VirtAddr {
     VirtAddr(root_at(index).0 + REFERENCE_AT)
 }
 
+/// Index and reference of a root.
 pub(crate) fn find<'g, V: View<'g>>(
     view: V,
     name: &str,

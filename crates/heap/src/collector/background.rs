@@ -114,7 +114,8 @@ impl<M: Medium> BackgroundCollector<M> {
         *self.shared.done.lock(&self.inner.medium)
     }
 
-    /// Ends the cycle that is open, and the thread (FFCCD's `exit`).
+    /// Waits for the collection that is under way, all of its cycles, and ends the thread (FFCCD's
+    /// `exit`).
     ///
     /// Errors: what made the collector give up, if it did; the pool goes on without one.
     pub fn stop(mut self) -> Result<Background, Error> {

@@ -90,7 +90,8 @@ impl<M: Medium> Pool<M> {
     /// A cycle that a crash interrupted is ended first.
     ///
     /// Errors: another collection is under way, an operation stayed open, the pool was opened with an
-    /// undo log, is damaged or full; what was begun is ended or undone.
+    /// undo log, is damaged or full. A cycle that moves objects stays open then; the next collection,
+    /// trace or close ends it.
     /// Crash: at any moment; nothing is lost, and the next open goes on where this one stopped.
     pub fn collect(&self, options: &CollectOptions) -> Result<Collected, Error> {
         let mut collection = self.collection(options)?;
