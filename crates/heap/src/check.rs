@@ -62,7 +62,7 @@ impl<M: Medium> Pool<M> {
         if !self.inner.writable {
             return Err(Error::ReadOnly);
         }
-        self.inner.end_open_cycle()?;
+        let _only = self.inner.without_collector()?;
         self.inner.stopped(|| self.inner.trace())?
     }
 }

@@ -28,7 +28,7 @@ impl<M: Medium> Inner<M> {
         if !self.writable || self.closed.load(Ordering::Acquire) {
             return Ok(());
         }
-        self.end_open_cycle()?;
+        let _only = self.without_collector()?;
         let closed = self.stopped(|| {
             let mut lanes = self.lanes.lock(&self.medium);
             if lanes.free.len() != self.lane_count {

@@ -74,6 +74,11 @@ impl<M: Medium> Pool<M> {
             lanes,
             ..PoolOptions::new(&layout)
         };
+        // Objects are copied from where they are, so none may be on the move.
+        let _only = match self.inner.writable {
+            true => self.inner.without_collector()?,
+            false => None,
+        };
         let copy = Pool::create(target, &options)?;
         let stopped = self
             .inner

@@ -228,6 +228,12 @@ pub enum Error {
         /// Time spent asking, in milliseconds.
         waited_ms: u64,
     },
+    /// A collection is under way, and only one of this kind can be at a time.
+    #[error("a collection of this pool is under way; stop the collector, or wait, then try again")]
+    Collecting,
+    /// The pool was closed.
+    #[error("the pool is closed; open it again")]
+    Closed,
     /// The address range is not part of an object.
     #[error("{len} bytes at {at:#x} are not within one allocated object")]
     BadRange {

@@ -81,6 +81,8 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
         let at = self.word_of(field)?;
         let inner = self.view().inner();
         let medium = &inner.medium;
+        // Rule 9: what was exchanged before the object was copied counts only if the copy does.
+        self.settle_alone(at);
         // Whoever stored the field in place, its allocation included, took its number before.
         let bound = inner.redo.counter();
         medium.write_back(at, WORD_BYTES);

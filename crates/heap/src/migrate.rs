@@ -72,7 +72,7 @@ impl<M: Medium> Pool<M> {
         if !inner.writable {
             return Err(Error::ReadOnly);
         }
-        inner.end_open_cycle()?;
+        let _only = inner.without_collector()?;
         let Some((old, new)) = inner.begin_migration::<Old, New>()? else {
             return Ok(0);
         };

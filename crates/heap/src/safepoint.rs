@@ -11,8 +11,8 @@ use crate::stops::Stops;
 const STRIDE: usize = 8;
 const QUIET: u64 = 0;
 const INSIDE: u64 = 1;
-/// How long a request keeps the flag raised at first before it withdraws, in nanoseconds, and how long
-/// the program then runs before the next.
+/// How long a request keeps the flag raised at first before it withdraws, in nanoseconds. As long the
+/// program then runs before the next.
 const PATIENCE_NS: u64 = 100_000;
 /// A request that was not granted for long keeps the flag up for one part in so many of that, so that
 /// operations that are long, and follow each other, do not starve it.
@@ -96,7 +96,7 @@ impl<M: Medium> Safepoint<M> {
                 return None;
             }
             let mut attempt = 0;
-            while medium.now_ns() < lowered + PATIENCE_NS {
+            while medium.now_ns() < lowered + patience {
                 medium.pause(attempt);
                 attempt += 1;
             }

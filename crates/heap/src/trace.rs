@@ -150,6 +150,11 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
         }
     }
 
+    /// Takes in the types that are registered now.
+    pub(crate) fn learn(&mut self, registry: &Types) {
+        self.shapes = Rc::new(Shapes::new(registry));
+    }
+
     /// Marks everything reachable from the roots and `further` references.
     pub(crate) fn run(&mut self, further: &[RefWord]) {
         self.begin(further);

@@ -22,17 +22,17 @@ pub struct Unbarriered<M: Medium>(Pool<M>);
 impl<M: Medium> Pool<M> {
     /// Keeps collections away, so that objects can be read without the barrier. For measuring.
     ///
-    /// Errors: [`Error::Busy`] if a collection is under way or a cycle is open.
+    /// Errors: [`Error::Collecting`] if a collection is under way or a cycle is open.
     pub fn unbarriered(&self) -> Result<Unbarriered<M>, Error> {
         let collector = &self.inner.collector;
         if collector.busy.swap(true, Ordering::AcqRel) {
-            return Err(Error::Busy { waited_ms: 0 });
+            return Err(Error::Collecting);
         }
         // From here on dropping it lets collections begin again.
         let unbarriered = Unbarriered(self.clone());
         match self.has_open_cycle() {
             false => Ok(unbarriered),
-            true => Err(Error::Busy { waited_ms: 0 }),
+            true => Err(Error::Collecting),
         }
     }
 }

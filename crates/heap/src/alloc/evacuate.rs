@@ -138,10 +138,12 @@ impl<M: Medium> Allocator<M> {
         Ok(self.state(medium, frame)? == FrameState::Source as u64)
     }
 
-    /// Opens a closed run again that is not emptied after all.
-    pub(crate) fn reopen_run(&self, medium: &M, run: &Run) -> Result<(), Error> {
-        self.set_state(medium, run.frame, FrameState::Full)?;
-        self.offer_if_free(medium, run.frame, run.class())
+    /// Opens a run again that is not emptied after all, if it is closed.
+    pub(crate) fn reopen_run(&self, medium: &M, run: &Run, stamp: u64) -> Result<(), Error> {
+        if !self.is_closed(medium, run.frame)? {
+            return Ok(());
+        }
+        self.open_filled(medium, run.frame, run.class(), stamp)
     }
 
     fn offer_if_free(&self, medium: &M, frame: Frame, class: Option<Class>) -> Result<(), Error> {

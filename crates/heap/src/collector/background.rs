@@ -148,7 +148,7 @@ fn watch<M: Medium>(pool: &Pool<M>, shared: &Shared, options: &CollectorOptions)
             match collect_once(pool, options) {
                 Ok(done) => shared.done.lock(medium).add(&done),
                 // An operation stayed open, or the program collects by itself: later, then.
-                Err(Error::Busy { .. }) => {}
+                Err(Error::Busy { .. } | Error::Collecting) => {}
                 Err(error) => {
                     *shared.failed.lock(medium) = Some(error);
                     return;

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use firn_format::geometry::Frame;
+use firn_format::frame::FrameUse;
+use firn_format::geometry::{BITMAP_BYTES, Frame};
 use firn_format::plan::{Entry, Phase, PlanHeader, entries_checksum};
 use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::{LogKind, PoolKind};
@@ -136,18 +137,30 @@ impl<M: Medium> Pool<M> {
                 needs,
             });
         }
+        Ok(Collection::new(OnlyOne::of(inner)?, *options))
+    }
+}
+
+/// The right to collect, or to keep others from it. One at a time.
+pub(crate) struct OnlyOne<'p, M: Medium>(&'p Inner<M>);
+
+impl<'p, M: Medium> OnlyOne<'p, M> {
+    /// Errors: somebody has it; the pool is closed.
+    pub(crate) fn of(inner: &'p Inner<M>) -> Result<Self, Error> {
         if inner.collector.busy.swap(true, Ordering::AcqRel) {
-            return Err(Error::Busy { waited_ms: 0 });
+            return Err(Error::Collecting);
         }
-        Ok(Collection {
-            inner,
-            options: *options,
-            collected: Collected::default(),
-            published: Collected::default(),
-            known: None,
-            before: None,
-            progress: None,
-        })
+        let only = Self(inner);
+        match inner.closed.load(Ordering::Acquire) {
+            true => Err(Error::Closed),
+            false => Ok(only),
+        }
+    }
+}
+
+impl<M: Medium> Drop for OnlyOne<'_, M> {
+    fn drop(&mut self) {
+        self.0.collector.busy.store(false, Ordering::Release);
     }
 }
 
@@ -155,6 +168,8 @@ impl<M: Medium> Pool<M> {
 /// first touch, until the next collection or the close of the pool ends it.
 pub struct Collection<'p, M: Medium> {
     inner: &'p Inner<M>,
+    /// `None` once it is ended.
+    only: Option<OnlyOne<'p, M>>,
     options: CollectOptions,
     collected: Collected,
     /// What the statistics page says of it already.
@@ -171,7 +186,26 @@ impl<M: Medium> Drop for Collection<'_, M> {
     fn drop(&mut self) {
         self.forget();
         self.publish();
-        self.inner.collector.busy.store(false, Ordering::Release);
+    }
+}
+
+impl<'p, M: Medium> Collection<'p, M> {
+    fn new(only: OnlyOne<'p, M>, options: CollectOptions) -> Self {
+        Self {
+            inner: only.0,
+            only: Some(only),
+            options,
+            collected: Collected::default(),
+            published: Collected::default(),
+            known: None,
+            before: None,
+            progress: None,
+        }
+    }
+
+    /// Ends it, and hands on the right to collect.
+    fn end(mut self) -> Option<OnlyOne<'p, M>> {
+        self.only.take()
     }
 }
 
@@ -352,26 +386,18 @@ impl<M: Medium> Collection<'_, M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Ends the cycle that is open, if one is.
+    /// Ends the cycle that is open, if one is, and keeps collections from beginning until the result is
+    /// dropped.
     ///
     /// Errors: a collection is under way; as [`Pool::collect`].
-    pub(crate) fn end_open_cycle(&self) -> Result<(), Error> {
+    pub(crate) fn without_collector(&self) -> Result<Option<OnlyOne<'_, M>>, Error> {
+        let only = OnlyOne::of(self)?;
         if self.collector.cycle(&self.medium).is_none() {
-            return Ok(());
+            return Ok(Some(only));
         }
-        if self.collector.busy.swap(true, Ordering::AcqRel) {
-            return Err(Error::Busy { waited_ms: 0 });
-        }
-        let mut collection = Collection {
-            inner: self,
-            options: CollectOptions::default(),
-            collected: Collected::default(),
-            published: Collected::default(),
-            known: None,
-            before: None,
-            progress: None,
-        };
-        collection.finish()
+        let mut collection = Collection::new(only, CollectOptions::default());
+        collection.finish()?;
+        Ok(collection.end())
     }
 
     /// Stops the world for a step of the collector, and counts how long it stood.
@@ -386,15 +412,36 @@ impl<M: Medium> Inner<M> {
 
     /// Closes the chosen sources and writes the plan, which does not count yet. `None` if nothing is
     /// left of it.
+    ///
+    /// Errors: stop S was not granted, the frame table is damaged; everything is open again.
     fn prepare(&self, aim: &Aim, chosen: Vec<Run>) -> Result<Option<(Draft, PlanFrames)>, Error> {
+        let mut draft = Draft::default();
+        let prepared = self
+            .close_runs(chosen, &mut draft.closed)
+            .and_then(|()| self.plan(aim, &mut draft))
+            .and_then(|()| match draft.entries.is_empty() {
+                true => Ok(None),
+                false => self.take_plan_frames(&draft).map(Some),
+            });
+        match prepared {
+            Ok(Some(frames)) => Ok(Some((draft, frames))),
+            // No room for a plan: nothing is moved, the pool stays as it is.
+            Ok(None) | Err(Error::PoolFull { .. }) => self.abandon(&draft).map(|()| None),
+            Err(error) => {
+                self.abandon(&draft)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Closes runs, those in sessions' hands too.
+    fn close_runs(&self, chosen: Vec<Run>, closed: &mut Vec<Run>) -> Result<(), Error> {
         let medium = &self.medium;
-        let (mut closed, mut open) = (Vec::new(), Vec::new());
+        let mut open = Vec::new();
         for run in chosen {
-            let now = self.allocator.close_run(medium, &run)?;
-            if now {
-                closed.push(run)
-            } else {
-                open.push(run)
+            match self.allocator.close_run(medium, &run)? {
+                true => closed.push(run),
+                false => open.push(run),
             }
         }
         // Runs in sessions' hands come back while no operation is open; and from then on whatever is
@@ -407,23 +454,7 @@ impl<M: Medium> Inner<M> {
                 }
             }
             Ok::<_, Error>(())
-        })??;
-        let draft = self.plan(aim, closed)?;
-        if draft.entries.is_empty() {
-            self.allocator.space().lock(medium).open_all();
-            return Ok(None);
-        }
-        match self.take_plan_frames(&draft) {
-            Ok(frames) => Ok(Some((draft, frames))),
-            Err(error) => {
-                self.abandon(&draft)?;
-                match error {
-                    // No room for a plan: nothing is moved, the pool stays as it is.
-                    Error::PoolFull { .. } => Ok(None),
-                    other => Err(other),
-                }
-            }
-        }
+        })?
     }
 
     fn take_plan_frames(&self, draft: &Draft) -> Result<PlanFrames, Error> {
@@ -439,7 +470,7 @@ impl<M: Medium> Inner<M> {
             .allocator
             .take_frames(medium, header.frames(), durable)?;
         for frame in run.each() {
-            let word = firn_format::frame::FrameUse::Plan.to_word();
+            let word = FrameUse::Plan.to_word();
             medium.store_u64(frame.word_at(), word);
         }
         Ok(PlanFrames(run))
@@ -453,11 +484,24 @@ impl<M: Medium> Inner<M> {
                 .give_frames(medium, *run, self.redo.counter());
         }
         for run in &draft.closed {
-            self.allocator.reopen_run(medium, run)?;
+            self.allocator
+                .reopen_run(medium, run, self.redo.counter())?;
         }
-        self.allocator.take_held(medium);
+        self.give_left_over();
         self.allocator.space().lock(medium).open_all();
         Ok(())
+    }
+
+    /// Large objects that were freed in runs that are no sources after all. Slots in such runs are free
+    /// already.
+    fn give_left_over(&self) {
+        let medium = &self.medium;
+        for place in self.allocator.take_held(medium) {
+            if place.class.is_none() {
+                self.allocator
+                    .release_one(medium, place, self.redo.counter());
+            }
+        }
     }
 
     /// Makes the plan durable, then lets it count.
@@ -494,6 +538,7 @@ impl<M: Medium> Inner<M> {
         match active {
             Ok(done) => done,
             Err(error) => {
+                self.uncount_filled(&cycle)?;
                 self.allocator
                     .give_frames(medium, frames.0, self.redo.counter());
                 self.abandon(&draft)?;
@@ -516,18 +561,51 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
+    /// Undoes the counting, and what explicit pools keep on media of it: free frames have clear bits.
+    fn uncount_filled(&self, cycle: &Cycle<M>) -> Result<(), Error> {
+        let medium = &self.medium;
+        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+        for run in &cycle.destinations {
+            let footprint = self
+                .allocator
+                .set_run_live(medium, run.frame, run.frames, 0)?;
+            change[Counter::LiveFrames.word()] += footprint.frames;
+            change[Counter::LiveChunks.word()] += footprint.chunks;
+            if self.kind == PoolKind::Explicit {
+                medium.zero(run.frame.bitmap_at(), BITMAP_BYTES);
+                medium.write_back(run.frame.bitmap_at(), BITMAP_BYTES);
+            }
+        }
+        tally::add(medium, &change);
+        Ok(())
+    }
+
     /// What was freed in the sources since they were planned does not live at its destination either.
     fn leave_out_freed(&self, cycle: &Cycle<M>) -> Result<(), Error> {
         let medium = &self.medium;
+        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
         for place in self.allocator.take_held(medium) {
             let bytes = place.class.map_or(0, |class| class.slot_bytes());
             let Some(unit) = cycle.find(place.frame.start() + place.index * bytes) else {
+                // The run was planned no more; slots in it are free already.
+                if place.class.is_none() {
+                    self.allocator
+                        .release_one(medium, place, self.redo.counter());
+                }
                 continue;
             };
             let slot = self.allocator.locate(medium, unit.to)?;
             self.allocator.unfill(medium, slot.place)?;
-            self.allocator.count_live(medium, slot.place, -1)?;
+            let footprint = self.allocator.count_live(medium, slot.place, -1)?;
+            change[Counter::LiveFrames.word()] += footprint.frames;
+            change[Counter::LiveChunks.word()] += footprint.chunks;
+            if slot.place.class.is_none() {
+                // Held until the cycle ends, which gives its frames back.
+                self.allocator
+                    .release_one(medium, slot.place, self.redo.counter());
+            }
         }
+        tally::add(medium, &change);
         Ok(())
     }
 }

@@ -80,6 +80,8 @@ impl<M: Medium> Inner<M> {
         let begun = self.stop_for_cycle(|| {
             self.allocator.drain_all(medium)?;
             self.allocator.note_in(medium, &taken);
+            // Not earlier: a type may have been registered while this waited.
+            trace.learn(&self.types);
             trace.begin(&self.handles.strong(medium));
             self.collector.set_marking(true);
             self.collector.set_deferring(true);

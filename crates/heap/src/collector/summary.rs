@@ -107,12 +107,13 @@ impl Candidate {
 }
 
 /// A chosen plan, before anything is written.
+#[derive(Default)]
 pub(super) struct Draft {
     pub(super) entries: Vec<Entry>,
     /// Destination runs with the slots that are filled.
     pub(super) filled: Vec<(FrameRun, Option<Class>, u64)>,
     pub(super) units: u64,
-    /// Runs that were closed.
+    /// Runs that were closed. Those that found no room are open again.
     pub(super) closed: Vec<Run>,
 }
 
@@ -282,12 +283,13 @@ impl<M: Medium> Inner<M> {
         )
     }
 
-    /// Where the survivors of closed sources go: takes and marks the destination runs. What does not
+    /// Where the survivors of the closed sources go: takes and marks the destination runs. What does not
     /// fit into the pool is left out, and its sources are open again.
     ///
     /// Errors: the frame table is damaged.
-    pub(super) fn plan(&self, aim: &Aim, mut sources: Vec<Run>) -> Result<Draft, Error> {
+    pub(super) fn plan(&self, aim: &Aim, draft: &mut Draft) -> Result<(), Error> {
         let medium = &self.medium;
+        let mut sources = draft.closed.clone();
         let _scope = medium.scope(Scope::Summary);
         // Long runs first: what is left between them has room for the short ones.
         sources.sort_by_key(|run| {
@@ -298,12 +300,6 @@ impl<M: Medium> Inner<M> {
             )
         });
         let mut rooms = self.rooms()?;
-        let mut draft = Draft {
-            entries: Vec::new(),
-            filled: Vec::new(),
-            units: 0,
-            closed: Vec::new(),
-        };
         for run in sources {
             let survivors = self.allocator.used_slots(medium, &run);
             let mut entry = Entry {
@@ -317,18 +313,20 @@ impl<M: Medium> Inner<M> {
                 survivors,
             };
             let count = entry.count();
-            let placed = self.place(aim, &run, count, &mut entry, &mut draft, &mut rooms);
+            let placed = self.place(aim, &run, count, &mut entry, draft, &mut rooms);
             match placed {
                 Ok(()) => {
                     draft.units += count;
                     draft.entries.push(entry);
-                    draft.closed.push(run);
                 }
-                Err(Error::PoolFull { .. }) => self.allocator.reopen_run(medium, &run)?,
+                Err(Error::PoolFull { .. }) => {
+                    let stamp = self.redo.counter();
+                    self.allocator.reopen_run(medium, &run, stamp)?;
+                }
                 Err(error) => return Err(error),
             }
         }
-        Ok(draft)
+        Ok(())
     }
 
     /// Finds room for `count` survivors of a run.

@@ -218,7 +218,7 @@ impl<'p> Watch<'p> {
         match &self.how {
             Some(how) if ratio > how.trigger => match self.pool.collection(&how.collect) {
                 Ok(_) => Ok(false),
-                Err(Error::Busy { .. }) => Ok(true),
+                Err(Error::Busy { .. } | Error::Collecting) => Ok(true),
                 Err(error) => Err(error),
             },
             _ => Ok(false),
