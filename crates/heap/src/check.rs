@@ -57,12 +57,14 @@ impl<M: Medium> Pool<M> {
     /// Finds what is reachable, and in a traced pool reclaims the rest. Stops all operations while it
     /// runs. Needed once after a crash; see [`Pool::needs_trace`].
     ///
-    /// Errors: an operation stayed open; the pool is damaged, and nothing was reclaimed.
+    /// Errors: an operation stayed open, a collection is under way; the pool is damaged. Nothing was
+    /// reclaimed then.
     pub fn trace(&self) -> Result<Traced, Error> {
         if !self.inner.writable {
             return Err(Error::ReadOnly);
         }
-        self.inner.end_open_cycle()?;
+        // A plan counts on what a trace would free and open.
+        let _turn = self.inner.end_open_cycle()?;
         self.inner.stopped(|| self.inner.trace())?
     }
 }

@@ -19,7 +19,7 @@ impl<M: Medium> Inner<M> {
         if !self.writable || self.closed.load(Ordering::Acquire) {
             return Ok(());
         }
-        self.end_open_cycle()?;
+        let turn = self.end_open_cycle()?;
         let closed = self.stopped(|| {
             let mut lanes = self.lanes.lock(&self.medium);
             if lanes.free.len() != self.lane_count {
@@ -55,8 +55,10 @@ impl<M: Medium> Inner<M> {
             write_superblock(&self.medium, &mut superblock);
             self.medium.sync().map_err(Error::from)
         })?;
-        if closed.is_err() {
-            self.closed.store(false, Ordering::Release);
+        match closed {
+            // Nothing is collected in a closed pool.
+            Ok(()) => core::mem::forget(turn),
+            Err(_) => self.closed.store(false, Ordering::Release),
         }
         closed
     }

@@ -61,7 +61,7 @@ impl<M: Medium> Pool<M> {
     ///
     /// Counters ([`crate::Statistics`]) follow: each object counts under `New` from its transaction on.
     ///
-    /// Errors: sessions or operations are open, the pool is full or damaged, the types do not
+    /// Errors: sessions or operations are open, a collection is under way, the pool is full or damaged, the types do not
     /// belong together. Crash or error midway: call it again; the new type is refused until then.
     /// After a crash the counters lag, as after any, until [`Pool::trace`].
     pub fn migrate<Old: Stored, New: Stored>(
@@ -72,7 +72,8 @@ impl<M: Medium> Pool<M> {
         if !inner.writable {
             return Err(Error::ReadOnly);
         }
-        inner.end_open_cycle()?;
+        // Objects are turned by their addresses.
+        let _turn = inner.end_open_cycle()?;
         let Some((old, new)) = inner.begin_migration::<Old, New>()? else {
             return Ok(0);
         };

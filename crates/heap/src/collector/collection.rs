@@ -13,6 +13,7 @@ use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
 
+use super::Turn;
 use super::cycle::Cycle;
 use super::figures::{Collected, Step, publish, publish_stops};
 use super::heal::Known;
@@ -133,11 +134,10 @@ impl<M: Medium> Pool<M> {
                 needs,
             });
         }
-        if inner.collector.busy.swap(true, Ordering::AcqRel) {
-            return Err(Error::Busy { waited_ms: 0 });
-        }
+        let turn = inner.collector.take_turn()?;
         Ok(Collection {
             inner,
+            _turn: Some(turn),
             options: *options,
             collected: Collected::default(),
             published: Collected::default(),
@@ -150,6 +150,8 @@ impl<M: Medium> Pool<M> {
 /// first touch, until the next collection or the close of the pool ends it.
 pub struct Collection<'p, M: Medium> {
     inner: &'p Inner<M>,
+    /// Its own, or `None` where the caller has it.
+    _turn: Option<Turn<'p>>,
     options: CollectOptions,
     collected: Collected,
     /// What the statistics page says of it already.
@@ -162,7 +164,6 @@ impl<M: Medium> Drop for Collection<'_, M> {
     fn drop(&mut self) {
         self.forget();
         self.publish();
-        self.inner.collector.busy.store(false, Ordering::Release);
     }
 }
 
@@ -375,24 +376,24 @@ fn compact<M: Medium>(
 }
 
 impl<M: Medium> Inner<M> {
-    /// Ends the cycle that is open, if one is.
+    /// Ends the cycle that is open, if one is. No collection begins as long as the turn lives.
     ///
     /// Errors: a collection is under way; as [`Pool::collect`].
-    pub(crate) fn end_open_cycle(&self) -> Result<(), Error> {
+    pub(crate) fn end_open_cycle(&self) -> Result<Turn<'_>, Error> {
+        let turn = self.collector.take_turn()?;
         if self.collector.cycle(&self.medium).is_none() {
-            return Ok(());
-        }
-        if self.collector.busy.swap(true, Ordering::AcqRel) {
-            return Err(Error::Busy { waited_ms: 0 });
+            return Ok(turn);
         }
         let mut collection = Collection {
             inner: self,
+            _turn: None,
             options: CollectOptions::default(),
             collected: Collected::default(),
             published: Collected::default(),
             known: None,
         };
-        collection.finish()
+        collection.finish()?;
+        Ok(turn)
     }
 
     /// Stops the world for a step of the collector, and counts how long it stood.

@@ -32,6 +32,7 @@ use firn_format::reference::RefWord;
 use firn_media::{Lock, Medium};
 
 use crate::alloc::Place;
+use crate::error::Error;
 use cycle::Cycle;
 
 pub use crate::stops::Stops;
@@ -43,6 +44,15 @@ pub use mark::Marking;
 pub use summary::{Forwarding, PageSize};
 
 pub(crate) use frame_map::Part;
+
+/// The right to collect, or to do what no collection may disturb, until it is dropped.
+pub(crate) struct Turn<'a>(&'a AtomicBool);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
 
 /// The volatile state of a pool's collector.
 pub(crate) struct Collector<M: Medium> {
@@ -56,7 +66,7 @@ pub(crate) struct Collector<M: Medium> {
     replaced: Lock<Vec<RefWord>>,
     /// Slots that were freed while someone looks at objects by address.
     deferred: Lock<Vec<Place>>,
-    /// Whether a collection is under way: one at a time.
+    /// Whether a collection is under way, or something that no collection may disturb.
     pub(crate) busy: AtomicBool,
     stops: Lock<Stops>,
 }
@@ -73,6 +83,16 @@ impl<M: Medium> Collector<M> {
             busy: AtomicBool::new(false),
             stops: Lock::new(Stops::default()),
         }
+    }
+
+    /// One at a time: a collection, or what none may disturb.
+    ///
+    /// Errors: somebody else has the turn.
+    pub(crate) fn take_turn(&self) -> Result<Turn<'_>, Error> {
+        if self.busy.swap(true, Ordering::AcqRel) {
+            return Err(Error::Busy { waited_ms: 0 });
+        }
+        Ok(Turn(&self.busy))
     }
 
     /// The cycle that moves objects; asked at the beginning of an operation.
