@@ -409,8 +409,45 @@ impl<M: Medium> Inner<M> {
     /// Closes the chosen sources and writes the plan, which does not count yet. `None` if nothing is
     /// left of it.
     fn prepare(&self, aim: &Aim, chosen: Vec<Run>) -> Result<Option<(Draft, PlanFrames)>, Error> {
+        let mut closed = Vec::new();
+        let planned = self
+            .close_sources(chosen, &mut closed)
+            .and_then(|()| self.plan(aim, closed.clone()));
+        let draft = match planned {
+            Ok(draft) => draft,
+            Err(error) => {
+                self.reopen(&closed)?;
+                return Err(error);
+            }
+        };
+        if draft.entries.is_empty() {
+            self.reopen(&[])?;
+            return Ok(None);
+        }
+        match self.take_plan_frames(&draft) {
+            Ok(frames) => Ok(Some((draft, frames))),
+            Err(error) => {
+                self.abandon(&draft)?;
+                if !error.is_no_room() {
+                    return Err(error);
+                }
+                // Destinations took all the room: half of them, and what is won makes room for more.
+                let mut sources = draft.closed;
+                sources.truncate(sources.len() / 2);
+                if sources.is_empty() {
+                    Ok(None)
+                } else {
+                    self.prepare(aim, sources)
+                }
+            }
+        }
+    }
+
+    /// Closes the chosen sources; those that are closed when this returns are in `closed`, whether or
+    /// not it fails.
+    fn close_sources(&self, chosen: Vec<Run>, closed: &mut Vec<Run>) -> Result<(), Error> {
         let medium = &self.medium;
-        let (mut closed, mut open) = (Vec::new(), Vec::new());
+        let mut open = Vec::new();
         for run in chosen {
             let now = self.allocator.close_run(medium, &run)?;
             if now {
@@ -429,23 +466,7 @@ impl<M: Medium> Inner<M> {
                 }
             }
             Ok::<_, Error>(())
-        })??;
-        let draft = self.plan(aim, closed)?;
-        if draft.entries.is_empty() {
-            self.allocator.space().lock(medium).open_all();
-            return Ok(None);
-        }
-        match self.take_plan_frames(&draft) {
-            Ok(frames) => Ok(Some((draft, frames))),
-            Err(error) => {
-                self.abandon(&draft)?;
-                match error {
-                    // No room for a plan: nothing is moved, the pool stays as it is.
-                    Error::PoolFull { .. } => Ok(None),
-                    other => Err(other),
-                }
-            }
-        }
+        })?
     }
 
     fn take_plan_frames(&self, draft: &Draft) -> Result<PlanFrames, Error> {
@@ -474,10 +495,21 @@ impl<M: Medium> Inner<M> {
             self.allocator
                 .give_frames(medium, *run, self.redo.counter());
         }
-        for run in &draft.closed {
+        self.reopen(&draft.closed)
+    }
+
+    /// Opens sources again that are not emptied after all. What was freed in them meanwhile is free: a
+    /// slot of it that is used again must not be taken for one that was freed.
+    fn reopen(&self, closed: &[Run]) -> Result<(), Error> {
+        let medium = &self.medium;
+        for run in closed {
             self.allocator.reopen_run(medium, run)?;
         }
-        self.allocator.take_held(medium);
+        let held = self.allocator.take_held(medium);
+        for place in held.into_iter().filter(|place| place.class.is_none()) {
+            self.allocator
+                .release_one(medium, place, self.redo.counter());
+        }
         self.allocator.space().lock(medium).open_all();
         Ok(())
     }

@@ -324,8 +324,13 @@ impl<M: Medium> Inner<M> {
                     draft.entries.push(entry);
                     draft.closed.push(run);
                 }
-                Err(Error::PoolFull { .. }) => self.allocator.reopen_run(medium, &run)?,
-                Err(error) => return Err(error),
+                Err(error) if error.is_no_room() => self.allocator.reopen_run(medium, &run)?,
+                Err(error) => {
+                    for (run, _, _) in draft.filled {
+                        self.allocator.give_frames(medium, run, self.redo.counter());
+                    }
+                    return Err(error);
+                }
             }
         }
         Ok(draft)
@@ -412,7 +417,7 @@ impl<M: Medium> Inner<M> {
         };
         let run = match take() {
             // Rather holes in pages that are all but emptied than none.
-            Err(Error::PoolFull { .. }) if aim.pages == PageSize::Small => {
+            Err(error) if error.is_no_room() && aim.pages == PageSize::Small => {
                 self.allocator.space().lock(medium).open_all();
                 take()?
             }
