@@ -26,7 +26,7 @@ const EVERY_SIZE: Objects = Objects {
     count: (CLASSES + 6) * 12,
     len,
     // Of each size every third stays.
-    stays: |i| i / (CLASSES + 6) % 3 == 0,
+    stays: |i| (i / (CLASSES + 6)).is_multiple_of(3),
 };
 
 /// References of an array that moves, and of one that is too long for it.

@@ -2,7 +2,7 @@
 
 mod collect_support;
 
-use collect_support::{KINDS, MIXED, Objects, collect, options};
+use collect_support::{KINDS, MIXED, Objects, SLOTS, UNEVEN, collect, options};
 use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer};
 use firn_heap::collector::{CollectOptions, Forwarding, Marking, PageSize};
 use firn_heap::{Pool, PoolKind};
@@ -23,16 +23,6 @@ fn ways(pages: PageSize) -> impl Iterator<Item = CollectOptions> {
             })
     })
 }
-
-/// Slots of a page.
-const SLOTS: usize = 8;
-
-/// Three pages that hold five, five and three: the second is split, or starts a page.
-const UNEVEN: Objects = Objects {
-    count: 3 * SLOTS,
-    len: |_| 490,
-    stays: |i| i % SLOTS < [5, 5, 3][i / SLOTS],
-};
 
 /// Three pages that hold five each: two pages if one may be split, else nothing is won.
 const EVEN: Objects = Objects {

@@ -49,6 +49,16 @@ pub const MIXED: Objects = Objects {
     stays: |i| i % 5 == 0,
 };
 
+/// Slots of a page of [`UNEVEN`].
+pub const SLOTS: usize = 8;
+
+/// Three pages that hold five, five and three: the second is split, or starts a page.
+pub const UNEVEN: Objects = Objects {
+    count: 3 * SLOTS,
+    len: |_| 490,
+    stays: |i| i % SLOTS < [5, 5, 3][i / SLOTS],
+};
+
 impl Objects {
     fn value(&self, i: usize) -> Vec<u8> {
         let byte = |k| (i * 31 + k) as u8;
