@@ -255,7 +255,7 @@ fn swarm(
         },
     );
     let seeds = SwarmOptions {
-        seeds: 0..150,
+        seeds: 0..60,
         crashes: 4,
         images: 2,
         crashes_in_recovery: 1,

@@ -349,7 +349,7 @@ fn swarm(kind: PoolKind, seeds: std::ops::Range<u64>) -> Report {
 #[test]
 fn fields_hold_what_was_committed() {
     for kind in KINDS {
-        swarm(kind, 0..1500).expect_clean();
+        swarm(kind, 0..1000).expect_clean();
     }
 }
 
@@ -357,6 +357,6 @@ fn fields_hold_what_was_committed() {
 #[ignore = "long: cargo xtask test --long"]
 fn fields_hold_what_was_committed_with_many_seeds() {
     for kind in KINDS {
-        swarm(kind, 1500..20_000).expect_clean();
+        swarm(kind, 1000..20_000).expect_clean();
     }
 }
