@@ -12,6 +12,7 @@ use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::Slot;
 use crate::check::each_allocated;
+use crate::collector::resume::Resumed;
 use crate::error::{Error, OpenError};
 use crate::pool::{Inner, Pool, PoolOptions};
 use crate::roots;
@@ -33,24 +34,35 @@ const PROGRESS_STEP: u64 = 1024;
 
 /// One object to copy.
 struct Item {
+    /// Where references lead to it once they are forwarded.
     at: VirtAddr,
+    /// Where it is: an open cycle may not have moved it yet.
+    content: VirtAddr,
     header: ObjectHeader,
     requested: u64,
 }
 
 /// Collects the objects in the order in which they are reached.
-#[derive(Default)]
-struct Collect(Vec<Item>);
+struct Collect<M: Medium> {
+    items: Vec<Item>,
+    cycle: Resumed<M>,
+}
 
-impl Visitor for Collect {
+impl<M: Medium> Visitor for Collect<M> {
     fn object(&mut self, slot: &Slot, header: ObjectHeader, requested: u64) {
-        self.0.push(Item {
+        self.items.push(Item {
             at: slot.at,
+            content: self.content(slot.at),
             header,
             requested,
         });
     }
-    fn reference(&mut self, _: VirtAddr, _: RefWord) {}
+    fn forward(&self, at: VirtAddr) -> VirtAddr {
+        self.cycle.forward(at)
+    }
+    fn content(&self, at: VirtAddr) -> VirtAddr {
+        self.cycle.content(at)
+    }
 }
 
 impl<M: Medium> Pool<M> {
@@ -73,11 +85,6 @@ impl<M: Medium> Pool<M> {
             kind,
             lanes,
             ..PoolOptions::new(&layout)
-        };
-        // Objects are copied from where they are, so none may be on the move.
-        let _only = match self.inner.writable {
-            true => self.inner.without_collector()?,
-            false => None,
         };
         let copy = Pool::create(target, &options)?;
         let stopped = self
@@ -110,7 +117,8 @@ fn copy_objects<M: Medium, N: Medium>(
     to: &Inner<N>,
     progress: &mut dyn FnMut(CopyProgress),
 ) -> Result<(), Error> {
-    let items = collect(from)?;
+    let cycle = from.collector.cycle(&from.medium);
+    let items = collect(from, cycle.clone())?;
     let used: HashSet<TypeId> = items.iter().map(|item| item.header.type_id()).collect();
     for record in from.types.records() {
         if used.contains(&record.id) || from.types.is_newest(&record) {
@@ -126,6 +134,7 @@ fn copy_objects<M: Medium, N: Medium>(
     let mut writer = Writer {
         from,
         to,
+        cycle,
         places,
         tally: Tally::new(0),
     };
@@ -152,8 +161,10 @@ fn copy_objects<M: Medium, N: Medium>(
     Ok(())
 }
 
-fn collect<M: Medium>(from: &Inner<M>) -> Result<Vec<Item>, Error> {
-    let mut trace = Trace::new(&from.medium, from.id, &from.types, Collect::default());
+fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, Error> {
+    let items = Vec::new();
+    let visitor = Collect { items, cycle };
+    let mut trace = Trace::new(&from.medium, from.id, &from.types, visitor);
     trace.run(&from.handles.strong(&from.medium));
     if let Some(finding) = trace.findings.first() {
         return Err(Error::Damaged {
@@ -161,16 +172,17 @@ fn collect<M: Medium>(from: &Inner<M>) -> Result<Vec<Item>, Error> {
             at: finding.at,
         });
     }
-    let mut items = trace.visitor.0;
+    let Collect { mut items, cycle } = trace.visitor;
     if from.logs_allocation() {
         // In an explicit pool objects live that nothing reaches.
         let marks = trace.marks;
-        each_allocated(&from.medium, None, |slot, header| {
+        each_allocated(&from.medium, cycle.as_deref(), |slot, header| {
             if !marks.has(&slot)
                 && let Some(requested) = crate::object::requested_bytes(header, slot.bytes)
             {
                 items.push(Item {
                     at: slot.at,
+                    content: cycle.content(slot.at),
                     header,
                     requested,
                 });
@@ -183,6 +195,7 @@ fn collect<M: Medium>(from: &Inner<M>) -> Result<Vec<Item>, Error> {
 struct Writer<'a, M: Medium, N: Medium> {
     from: &'a Inner<M>,
     to: &'a Inner<N>,
+    cycle: Resumed<M>,
     places: HashMap<u64, Slot>,
     tally: Tally,
 }
@@ -192,7 +205,7 @@ impl<M: Medium, N: Medium> Writer<'_, M, N> {
         if reference.is_null() {
             return Ok(reference);
         }
-        let at = reference.address();
+        let at = self.cycle.forward(reference.address());
         let slot = self
             .places
             .get(&at.0)
@@ -206,7 +219,7 @@ impl<M: Medium, N: Medium> Writer<'_, M, N> {
         let mut words = vec![0u64; item.requested.div_ceil(WORD_BYTES) as usize + 1];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
         let end = (HEADER_BYTES + item.requested) as usize;
-        self.from.medium.load_bytes(item.at, &mut bytes[..end]);
+        self.from.medium.load_bytes(item.content, &mut bytes[..end]);
         words[0] = ObjectHeader::new(id, slot.bytes - HEADER_BYTES - item.requested)
             .with_flags(item.header.flags())
             .with_scratch(item.header.scratch())

@@ -263,3 +263,13 @@ pub enum Error {
     #[error(transparent)]
     Medium(#[from] MediumError),
 }
+
+impl Error {
+    /// Whether there was no room: in the pool, or on the device below it.
+    pub(crate) fn is_no_room(&self) -> bool {
+        matches!(
+            self,
+            Error::PoolFull { .. } | Error::Medium(MediumError::NoSpace { .. })
+        )
+    }
+}

@@ -326,7 +326,7 @@ impl<M: Medium> Pool<M> {
 
     /// Closes the pool: empties the lanes, writes what is free, syncs.
     ///
-    /// Errors: sessions are open, the medium failed; the pool stays open and is recovered at the
+    /// Errors: sessions are open, a collection is under way, the medium failed; the pool stays open and is recovered at the
     /// next open if the program ends.
     pub fn close(self) -> Result<(), Error> {
         self.inner.close()

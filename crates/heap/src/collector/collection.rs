@@ -425,11 +425,21 @@ impl<M: Medium> Inner<M> {
             });
         match prepared {
             Ok(Some(frames)) => Ok(Some((draft, frames))),
-            // No room for a plan: nothing is moved, the pool stays as it is.
-            Ok(None) | Err(Error::PoolFull { .. }) => self.abandon(&draft).map(|()| None),
+            Ok(None) => self.abandon(&draft).map(|()| None),
+            // Destinations took all the room: half of them, and what is won makes room for more.
+            Err(error) if error.is_no_room() && draft.closed.len() > 1 => {
+                self.abandon(&draft)?;
+                let half = draft.closed.len() / 2;
+                self.prepare(aim, draft.closed.into_iter().take(half).collect())
+            }
             Err(error) => {
                 self.abandon(&draft)?;
-                Err(error)
+                // The pool stays as it is.
+                if error.is_no_room() {
+                    Ok(None)
+                } else {
+                    Err(error)
+                }
             }
         }
     }

@@ -58,7 +58,7 @@ pub(crate) struct Collector<M: Medium> {
     replaced: Lock<Vec<RefWord>>,
     /// Slots that were freed while someone looks at objects by address.
     deferred: Lock<Vec<Place>>,
-    /// Whether a collection is under way: one at a time.
+    /// Whether a collection is under way, or something that no collection may disturb.
     pub(crate) busy: AtomicBool,
     stops: Lock<Stops>,
 }

@@ -319,7 +319,7 @@ impl<M: Medium> Inner<M> {
                     draft.units += count;
                     draft.entries.push(entry);
                 }
-                Err(Error::PoolFull { .. }) => {
+                Err(error) if error.is_no_room() => {
                     let stamp = self.redo.counter();
                     self.allocator.reopen_run(medium, &run, stamp)?;
                 }
@@ -410,7 +410,7 @@ impl<M: Medium> Inner<M> {
         };
         let run = match take() {
             // Rather holes in pages that are all but emptied than none.
-            Err(Error::PoolFull { .. }) if aim.pages == PageSize::Small => {
+            Err(error) if error.is_no_room() && aim.pages == PageSize::Small => {
                 self.allocator.space().lock(medium).open_all();
                 take()?
             }

@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use firn_crash::Crash;
 use firn_heap::{Bytes, Error, Handle, Obj, Pool, PoolKind, Ref, Refs, Session, Stored, Tx, View};
+use firn_media::Medium;
 
 #[derive(Stored)]
 #[repr(C)]
@@ -26,7 +26,7 @@ pub struct Done {
 }
 
 pub type Spine = Refs<Node>;
-type InTx<'t> = Obj<'t, Node, Tx<'t, Crash>>;
+type InTx<'t, M> = Obj<'t, Node, Tx<'t, M>>;
 
 pub const THREADS: usize = 2;
 /// Places of a thread.
@@ -241,20 +241,20 @@ fn thread_draw(seed: u64, thread: usize) -> Draw {
 }
 
 /// A thread of the program.
-pub struct Program<'p> {
-    pool: &'p Pool<Crash>,
-    pub session: Session<Crash>,
+pub struct Program<'p, M: Medium> {
+    pool: &'p Pool<M>,
+    pub session: Session<M>,
     thread: usize,
     draw: Draw,
     pub model: Model,
     step: u64,
     log: Arc<Mutex<Log>>,
-    held: Option<Handle<Node, Crash>>,
-    weak: Option<Handle<Node, Crash>>,
+    held: Option<Handle<Node, M>>,
+    weak: Option<Handle<Node, M>>,
 }
 
-impl<'p> Program<'p> {
-    pub fn new(pool: &'p Pool<Crash>, thread: usize, log: &Arc<Mutex<Log>>) -> Self {
+impl<'p, M: Medium> Program<'p, M> {
+    pub fn new(pool: &'p Pool<M>, thread: usize, log: &Arc<Mutex<Log>>) -> Self {
         let seed = log.lock().unwrap().seed;
         Self {
             pool,
@@ -355,35 +355,41 @@ impl<'p> Program<'p> {
 }
 
 /// A thread's places, in a transaction.
-#[derive(Clone, Copy)]
-struct Places<'t> {
-    tx: Tx<'t, Crash>,
-    spine: Obj<'t, Spine, Tx<'t, Crash>>,
+struct Places<'t, M: Medium> {
+    tx: Tx<'t, M>,
+    spine: Obj<'t, Spine, Tx<'t, M>>,
     thread: usize,
 }
 
-impl<'t> Places<'t> {
-    fn of(tx: Tx<'t, Crash>, thread: usize) -> Result<Self, Error> {
+impl<M: Medium> Clone for Places<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<M: Medium> Copy for Places<'_, M> {}
+
+impl<'t, M: Medium> Places<'t, M> {
+    fn of(tx: Tx<'t, M>, thread: usize) -> Result<Self, Error> {
         let spine = tx.root::<Spine>("spine")?;
         Ok(Self { tx, spine, thread })
     }
 
-    fn top(self, place: usize) -> Option<InTx<'t>> {
+    fn top(self, place: usize) -> Option<InTx<'t, M>> {
         self.spine.get(place_of(self.thread, place))
     }
 
-    fn set(self, place: usize, to: Option<InTx<'t>>) -> Result<(), Error> {
+    fn set(self, place: usize, to: Option<InTx<'t, M>>) -> Result<(), Error> {
         self.spine.set(place_of(self.thread, place), to)
     }
 
-    fn take(self, place: usize) -> Result<InTx<'t>, Error> {
+    fn take(self, place: usize) -> Result<InTx<'t, M>, Error> {
         let node = self.top(place).unwrap();
         self.set(place, node.follow(Node::NEXT))?;
         node.link(Node::NEXT, None);
         Ok(node)
     }
 
-    fn put(self, place: usize, node: InTx<'t>) -> Result<(), Error> {
+    fn put(self, place: usize, node: InTx<'t, M>) -> Result<(), Error> {
         node.link(Node::NEXT, self.top(place));
         self.set(place, Some(node))
     }
@@ -427,7 +433,7 @@ impl<'t> Places<'t> {
 }
 
 /// Other data for a node, in a nested transaction after one that fails.
-fn replace(node: InTx<'_>, step: u64, len: usize) -> Result<(), Error> {
+fn replace<M: Medium>(node: InTx<'_, M>, step: u64, len: usize) -> Result<(), Error> {
     let tx = node.view();
     let failed = tx.nested(|tx| {
         node.link(Node::DATA, Some(data(tx, 1, 1, 30)?));
@@ -451,19 +457,19 @@ fn root_name(thread: usize) -> &'static str {
     ["first", "second"][thread]
 }
 
-fn data<'t>(
-    tx: Tx<'t, Crash>,
+fn data<'t, M: Medium>(
+    tx: Tx<'t, M>,
     number: u64,
     stamp: u64,
     len: usize,
-) -> Result<Obj<'t, Bytes, Tx<'t, Crash>>, Error> {
+) -> Result<Obj<'t, Bytes, Tx<'t, M>>, Error> {
     let mut bytes = vec![number as u8; len];
     bytes[..8].copy_from_slice(&stamp.to_le_bytes());
     bytes[len - 8..].copy_from_slice(&stamp.to_le_bytes());
     tx.alloc_bytes(&bytes)
 }
 
-fn new_node<'t>(tx: Tx<'t, Crash>, number: u64, len: usize) -> Result<InTx<'t>, Error> {
+fn new_node<'t, M: Medium>(tx: Tx<'t, M>, number: u64, len: usize) -> Result<InTx<'t, M>, Error> {
     let node = tx.alloc(Node {
         next: Ref::NULL,
         data: Ref::NULL,
@@ -473,14 +479,14 @@ fn new_node<'t>(tx: Tx<'t, Crash>, number: u64, len: usize) -> Result<InTx<'t>, 
     Ok(node)
 }
 
-fn change(node: InTx<'_>, step: u64) -> Result<(), Error> {
+fn change<M: Medium>(node: InTx<'_, M>, step: u64) -> Result<(), Error> {
     node.store(Node::NUMBER, step);
     let data = node.follow(Node::DATA).unwrap();
     data.overwrite(0, &step.to_le_bytes())?;
     data.overwrite(data.len() - 8, &step.to_le_bytes())
 }
 
-fn drop_node(node: InTx<'_>) -> Result<(), Error> {
+fn drop_node<M: Medium>(node: InTx<'_, M>) -> Result<(), Error> {
     let (tx, data) = (node.view(), node.follow(Node::DATA).unwrap());
     // SAFETY: the only reference to the node was removed, that to its data goes with it.
     unsafe {
@@ -490,7 +496,7 @@ fn drop_node(node: InTx<'_>) -> Result<(), Error> {
 }
 
 /// What a thread's region holds.
-pub fn read(session: &mut Session<Crash>, thread: usize) -> Result<Region, Error> {
+pub fn read<M: Medium>(session: &mut Session<M>, thread: usize) -> Result<Region, Error> {
     session.read(|view| {
         let spine = view.root::<Spine>("spine")?;
         let mut region = Region::default();
@@ -524,7 +530,7 @@ fn stamp_of(bytes: &[u8]) -> Option<u64> {
 }
 
 /// Steps that the threads have done.
-pub fn steps_done(session: &mut Session<Crash>) -> Result<[u64; THREADS], Error> {
+pub fn steps_done<M: Medium>(session: &mut Session<M>) -> Result<[u64; THREADS], Error> {
     session.read(|view| {
         let done = view.root::<Done>("done")?;
         Ok([done.load(Done::FIRST), done.load(Done::SECOND)])
@@ -535,9 +541,9 @@ const SETUP_LENS: [usize; 7] = [24, 100, 30, 1000, 24, 6000, 40_000];
 
 /// Makes the threads' regions, between objects most of which are freed at the end: pages of many
 /// classes hold little.
-pub fn setup(pool: &Pool<Crash>, fillers: usize) {
+pub fn setup<M: Medium>(pool: &Pool<M>, fillers: usize) {
     let mut session = pool.session().unwrap();
-    let make = |tx: Tx<'_, Crash>| {
+    let make = |tx: Tx<'_, M>| {
         let spine = tx.alloc_refs::<Node>(THREADS * PLACES)?;
         tx.set_root("spine", spine)?;
         let (first, second) = (0, 0);
@@ -546,7 +552,7 @@ pub fn setup(pool: &Pool<Crash>, fillers: usize) {
     };
     session.transaction(make).unwrap();
     for n in 0..PLACES * 2 {
-        let fill = |tx: Tx<'_, Crash>| {
+        let fill = |tx: Tx<'_, M>| {
             let all = tx.root::<Spine>("fillers")?;
             for i in 0..fillers {
                 let lens = [24, 30, 100, 24, 30, 100, 24, 1000];
@@ -565,7 +571,7 @@ pub fn setup(pool: &Pool<Crash>, fillers: usize) {
         };
         session.transaction(fill).unwrap();
     }
-    let free = |tx: Tx<'_, Crash>| {
+    let free = |tx: Tx<'_, M>| {
         let all = tx.root::<Spine>("fillers")?;
         let traced = pool.kind() == PoolKind::Traced;
         for i in (0..all.len()).filter(|i| !traced || i % 16 != 0) {

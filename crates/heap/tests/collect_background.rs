@@ -1,0 +1,309 @@
+//! Does a pool that a thread keeps compact lose nothing, and does that thread do as it is told?
+
+#[path = "collect_races/program.rs"]
+mod program;
+
+mod collect_support;
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use collect_support::{KINDS, MIXED, Spine, collect, options};
+use firn_crash::{
+    Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Schedule, SwarmOptions,
+};
+use firn_heap::collector::{BackgroundCollector, CollectOptions, CollectorOptions, PageSize};
+use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, View};
+use firn_mapped::{Mapped, MappedOptions};
+use firn_media::Medium;
+
+use program::{Log, Program, THREADS};
+
+const SEEDS: core::ops::Range<u64> = 0..20;
+
+/// Looks all the time, and collects whenever anything is to be won.
+fn eager() -> CollectorOptions {
+    CollectorOptions {
+        trigger: 1.01,
+        interval: Duration::from_nanos(500),
+        least_bytes: 0,
+        release_blocks: true,
+        collect: collect(PageSize::Small),
+    }
+}
+
+fn crash() -> Crash {
+    Crash::new(32 << 20, CrashOptions::default())
+}
+
+/// Lets other threads run until something holds.
+fn wait_until(crash: &Crash, holds: impl Fn() -> bool) {
+    for _ in 0..1_000_000 {
+        if holds() {
+            return;
+        }
+        crash.pause(0);
+    }
+    panic!("it never held");
+}
+
+/// Lets other threads run for a while.
+fn wait(crash: &Crash) {
+    (0..2000).for_each(|_| crash.pause(0));
+}
+
+#[test]
+fn two_threads_on_a_mapped_pool_lose_nothing() {
+    const STEPS: u64 = 3000;
+    for kind in KINDS {
+        let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
+        let pool = Pool::create(medium, &options(kind)).unwrap();
+        program::setup(&pool, 64);
+        let collector = pool.start_collector(&eager()).unwrap();
+        let log = Arc::new(Mutex::new(Log::default()));
+        log.lock().unwrap().begin(7);
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (pool, log) = (&pool, &log);
+                scope.spawn(move || {
+                    let mut program = Program::new(pool, thread, log);
+                    for n in 0..STEPS {
+                        program.step();
+                        if n % 16 == 1 {
+                            program.verify();
+                        }
+                    }
+                });
+            }
+        });
+        let done = collector.stop().unwrap();
+        assert!(done.collections > 0 && done.collected.moved > 0, "{done:?}");
+        assert!(!pool.has_open_cycle());
+        let mut session = pool.session().unwrap();
+        for thread in 0..THREADS {
+            let expected = log.lock().unwrap().model(thread, STEPS).region;
+            assert_eq!(program::read(&mut session, thread).unwrap(), expected);
+        }
+        drop(session);
+        assert_eq!(pool.check().unwrap(), []);
+    }
+}
+
+/// Two threads of the program, and one that starts a collector and stops it when they are done.
+/// Returns the collections.
+fn workload(crash: &Crash, kind: PoolKind, steps: u64, log: &Arc<Mutex<Log>>) -> u64 {
+    log.lock().unwrap().begin(crash.random_u64());
+    let pool = Pool::open(crash.clone(), &options(kind)).unwrap();
+    let finished = Arc::new(AtomicUsize::new(0));
+    let mut jobs: Vec<Box<dyn FnOnce() + Send>> = Vec::new();
+    for thread in 0..THREADS {
+        let (pool, crash, log) = (pool.clone(), crash.clone(), Arc::clone(log));
+        let finished = Arc::clone(&finished);
+        jobs.push(Box::new(move || {
+            let mut program = Program::new(&pool, thread, &log);
+            for _ in 0..steps {
+                let step = program.step();
+                crash.note(step);
+            }
+            finished.fetch_add(1, Ordering::Relaxed);
+        }));
+    }
+    let (watched, medium) = (pool.clone(), crash.clone());
+    let collections = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&collections);
+    jobs.push(Box::new(move || {
+        let collector = watched.start_collector(&eager()).unwrap();
+        let mut attempt = 0;
+        while finished.load(Ordering::Relaxed) < THREADS {
+            medium.pause(attempt);
+            attempt += 1;
+        }
+        let done = collector.stop().unwrap().collections;
+        counted.store(done, Ordering::Relaxed);
+        assert!(!watched.has_open_cycle());
+    }));
+    crash.run(jobs, Schedule::Inherited).finished().unwrap();
+    judge(&pool, &log.lock().unwrap(), [steps; THREADS]).unwrap();
+    pool.abandon();
+    collections.load(Ordering::Relaxed)
+}
+
+fn judge(pool: &Pool<Crash>, log: &Log, least: [u64; THREADS]) -> Result<(), String> {
+    let text = |e: Error| e.to_string();
+    let mut session = pool.session().map_err(text)?;
+    let steps = program::steps_done(&mut session).map_err(text)?;
+    for thread in 0..THREADS {
+        let (done, found) = (least[thread], steps[thread]);
+        let region = program::read(&mut session, thread).map_err(text)?;
+        let expected = log.model(thread, found).region;
+        if !(done..=done + 1).contains(&found) || region != expected {
+            return Err(format!("thread {thread} after {done}: {found}, {region:?}"));
+        }
+    }
+    drop(session);
+    let findings = pool.check().map_err(text)?;
+    findings.first().map_or(Ok(()), |f| Err(f.to_string()))
+}
+
+#[test]
+fn a_crash_beside_the_thread_loses_nothing() {
+    for kind in KINDS {
+        let log = Arc::new(Mutex::new(Log::default()));
+        let collections = Cell::new(0);
+        let explorer = Explorer::new(
+            ExploreOptions::default(),
+            16 << 20,
+            |crash| {
+                let pool = Pool::create(crash.clone(), &options(kind)).unwrap();
+                program::setup(&pool, 64);
+                pool.close().unwrap();
+            },
+            |crash| collections.set(collections.get() + workload(crash, kind, 15, &log)),
+            |crash, state: &CrashState| {
+                let pool = Pool::open(crash, &options(kind)).map_err(|e| e.to_string())?;
+                pool.medium().end_of_recovery();
+                let (log, done) = (log.lock().unwrap(), [state.note(1), state.note(2)]);
+                judge(&pool, &log, done)?;
+                // A thread goes on with the cycle that was interrupted.
+                let collector = pool.start_collector(&eager()).map_err(|e| e.to_string())?;
+                collector.stop().map_err(|e| e.to_string())?;
+                pool.collect(&eager().collect).map_err(|e| e.to_string())?;
+                judge(&pool, &log, done).map_err(|e| format!("collected: {e}"))?;
+                pool.abandon();
+                Ok(())
+            },
+        );
+        let report = explorer.swarm(&SwarmOptions {
+            seeds: SEEDS,
+            crashes: 6,
+            images: 3,
+            crashes_in_recovery: 1,
+        });
+        println!("{kind:?}: {report}");
+        report.expect_clean();
+        // Not every schedule lets it run before the others have ended.
+        assert!(collections.get() >= SEEDS.end / 2, "{collections:?}");
+    }
+}
+
+#[test]
+fn it_waits_for_the_trigger() {
+    let pool = MIXED.pool(crash(), PoolKind::Traced);
+    let ratio = pool.ratio(PageSize::Small);
+    let waiting = [
+        CollectorOptions {
+            trigger: ratio + 0.01,
+            ..eager()
+        },
+        CollectorOptions {
+            least_bytes: 1 << 30,
+            ..eager()
+        },
+    ];
+    for options in waiting {
+        let collector = pool.start_collector(&options).unwrap();
+        wait(pool.medium());
+        assert_eq!(collector.stop().unwrap().collections, 0);
+    }
+    let due = CollectorOptions {
+        trigger: ratio - 0.01,
+        ..eager()
+    };
+    let collector = pool.start_collector(&due).unwrap();
+    wait_until(pool.medium(), || collector.progress().collections > 0);
+    let done = collector.stop().unwrap();
+    assert!(done.collected.moved > 0 && pool.ratio(PageSize::Small) < ratio);
+    MIXED.assert_in(&pool, "collected");
+}
+
+#[test]
+fn a_trigger_that_is_no_higher_than_the_target_is_refused() {
+    let pool = MIXED.pool(crash(), PoolKind::Traced);
+    for trigger in [1.0, 0.5, f64::NAN] {
+        let options = CollectorOptions { trigger, ..eager() };
+        let refused = pool.start_collector(&options).map(drop);
+        assert!(matches!(refused, Err(Error::Trigger { .. })), "{trigger}");
+    }
+}
+
+/// A collector in the middle of a cycle.
+fn caught(pool: &Pool<Crash>) -> BackgroundCollector<Crash> {
+    let slow = CollectorOptions {
+        collect: CollectOptions {
+            bytes_per_second: Some(1 << 20),
+            ..eager().collect
+        },
+        ..eager()
+    };
+    let collector = pool.start_collector(&slow).unwrap();
+    wait_until(pool.medium(), || pool.has_open_cycle());
+    collector
+}
+
+#[test]
+fn stopping_it_ends_the_cycle() {
+    for kind in KINDS {
+        let pool = MIXED.pool(crash(), kind);
+        let done = caught(&pool).stop().unwrap();
+        assert!(!pool.has_open_cycle());
+        assert!(done.collections == 1 && done.collected.moved > 0);
+        MIXED.assert_in(&pool, "stopped");
+        let medium = pool.medium().clone();
+        pool.close().unwrap();
+        MIXED.assert_in(&Pool::open(medium, &options(kind)).unwrap(), "reopened");
+    }
+}
+
+#[test]
+fn dropping_it_ends_the_cycle() {
+    for kind in KINDS {
+        let pool = MIXED.pool(crash(), kind);
+        drop(caught(&pool));
+        assert!(!pool.has_open_cycle());
+        MIXED.assert_in(&pool, "dropped");
+    }
+}
+
+#[test]
+fn a_pool_is_not_closed_under_it() {
+    let pool = MIXED.pool(crash(), PoolKind::Traced);
+    let collector = caught(&pool);
+    let closed = pool.clone().close();
+    assert!(matches!(closed, Err(Error::Collecting)), "{closed:?}");
+    collector.stop().unwrap();
+    MIXED.assert_in(&pool, "stopped");
+    pool.close().unwrap();
+}
+
+#[test]
+fn what_made_it_give_up_is_told() {
+    let pool = MIXED.pool(crash(), PoolKind::Traced);
+    // A reference to another pool.
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let pair = tx.alloc_refs::<Bytes>(1)?;
+            pair.set(0, tx.root::<Spine>("spine")?.get(0))?;
+            tx.set_root("pair", pair)
+        })
+        .unwrap();
+    let field = session.read(|view| view.root::<Refs<Bytes>>("pair").unwrap().address()) + 16;
+    let word = pool.medium().load_u64(field);
+    pool.medium().store_u64(field, word ^ 1 << 63);
+    let collector = pool.start_collector(&eager()).unwrap();
+    wait(pool.medium());
+    let told = collector.stop();
+    assert!(matches!(told, Err(Error::Damaged { .. })), "{told:?}");
+    // The pool goes on without one, and with one when it is sound again.
+    pool.medium().store_u64(field, word);
+    session
+        .transaction(|tx| tx.alloc_bytes(&[1; 100]).map(drop))
+        .unwrap();
+    drop(session);
+    let collector = pool.start_collector(&eager()).unwrap();
+    wait_until(pool.medium(), || collector.progress().collections > 0);
+    collector.stop().unwrap();
+    MIXED.assert_in(&pool, "sound again");
+}

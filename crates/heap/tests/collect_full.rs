@@ -1,0 +1,172 @@
+//! What does a collection do in a pool that is full and cannot grow?
+
+mod collect_support;
+
+use collect_support::{KINDS, Spine, collect};
+use firn_crash::{Crash, CrashOptions};
+use firn_heap::collector::{Collected, PageSize};
+use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Session, View};
+
+const PLACES: usize = 60_000;
+const LEN: usize = 250;
+/// One object in so many stays.
+const STEP: usize = 5;
+/// Bytes of the device or the pool.
+const BYTES: u64 = 20 << 20;
+
+/// What keeps the pool from growing.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    Pool,
+    Device,
+}
+
+fn options(kind: PoolKind, limit: Limit) -> PoolOptions {
+    PoolOptions {
+        kind,
+        lanes: 2,
+        max_bytes: matches!(limit, Limit::Pool).then_some(BYTES),
+        ..PoolOptions::new("full")
+    }
+}
+
+fn medium(limit: Limit) -> Crash {
+    let space_limit = match limit {
+        Limit::Pool => u64::MAX,
+        Limit::Device => BYTES,
+    };
+    let options = CrashOptions {
+        space_limit,
+        ..CrashOptions::default()
+    };
+    Crash::new(16 << 20, options)
+}
+
+fn value(i: usize) -> Vec<u8> {
+    (0..LEN).map(|k| (i * 7 + k) as u8).collect()
+}
+
+fn is_full(error: &Error) -> bool {
+    matches!(error, Error::PoolFull { .. } | Error::Medium(_))
+}
+
+/// Makes objects until there is no room. Returns how many.
+fn fill(session: &mut Session<Crash>) -> usize {
+    session
+        .transaction(|tx| tx.set_root("spine", tx.alloc_refs::<Bytes>(PLACES)?))
+        .unwrap();
+    for i in 0..PLACES {
+        let made = session.transaction(|tx| {
+            let new = tx.alloc_bytes(&value(i))?;
+            tx.root::<Spine>("spine")?.set(i, Some(new))
+        });
+        if let Err(error) = made {
+            assert!(is_full(&error), "{error}");
+            return i;
+        }
+    }
+    panic!("the pool grew");
+}
+
+fn free(session: &mut Session<Crash>, places: impl Iterator<Item = usize>) {
+    for i in places {
+        session
+            .transaction(|tx| {
+                let spine = tx.root::<Spine>("spine")?;
+                if let Some(old) = spine.get(i) {
+                    // SAFETY: the only reference is removed.
+                    unsafe { tx.free(old)? };
+                }
+                spine.set(i, None)
+            })
+            .unwrap();
+    }
+}
+
+fn assert_content(pool: &Pool<Crash>, stays: impl Fn(usize) -> bool, when: &str) {
+    assert_eq!(pool.check().unwrap(), [], "{when}");
+    let mut session = pool.session().unwrap();
+    session.read(|view| {
+        let spine = view.root::<Spine>("spine").unwrap();
+        for i in 0..PLACES {
+            let found = spine.get(i).map(|b| b.to_vec().unwrap());
+            assert_eq!(found, stays(i).then(|| value(i)), "{when}: {i}");
+        }
+    });
+}
+
+/// Collects; without room it may say so instead, as long as nothing is begun.
+fn try_collect(pool: &Pool<Crash>) -> Option<Collected> {
+    let collected = pool.collect(&collect(PageSize::Small));
+    assert!(!pool.has_open_cycle());
+    match collected {
+        Ok(collected) => Some(collected),
+        Err(error) => {
+            assert!(is_full(&error), "{error}");
+            None
+        }
+    }
+}
+
+fn each_case(run: impl Fn(Pool<Crash>, PoolKind, Limit, &str)) {
+    for kind in KINDS {
+        for limit in [Limit::Pool, Limit::Device] {
+            let pool = Pool::create(medium(limit), &options(kind, limit)).unwrap();
+            run(pool, kind, limit, &format!("{kind:?} {limit:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_full_pool_stays_as_it_is() {
+    each_case(|pool, kind, limit, name| {
+        let made = fill(&mut pool.session().unwrap());
+        let ratio = pool.ratio(PageSize::Small);
+        let _ = try_collect(&pool);
+        assert!(pool.ratio(PageSize::Small) <= ratio, "{name}");
+        assert_content(&pool, |i| i < made, name);
+        let medium = pool.medium().clone();
+        pool.close().unwrap();
+        let pool = Pool::open(medium, &options(kind, limit)).unwrap();
+        assert_content(&pool, |i| i < made, name);
+    });
+}
+
+#[test]
+fn holes_without_a_free_page_can_be_used_again() {
+    each_case(|pool, _, _, name| {
+        let mut session = pool.session().unwrap();
+        let made = fill(&mut session);
+        free(&mut session, (0..made).filter(|i| i % STEP != 0));
+        let stays = |i: usize| i < made && i.is_multiple_of(STEP);
+        let _ = try_collect(&pool);
+        assert_content(&pool, stays, name);
+        // Whether or not anything was moved, what was freed is there to be used.
+        for i in (0..made).filter(|i| i % STEP != 0) {
+            session
+                .transaction(|tx| {
+                    let new = tx.alloc_bytes(&value(i))?;
+                    tx.root::<Spine>("spine")?.set(i, Some(new))
+                })
+                .unwrap_or_else(|error| panic!("{name}: {i} of {made}: {error}"));
+        }
+        assert_content(&pool, |i| i < made, name);
+    });
+}
+
+#[test]
+fn a_few_free_pages_are_enough_to_win_the_rest() {
+    each_case(|pool, _, _, name| {
+        let mut session = pool.session().unwrap();
+        let made = fill(&mut session);
+        // A stretch of pages without any object, and holes everywhere else.
+        let stays = |i: usize| i >= 1000 && i < made && i.is_multiple_of(STEP);
+        free(&mut session, (0..made).filter(|&i| !stays(i)));
+        let before = pool.ratio(PageSize::Small);
+        let collected = try_collect(&pool).unwrap();
+        let after = pool.ratio(PageSize::Small);
+        assert!(collected.cycles > 0 && collected.moved > 0, "{name}");
+        assert!(before > 3.0 && after < 1.2, "{name}: {before} to {after}");
+        assert_content(&pool, stays, name);
+    });
+}
