@@ -31,8 +31,10 @@ const MAX_MOVED_FRAMES: u64 = 256;
 const LARGE: usize = CLASSES;
 /// Runs of a pinned chunk that hold at most this share of what they could are emptied, in percent.
 const SPARSE_PERCENT: u64 = 75;
-/// A chunk in which a plan leaves fewer frames than this takes in no survivors.
+/// A chunk in which a plan leaves no more frames than this takes in no survivors, where there are so
+/// many of them that the fresh ones that survivors need instead do not weigh.
 const FEW_FRAMES: u64 = FRAMES_PER_CHUNK / 4;
+const MANY_CHUNKS: usize = 8;
 /// Frames that emptying them must win.
 const LEAST_ROOM: u64 = FRAMES_PER_CHUNK / 16;
 
@@ -208,12 +210,19 @@ impl<M: Medium> Inner<M> {
                 *left = left.saturating_sub(run.what.frames());
             }
         }
-        let mut space = self.allocator.space().lock(medium);
-        for chunk in runs.iter().map(|run| run.frame.chunk()) {
-            if used.get(&chunk).is_none_or(|&left| left < FEW_FRAMES) {
-                space.close(chunk);
-            }
+        let mut emptied: Vec<Chunk> = runs.iter().map(|run| run.frame.chunk()).collect();
+        emptied.sort_unstable();
+        emptied.dedup();
+        let few = |most: u64| {
+            let left = |chunk: &&Chunk| used.get(chunk).is_none_or(|&left| left <= most);
+            emptied.iter().filter(left).copied().collect::<Vec<_>>()
+        };
+        let mut closed = few(FEW_FRAMES);
+        if closed.len() < MANY_CHUNKS {
+            closed = few(0);
         }
+        let mut space = self.allocator.space().lock(medium);
+        closed.into_iter().for_each(|chunk| space.close(chunk));
         drop(space);
         runs.extend(choose_pinned(aim, stand, &choice, pinned));
         Ok((!runs.is_empty()).then_some(runs))
