@@ -57,7 +57,8 @@ impl<M: Medium> Pool<M> {
     /// Finds what is reachable, and in a traced pool reclaims the rest. Stops all operations while it
     /// runs. Needed once after a crash; see [`Pool::needs_trace`].
     ///
-    /// Errors: an operation stayed open; the pool is damaged, and nothing was reclaimed.
+    /// Errors: an operation stayed open, a collection is under way; the pool is damaged, and nothing was
+    /// reclaimed.
     pub fn trace(&self) -> Result<Traced, Error> {
         if !self.inner.writable {
             return Err(Error::ReadOnly);

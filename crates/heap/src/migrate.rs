@@ -61,8 +61,8 @@ impl<M: Medium> Pool<M> {
     ///
     /// Counters ([`crate::Statistics`]) follow: each object counts under `New` from its transaction on.
     ///
-    /// Errors: sessions or operations are open, the pool is full or damaged, the types do not
-    /// belong together. Crash or error midway: call it again; the new type is refused until then.
+    /// Errors: sessions or operations are open, a collection is under way, the pool is full or damaged,
+    /// the types do not belong together. Crash or error midway: call it again; the new type is refused until then.
     /// After a crash the counters lag, as after any, until [`Pool::trace`].
     pub fn migrate<Old: Stored, New: Stored>(
         &self,
