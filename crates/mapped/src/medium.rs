@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::thread;
 
 use firn_media::{Domain, Medium, MediumError, Ticket};
-use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES, round_up};
 
 use crate::copy::{copy_in, copy_out};
 use crate::flush::{Flush, write_back_lines};
@@ -138,6 +138,13 @@ impl Medium for Mapped {
         // SAFETY: the instruction is a hint: it reads nothing that the program could see, and an
         // address outside the window is ignored.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) }
+    }
+
+    fn populate(&self, at: VirtAddr, len: u64) {
+        let start = at.0 & !(FRAME_BYTES - 1);
+        let end = round_up(at.0.saturating_add(len).min(self.len()), FRAME_BYTES);
+        // Where it fails, a page is faulted in at the first store to it.
+        let _ = self.window.populate_for_stores(start..end.max(start));
     }
 
     fn load_bytes(&self, at: VirtAddr, into: &mut [u8]) {

@@ -80,6 +80,12 @@ pub trait Medium: Send + Sync + Sized + 'static {
         let _ = at;
     }
 
+    /// Says that stores all over these bytes, which are reserved, follow soon. A hint: does nothing
+    /// where it is of no use.
+    fn populate(&self, at: VirtAddr, len: u64) {
+        let _ = (at, len);
+    }
+
     /// Stores the word at `at`, a multiple of 8, in one piece. Ordered as a releasing store.
     /// Durable as the domain says.
     fn store_u64(&self, at: VirtAddr, value: u64);

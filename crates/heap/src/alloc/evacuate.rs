@@ -161,6 +161,12 @@ impl<M: Medium> Allocator<M> {
         core::mem::take(&mut *self.held.lock(medium))
     }
 
+    /// The slots alone: without the large objects.
+    pub(crate) fn take_held_slots(&self, medium: &M) -> Vec<Place> {
+        let mut held = self.held.lock(medium);
+        held.extract_if(.., |place| place.class.is_some()).collect()
+    }
+
     /// Makes frames that were taken for it a run that the open cycle fills. Nothing else is allocated
     /// in it before [`Allocator::open_filled`]. The words must reach media before the plan counts.
     pub(crate) fn reserve_run(

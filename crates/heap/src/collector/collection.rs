@@ -22,7 +22,7 @@ use super::mark::Marking;
 use super::release::{store_phase, write_back_bitmap, write_back_words};
 use super::scheme::{PIGGYBACK, Scheme};
 use super::summary::{Aim, Draft, Forwarding, PageSize};
-use crate::alloc::{FrameRun, Run};
+use crate::alloc::{FrameRun, Place, Run};
 use crate::error::Error;
 use crate::pool::{Inner, Pool};
 use crate::stops::Stops;
@@ -33,6 +33,9 @@ use crate::tx::redo::Ring;
 const MAX_UNITS: u64 = 1 << 18;
 /// Bytes of source pages that one cycle empties, unless told otherwise.
 const DEFAULT_SOURCE_BYTES: u64 = 256 << 20;
+
+/// Freed objects that are left out of a plan while the program stands.
+const FEW_FREED: usize = 256;
 
 /// How a collection works.
 #[derive(Clone, Copy, Debug)]
@@ -534,11 +537,20 @@ impl<M: Medium> Inner<M> {
         let cycle = Cycle::new(medium, plan, header, scheme, draft.entries.clone())?;
         let cycle = Arc::new(cycle);
         self.count_filled(&cycle)?;
+        self.populate(&draft);
         let mut ring = Ring::default();
-        // Most homes are made durable before the world stops; the rest is little.
+        // Most of what the program frees meanwhile is left out, and most homes are made durable, before
+        // the world stops; the rest is little.
+        loop {
+            let freed = self.allocator.take_held_slots(medium);
+            self.leave_out(&cycle, &freed)?;
+            if freed.len() <= FEW_FREED {
+                break;
+            }
+        }
         self.redo.settle_homes(medium, &mut ring);
         let active = self.stop_for_cycle(|| {
-            self.leave_out_freed(&cycle)?;
+            self.leave_out(&cycle, &self.allocator.take_held(medium))?;
             // Rule 1, C1: the plan and all homes are durable, W_pool is the counter, then the phase.
             self.redo.retire(medium, &mut ring);
             store_phase(medium, Phase::Active(plan));
@@ -554,6 +566,16 @@ impl<M: Medium> Inner<M> {
                 self.abandon(&draft)?;
                 Err(error)
             }
+        }
+    }
+
+    /// Has the pages of destinations at hand before anybody waits for a copy.
+    fn populate(&self, draft: &Draft) {
+        let mut runs: Vec<FrameRun> = draft.filled.iter().map(|(run, _, _)| *run).collect();
+        runs.sort_unstable_by_key(|run| run.frame);
+        for run in runs.chunk_by(|one, next| one.frame.plus(one.frames) == next.frame) {
+            let bytes = run.iter().map(FrameRun::bytes).sum();
+            self.medium.populate(run[0].start(), bytes);
         }
     }
 
@@ -591,10 +613,10 @@ impl<M: Medium> Inner<M> {
     }
 
     /// What was freed in the sources since they were planned does not live at its destination either.
-    fn leave_out_freed(&self, cycle: &Cycle<M>) -> Result<(), Error> {
+    fn leave_out(&self, cycle: &Cycle<M>, freed: &[Place]) -> Result<(), Error> {
         let medium = &self.medium;
         let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
-        for place in self.allocator.take_held(medium) {
+        for &place in freed {
             let bytes = place.class.map_or(0, |class| class.slot_bytes());
             let Some(unit) = cycle.find(place.frame.start() + place.index * bytes) else {
                 // The run was planned no more; slots in it are free already.
