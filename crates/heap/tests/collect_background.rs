@@ -219,6 +219,26 @@ fn it_waits_for_the_trigger() {
 }
 
 #[test]
+fn it_begins_ahead_where_the_ratio_rises() {
+    let thin = MIXED.pool(crash(), PoolKind::Traced).ratio(PageSize::Small);
+    let pool = Pool::create(crash(), &options(PoolKind::Traced)).unwrap();
+    MIXED.make(&pool).unwrap();
+    // The ratio comes near the trigger and never reaches it.
+    let collector = pool
+        .start_collector(&CollectorOptions {
+            trigger: thin + 0.01,
+            ..eager()
+        })
+        .unwrap();
+    wait(pool.medium());
+    assert_eq!(collector.progress().collections, 0);
+    MIXED.thin(&pool).unwrap();
+    wait_until(pool.medium(), || collector.progress().collections > 0);
+    collector.stop().unwrap();
+    MIXED.assert_in(&pool, "collected");
+}
+
+#[test]
 fn a_trigger_that_is_no_higher_than_the_target_is_refused() {
     let pool = MIXED.pool(crash(), PoolKind::Traced);
     for trigger in [1.0, 0.5, f64::NAN] {

@@ -4,10 +4,12 @@
 use std::cell::RefCell;
 
 use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Report};
+use firn_format::statistics::{FIRST_CLASS, FIRST_EVENT, block_at};
 use firn_heap::collector::scheme::{ESPRESSO, PIGGYBACK, SFCCD, SFCCD_AS_PRINTED, Scheme};
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Refs, Session, View};
-use firn_media::Domain;
+use firn_media::{Domain, MediumExt};
+use firn_units::WORD_BYTES;
 
 type Spine = Refs<Bytes>;
 /// What the spine's places hold.
@@ -169,6 +171,16 @@ fn read(session: &mut Session<Crash>) -> Result<Content, Error> {
     })
 }
 
+/// Takes what was counted before the crash off the statistics page. It decides nothing; but further
+/// collections add to it, and would tell images apart by it.
+fn forget_events(crash: &Crash) {
+    let words = (FIRST_CLASS - FIRST_EVENT) as u64;
+    crash.zero(
+        block_at(0) + FIRST_EVENT as u64 * WORD_BYTES,
+        words * WORD_BYTES,
+    );
+}
+
 fn check(pool: &Pool<Crash>) -> Result<(), String> {
     let findings = pool.check().map_err(|e| e.to_string())?;
     findings
@@ -234,6 +246,7 @@ fn explore(
         |crash, state: &CrashState| {
             let pool = Pool::open(crash, &options(kind)).map_err(|e| e.to_string())?;
             pool.medium().end_of_recovery();
+            forget_events(pool.medium());
             check(&pool).map_err(|e| format!("after opening: {e}"))?;
             let mut session = pool.session().map_err(|e| e.to_string())?;
             let found = read(&mut session).map_err(|e| e.to_string())?;

@@ -124,6 +124,8 @@ fn prefaulting_changes_nothing() {
         medium.prefault(VirtAddr(u64::MAX), 1);
         medium.discard(VirtAddr(FRAME_BYTES), FRAME_BYTES).unwrap();
         medium.prefault(VirtAddr(5), 2 * FRAME_BYTES);
+        medium.populate(VirtAddr(u64::MAX), 1);
+        medium.populate(VirtAddr(5), u64::MAX);
         assert_eq!(medium.load_u64(VirtAddr(8)), 7);
         drop(medium);
         let reader = Mapped::open_read_only(&path, &options).unwrap();

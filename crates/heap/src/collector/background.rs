@@ -8,17 +8,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use firn_format::statistics::Counter;
 use firn_media::{Lock, Medium};
 
 use super::collection::CollectOptions;
 use super::figures::Collected;
 use crate::error::Error;
 use crate::pool::{Inner, Pool};
+use crate::tally;
 
 /// How a pool is kept compact.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectorOptions {
-    /// Ratio of page bytes to live bytes at which a collection begins; above the target.
+    /// Ratio of page bytes to live bytes at which objects begin to move; above the target. Where the
+    /// ratio rises, marking begins ahead, at half way from the target at the earliest.
     pub trigger: f64,
     /// How often the ratio is looked at.
     pub interval: Duration,
@@ -143,10 +146,14 @@ impl<M: Medium> Drop for BackgroundCollector<M> {
 /// The thread's life.
 fn watch<M: Medium>(pool: &Pool<M>, shared: &Shared, options: &CollectorOptions) {
     let medium = &pool.inner.medium;
+    let mut foresight = Foresight::default();
     while !shared.stop.load(Ordering::Acquire) {
-        if pool.inner.is_due(options) {
+        if foresight.is_due(&pool.inner, options) {
             match collect_once(pool, options) {
-                Ok(done) => shared.done.lock(medium).add(&done),
+                Ok(done) => {
+                    foresight.learn(&done.collected);
+                    shared.done.lock(medium).add(&done);
+                }
                 // An operation stayed open, or the program collects by itself: later, then.
                 Err(Error::Busy { .. } | Error::Collecting) => {}
                 Err(error) => {
@@ -188,11 +195,42 @@ fn wait<M: Medium>(medium: &M, shared: &Shared, interval: Duration) {
     }
 }
 
-impl<M: Medium> Inner<M> {
-    fn is_due(&self, options: &CollectorOptions) -> bool {
+/// When a collection must begin so that objects begin to move as the ratio passes the trigger. What is
+/// deleted while it marks and plans would make the ratio rise on.
+#[derive(Default)]
+struct Foresight {
+    /// The ratio when it was last looked at, and when that was.
+    seen: Option<(u64, f64)>,
+    /// How long the last collection took until objects began to move, in nanoseconds.
+    lead_ns: Option<u64>,
+}
+
+/// What marking and planning may take for each object, as long as nothing is known better.
+const ASSUMED_LEAD_NS: u64 = 100;
+
+impl Foresight {
+    /// Looks at the ratio.
+    fn is_due<M: Medium>(&mut self, inner: &Inner<M>, options: &CollectorOptions) -> bool {
         let pages = options.collect.pages;
-        let bytes = self.footprint_pages(pages).max(0) as u64 * pages.bytes();
-        bytes >= options.least_bytes && self.ratio(pages) > options.trigger
+        let bytes = inner.footprint_pages(pages).max(0) as u64 * pages.bytes();
+        if bytes < options.least_bytes {
+            return false;
+        }
+        let (now, ratio) = (inner.medium.now_ns(), inner.ratio(pages));
+        let rise = self.seen.replace((now, ratio)).map_or(0.0, |(then, last)| {
+            (ratio - last).max(0.0) / now.saturating_sub(then).max(1) as f64
+        });
+        let objects = tally::sum(&inner.medium, Counter::Objects).max(0) as u64;
+        let lead_ns = self.lead_ns.unwrap_or(objects * ASSUMED_LEAD_NS);
+        let ahead_ns = lead_ns + options.interval.as_nanos() as u64;
+        let half_way = options.trigger.midpoint(options.collect.target);
+        ratio > options.trigger
+            || ratio > half_way && ratio + rise * ahead_ns as f64 > options.trigger
+    }
+
+    fn learn(&mut self, done: &Collected) {
+        self.lead_ns = Some(done.mark_ns + done.summary_ns / done.cycles.max(1));
+        self.seen = None;
     }
 }
 

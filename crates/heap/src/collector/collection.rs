@@ -536,8 +536,8 @@ impl<M: Medium> Inner<M> {
         write_back_words(medium, plan, frames.0.frames);
         let cycle = Cycle::new(medium, plan, header, scheme, draft.entries.clone())?;
         let cycle = Arc::new(cycle);
-        self.count_filled(&cycle)?;
         self.populate(&draft);
+        self.count_filled(&cycle)?;
         let mut ring = Ring::default();
         // Most of what the program frees meanwhile is left out, and most homes are made durable, before
         // the world stops; the rest is little.

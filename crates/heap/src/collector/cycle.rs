@@ -428,11 +428,22 @@ impl<M: Medium> Cycle<M> {
     /// Writes the copies of an entry back, whose every object has moved, but for those that count
     /// already.
     pub(crate) fn write_back_copies(&self, medium: &M, entry: &Entry) {
+        let bytes = entry
+            .class
+            .map_or(frames_of(entry) * FRAME_BYTES, Class::slot_bytes);
+        let (mut start, mut len) = (VirtAddr(0), 0);
         for (unit, _) in self.units_of(entry) {
-            if self.states.load(unit.index as usize) < STORED {
-                medium.write_back(unit.to, self.bytes_of(medium, unit.to, unit.to));
+            // Rule 4: what is settled was durable before.
+            if self.states.load(unit.index as usize) >= STORED {
+                continue;
             }
+            if start + len != unit.to {
+                medium.write_back(start, len);
+                (start, len) = (unit.to, 0);
+            }
+            len += bytes;
         }
+        medium.write_back(start, len);
     }
 
     /// Stores the settled words of an entry and writes them back; the copies are durable (rule 4). A

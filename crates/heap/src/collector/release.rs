@@ -30,14 +30,10 @@ impl<M: Medium> Inner<M> {
         // Whoever looks at a chunk first believes its frame words, so all are looked at before the
         // words of the sources change.
         self.allocator.look_at_all(medium)?;
-        for run in &cycle.destinations {
-            let bytes = run
-                .class
-                .map_or(run.frames * firn_units::FRAME_BYTES, |class| {
-                    run.units * class.slot_bytes()
-                });
-            medium.write_back(run.frame.start(), bytes);
-        }
+        cycle
+            .entries
+            .iter()
+            .for_each(|entry| cycle.write_back_copies(medium, entry));
         // Copies and healed references are durable before the phase says so.
         medium.fence();
         // T4d: no operation that began before the references were healed is open any more.

@@ -20,7 +20,7 @@ use crate::Progress;
 const PHASES: usize = 3;
 /// Looks at the pool in a phase.
 const SAMPLES: usize = 200;
-const HOW: &str = "after inserting all: 80 % deleted, inserted, deleted, at random, 16 a transaction, \
+const HOW: &str = "after inserting all: 80 % deleted, inserted, deleted, at random, one a transaction, \
                    one thread of the program; an operation is one of these; the footprint is looked \
                    at 200 times a phase, the ratio_max where no collection is under way";
 
@@ -129,6 +129,7 @@ impl Run {
         let pool = pools::growing(&options.memory_dir, options.domain)?;
         let n = options.entries;
         let mut population = Population::filled(&pool, shape, Sizes::Fixed, n)?;
+        population.take_one_a_transaction();
         let how = setting.options();
         let collector = how.map(|how| pool.start_collector(&how)).transpose()?;
         let mut watch = Watch::new(&pool, how);

@@ -10,7 +10,7 @@ use super::super::{operation, reclaim};
 
 /// The root of a map.
 pub(super) const MAP: &str = "map";
-/// Objects that one transaction brings or takes.
+/// Objects that one transaction brings or takes, unless told otherwise.
 const BATCH: usize = 16;
 /// Of so many objects, four are deleted.
 const DELETED_OF: usize = 5;
@@ -95,6 +95,8 @@ pub(super) struct Population<M: Medium> {
     session: Session<M>,
     way: Way<M>,
     sizes: Sizes,
+    /// Objects that one transaction brings or takes.
+    batch: usize,
     rng: fastrand::Rng,
     value: Vec<u8>,
 }
@@ -124,6 +126,7 @@ impl<M: Medium> Population<M> {
             session,
             way,
             sizes,
+            batch: BATCH,
             rng: fastrand::Rng::with_seed(SEED),
             value: vec![1; LARGEST_BYTES],
         })
@@ -142,6 +145,11 @@ impl<M: Medium> Population<M> {
         Ok(population)
     }
 
+    /// From now on every object is brought or taken by a transaction of its own.
+    pub(super) fn take_one_a_transaction(&mut self) {
+        self.batch = 1;
+    }
+
     /// The thread's session.
     pub(super) fn session(&mut self) -> &mut Session<M> {
         &mut self.session
@@ -150,7 +158,7 @@ impl<M: Medium> Population<M> {
     /// Brings objects.
     pub(super) fn add(&mut self, numbers: &[u32]) -> Result<(), Error> {
         numbers
-            .chunks(BATCH)
+            .chunks(self.batch)
             .try_for_each(|some| self.add_some(some))
     }
 
@@ -160,7 +168,7 @@ impl<M: Medium> Population<M> {
             return self.unlink(numbers);
         }
         numbers
-            .chunks(BATCH)
+            .chunks(self.batch)
             .try_for_each(|some| self.remove_some(some))
     }
 
@@ -221,12 +229,12 @@ impl<M: Medium> Population<M> {
         let Way::List(front) = &self.way else {
             return Ok(());
         };
-        let pool = &self.pool;
+        let (pool, batch) = (&self.pool, self.batch);
         let mut before: Option<Handle<Link, M>> = None;
         loop {
             let next = self.session.transaction(|tx| {
                 let mut at = tx.deref(before.as_ref().unwrap_or(front)).ok_or(GONE)?;
-                let mut left = BATCH;
+                let mut left = batch;
                 while let Some(next) = at.follow(Link::NEXT) {
                     if !is_gone(next.load(Link::NUMBER)) {
                         at = next;
