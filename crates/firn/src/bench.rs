@@ -29,9 +29,12 @@ const RIVALS: &str = "crates/rivals/Cargo.toml";
 
 #[derive(Args, Debug)]
 pub struct Bench {
-    /// Measures another heap too
+    /// Measures others too, in turns
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub rival: Vec<RivalName>,
+    /// Runs the phases on this structure, and nothing else
     #[arg(long, value_name = "NAME")]
-    pub rival: Option<RivalName>,
+    pub structure: Vec<String>,
     /// Measures only this part, or only this operation
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
@@ -74,6 +77,10 @@ pub struct Bench {
 pub enum RivalName {
     /// PMDK's libpmemobj
     Libpmemobj,
+    /// LMDB
+    Lmdb,
+    /// redb
+    Redb,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -86,6 +93,20 @@ pub enum DomainName {
     Process,
 }
 
+impl RivalName {
+    fn source(self) -> RivalSource {
+        let name = match self {
+            RivalName::Libpmemobj => "libpmemobj",
+            RivalName::Lmdb => "lmdb",
+            RivalName::Redb => "redb",
+        };
+        RivalSource {
+            name: name.to_owned(),
+            build: build(),
+        }
+    }
+}
+
 impl Bench {
     fn options(&self) -> Result<Options, Failure> {
         let program = std::env::current_exe().map_err(|source| {
@@ -96,10 +117,8 @@ impl Bench {
         })?;
         let beside = || program.parent().map(Path::to_path_buf);
         Ok(Options {
-            rival: self.rival.map(|RivalName::Libpmemobj| RivalSource {
-                name: "libpmemobj".to_owned(),
-                build: build(),
-            }),
+            rivals: self.rival.iter().map(|rival| rival.source()).collect(),
+            structures: self.structure.clone(),
             only: self.only.clone(),
             blocks: self.blocks as usize,
             n: self.n,

@@ -119,6 +119,25 @@ impl Bar {
         }
     }
 
+    /// A bar for how many times as fast as a rival.
+    pub(super) fn against(
+        what: String,
+        rival: String,
+        firn: String,
+        ratio: f64,
+        least: f64,
+    ) -> Self {
+        Self {
+            what,
+            rival,
+            firn,
+            ratio: format!("{ratio:.1}x"),
+            bar: format!("{least}x"),
+            verdict: verdict(ratio >= least),
+            reason: UNEXPLAINED,
+        }
+    }
+
     /// Says why it is missed, should it be.
     pub(super) fn because(self, reason: &'static str) -> Self {
         Self { reason, ..self }

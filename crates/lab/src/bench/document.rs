@@ -6,7 +6,7 @@ use std::path::Path;
 use super::bars::{Bar, MISSED, bars};
 use super::figure::Figure;
 use super::machine::Machine;
-use super::{BenchError, Options, collector, cores};
+use super::{BenchError, Options, collector, cores, structures};
 
 const HEAD: &str = "\
 # Performance
@@ -99,6 +99,7 @@ fn document(machine: &Machine, options: &Options, figures: &[Figure]) -> String 
     table(&mut page, &columns, bars.iter().map(bar));
     misses(&mut page, &bars);
     page.push('\n');
+    structures::section(&mut page, figures);
     collector::section(&mut page, options, figures);
     page.push_str(NOTES);
     page.push_str("\n## All figures\n\n");
@@ -125,7 +126,7 @@ pub(super) fn misses(page: &mut String, bars: &[Bar]) {
     }
 }
 
-fn bar(bar: &Bar) -> Vec<String> {
+pub(super) fn bar(bar: &Bar) -> Vec<String> {
     let cells = [&bar.what, &bar.rival, &bar.firn, &bar.ratio, &bar.bar];
     let mut cells: Vec<String> = cells.map(String::clone).into();
     cells.push(bar.verdict.to_owned());

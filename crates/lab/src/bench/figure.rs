@@ -66,6 +66,10 @@ pub struct Compaction {
     pub ratio_peak: Option<f64>,
     /// FFCCD's equation 1, the mean of three phases.
     pub reduction: Option<f64>,
+    /// Footprint on 2 MiB pages divided by live bytes, the mean over the phases.
+    pub ratio_2m_mean: Option<f64>,
+    /// Blocks of the file over keys and values, after the phases.
+    pub file_over_payload: Option<f64>,
     /// Footprint before, over that afterwards, on the pages that the collection aimed at.
     pub footprint_ratio: Option<f64>,
     /// Bytes of blocks that the file had before, over those that it had afterwards.
@@ -146,6 +150,8 @@ impl Compaction {
             ratio_max: of(|one| one.ratio_max),
             ratio_peak: of(|one| one.ratio_peak),
             reduction: of(|one| one.reduction),
+            ratio_2m_mean: of(|one| one.ratio_2m_mean),
+            file_over_payload: of(|one| one.file_over_payload),
             footprint_ratio: of(|one| one.footprint_ratio),
             blocks_ratio: of(|one| one.blocks_ratio),
             moved: count(|one| one.moved),

@@ -167,7 +167,12 @@ fn order(step: Step, entries: usize) -> Vec<u32> {
 
 /// The key of an entry.
 pub(super) fn key(number: u32) -> [u8; 8] {
-    u64::from(number).wrapping_mul(ODD).to_be_bytes()
+    key_number(number).to_be_bytes()
+}
+
+/// The same as a number.
+pub(super) fn key_number(number: u32) -> u64 {
+    u64::from(number).wrapping_mul(ODD)
 }
 
 impl<M: Medium> Rig<M> {

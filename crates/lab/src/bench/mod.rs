@@ -5,7 +5,9 @@
 //! allocator      allocating and freeing inside transactions
 //! map            the ordered map
 //! reopen         reopening after kill -9
+//! structures     FFCCD's phases on every structure, in turns with the rivals'
 //! collector      how dense compaction makes a pool, and what it costs
+//! population, chain, phases      whose objects come and go, and in which order
 //! operation, rig, herd    what is measured, on any medium
 //! clock, figure, cores    how it is timed and told, and how far the cores are
 //! pools, rival, reclaim   what it is measured on
@@ -18,6 +20,7 @@
 
 mod allocator;
 mod bars;
+mod chain;
 mod clock;
 mod collector;
 mod cores;
@@ -28,11 +31,14 @@ mod herd;
 mod machine;
 mod map;
 mod operation;
+mod phases;
 mod pools;
+mod population;
 mod reclaim;
 mod reopen;
 mod rig;
 mod rival;
+mod structures;
 mod transactions;
 
 use std::path::PathBuf;
@@ -51,9 +57,11 @@ use crate::Progress;
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Who else is measured.
-    pub rival: Option<RivalSource>,
+    pub rivals: Vec<RivalSource>,
     /// Names of parts and of operations; everything if empty.
     pub only: Vec<String>,
+    /// Structures on which the phases are run, and nothing else is; nothing if empty.
+    pub structures: Vec<String>,
     /// Blocks, of which the median counts.
     pub blocks: usize,
     /// Operations of a block.
@@ -75,7 +83,8 @@ pub struct Options {
 impl Options {
     /// Whether an operation of a part was asked for.
     fn wants(&self, section: &str, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|only| only == section || only == name)
+        self.structures.is_empty() && self.only.is_empty()
+            || self.only.iter().any(|only| only == section || only == name)
     }
 }
 
@@ -88,11 +97,13 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
         allocator::SECTION,
         map::SECTION,
         reopen::SECTION,
+        structures::SECTION,
         collector::SECTION,
     ];
     let mut known: Vec<String> = sections.map(String::from).into();
     known.extend(transactions::names());
     known.extend(map::names());
+    known.extend(structures::names());
     known.extend(collector::names());
     if let Some(name) = options.only.iter().find(|name| !known.contains(name)) {
         return Err(BenchError::Unknown {
@@ -100,14 +111,23 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
             known: known.join(", "),
         });
     }
-    let mut rival = match &options.rival {
-        Some(source) => Some(rival::Rival::start(source, &options.memory_dir)?),
-        None => None,
-    };
-    let mut figures = transactions::measure(options, rival.as_mut(), progress)?;
-    figures.extend(allocator::measure(options, rival.as_mut(), progress)?);
+    let structures: Vec<&str> = structures::structures().collect();
+    let mut unknown = options.structures.iter();
+    if let Some(name) = unknown.find(|name| !structures.contains(&name.as_str())) {
+        return Err(BenchError::Unknown {
+            name: name.clone(),
+            known: structures.join(", "),
+        });
+    }
+    let start = |source| rival::Rival::start(source, &options.memory_dir);
+    let started: Result<Vec<_>, _> = options.rivals.iter().map(start).collect();
+    let mut rivals = started?;
+    let mut heap = rivals.iter_mut().find(|r| r.id == rival::LIBPMEMOBJ);
+    let mut figures = transactions::measure(options, heap.as_deref_mut(), progress)?;
+    figures.extend(allocator::measure(options, heap, progress)?);
     figures.extend(map::measure(options, progress)?);
     figures.extend(reopen::measure(options, &reopen::PLAIN, progress)?);
+    figures.extend(structures::measure(options, &mut rivals, progress)?);
     figures.extend(collector::measure(options, progress)?);
     Ok(figures)
 }

@@ -10,7 +10,7 @@ pub(super) fn free<'t, T, M: Medium>(
     object: Obj<'t, T, Tx<'t, M>>,
 ) -> Result<(), Error> {
     // SAFETY: `Tx::free` asks that no reference and no handle to the object remains at commit. The
-    // bench makes no handle to what it frees, and each object is named by one link, which the
-    // caller overwrites in the same transaction.
+    // bench makes no handle to what it frees, and the caller overwrites every link to it in the same
+    // transaction.
     unsafe { tx.free(object) }
 }

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use super::BenchError;
 use super::clock::Times;
 
+/// The rival that is a heap, as the command line calls it.
+pub(super) const LIBPMEMOBJ: &str = "libpmemobj";
+
 /// The rivals' package, and the program it makes.
 const PROGRAM: &str = "firn-rivals";
 
@@ -36,20 +39,48 @@ pub(super) struct Rival {
     child: Child,
     ask: ChildStdin,
     answers: BufReader<ChildStdout>,
+    /// Its name on the command line.
+    pub(super) id: String,
     /// Name and version.
     pub(super) name: String,
+    /// What may be asked for.
+    operations: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct Hello {
     rival: String,
     version: String,
+    operations: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct Timed {
     ns_cpu_per_op: f64,
     ns_wall_per_op: f64,
+}
+
+/// What FFCCD's phases on a structure took a rival.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Phased {
+    pub(super) ns_cpu: PhaseTimes,
+    pub(super) ns_wall: PhaseTimes,
+    pub(super) ratio_2m_mean: Option<f64>,
+    pub(super) ratio_2m_after: Option<f64>,
+    pub(super) ratio_4k_after: Option<f64>,
+    pub(super) file_over_payload: Option<f64>,
+    pub(super) how: String,
+}
+
+/// Nanoseconds of an operation of each phase.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct PhaseTimes {
+    pub(super) insert: f64,
+    pub(super) delete: f64,
+    pub(super) reinsert: f64,
+    pub(super) redelete: f64,
+    pub(super) get_full: f64,
+    pub(super) get_after: f64,
 }
 
 /// Fences and lines of an operation.
@@ -91,9 +122,12 @@ impl Rival {
             child,
             ask,
             answers: BufReader::new(answers),
+            id: source.name.clone(),
             name: source.name.clone(),
+            operations: Vec::new(),
         };
         let hello: Hello = rival.answer()?;
+        rival.operations = hello.operations;
         rival.name = format!("{} {}", hello.rival, hello.version);
         Ok(rival)
     }
@@ -106,6 +140,23 @@ impl Rival {
             cpu_ns: timed.ns_cpu_per_op,
             wall_ns: timed.ns_wall_per_op,
         })
+    }
+
+    /// FFCCD's phases on a structure of `n` entries.
+    pub(super) fn phases(
+        &mut self,
+        structure: &str,
+        n: u64,
+        seed: u64,
+    ) -> Result<Phased, BenchError> {
+        self.say(&json!({ "op": "phases", "structure": structure, "n": n, "seed": seed }))?;
+        self.answer()
+    }
+
+    /// The operation by which fences of an insert into this structure are counted, if they can be.
+    pub(super) fn counts(&self, structure: &str) -> Option<String> {
+        let operation = format!("{structure}_insert");
+        self.operations.contains(&operation).then_some(operation)
     }
 
     /// Fences and lines of an operation.

@@ -4,10 +4,10 @@ use firn_heap::collector::PageSize;
 
 use super::super::bars::{Bar, Reopening, find, reopenings};
 use super::super::figure::Figure;
+use super::super::population::Shape;
 use super::super::{Options, reopen};
-use super::phases::SETTINGS;
-use super::population::Shape;
-use super::{density, idle, moving, phases, stops};
+use super::reduction::SETTINGS;
+use super::{density, idle, moving, reduction, stops};
 
 /// Ratios at most, on pages of 2 MiB and of 4 KiB.
 const DENSE_2M: f64 = 1.10;
@@ -44,7 +44,7 @@ pub(super) fn bars(options: &Options, figures: &[Figure]) -> Vec<Bar> {
         .filter_map(|case| dense(&case, figures))
         .flatten()
         .collect();
-    for shape in phases::SHAPES {
+    for shape in reduction::SHAPES {
         bars.extend(KEPT.iter().flat_map(|row| kept(shape, row, figures)));
     }
     bars.extend(moved(figures).into_iter().flatten());
@@ -92,7 +92,7 @@ fn kept(
     figures: &[Figure],
 ) -> Vec<Bar> {
     let named = SETTINGS.iter().find(|s| s.name == setting);
-    let figure = named.and_then(|s| find(figures, true, &phases::name(shape, s), 1));
+    let figure = named.and_then(|s| find(figures, true, &reduction::name(shape, s), 1));
     let Some(figure) = figure else {
         return Vec::new();
     };

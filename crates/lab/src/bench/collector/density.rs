@@ -7,8 +7,8 @@ use firn_media::Medium;
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Compaction, Figure, Subject};
+use super::super::population::{Population, SEED, Shape, Sizes, shuffled};
 use super::super::{BenchError, Options, pools};
-use super::population::{Population, SEED, Shape, Sizes, shuffled};
 use super::{MOST_PASSES, SYSTEM};
 use crate::Progress;
 use crate::defrag::pages_name;

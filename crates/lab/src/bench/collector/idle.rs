@@ -8,9 +8,9 @@ use firn_structures::map::MapRoot;
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Figure, Subject};
+use super::super::population::{MAP, Population, Shape, Sizes};
 use super::super::{BenchError, Options, map, pools};
 use super::SYSTEM;
-use super::population::{MAP, Population, Shape, Sizes};
 use crate::Progress;
 
 /// The names of its figures.

@@ -1,10 +1,9 @@
 //! What compaction costs and what it wins.
 //!
 //! ```text
-//! population   structures whose objects come and go by number
 //! density      how dense a pool becomes, and what an object moved costs with nobody else at work
 //! moving       what it costs beside a program, by scheme
-//! phases       how far a collector in the background keeps a pool from fragmenting
+//! reduction    how far a collector in the background keeps a pool from fragmenting
 //! idle         what the read barrier costs while nothing moves
 //! stops        how long the program stands
 //! bars, page   what figures come up to, and how docs/performance.md tells it
@@ -15,8 +14,7 @@ mod density;
 mod idle;
 mod moving;
 mod page;
-mod phases;
-mod population;
+mod reduction;
 mod stops;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,15 +37,18 @@ const MOST_PASSES: usize = 5;
 /// Names of all its figures.
 pub(super) fn names() -> impl Iterator<Item = String> {
     let cases = density::cases().map(|case| case.name());
-    cases.chain(moving::names()).chain(phases::names()).chain(
-        [
-            stops::NAME,
-            idle::WITH,
-            idle::WITHOUT,
-            reopen::COMPACTING.operation,
-        ]
-        .map(str::to_owned),
-    )
+    cases
+        .chain(moving::names())
+        .chain(reduction::names())
+        .chain(
+            [
+                stops::NAME,
+                idle::WITH,
+                idle::WITHOUT,
+                reopen::COMPACTING.operation,
+            ]
+            .map(str::to_owned),
+        )
 }
 
 /// Measures what was asked for.
@@ -57,7 +58,7 @@ pub(super) fn measure(
 ) -> Result<Vec<Figure>, BenchError> {
     let mut figures = density::measure(options, progress)?;
     figures.extend(moving::measure(options, progress)?);
-    figures.extend(phases::measure(options, progress)?);
+    figures.extend(reduction::measure(options, progress)?);
     figures.extend(stops::measure(options, progress)?);
     figures.extend(idle::measure(options, progress)?);
     figures.extend(reopen::measure(options, &reopen::COMPACTING, progress)?);

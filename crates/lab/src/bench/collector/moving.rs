@@ -11,10 +11,10 @@ use firn_mapped::Mapped;
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Compaction, Figure, Subject};
+use super::super::population::{MAP, Population, SEED, Shape, Sizes, shuffled};
 use super::super::rival::Counted;
 use super::super::{BenchError, Options, map, pools};
 use super::density::TARGET;
-use super::population::{MAP, Population, SEED, Shape, Sizes, shuffled};
 use super::{MOST_PASSES, SYSTEM, beside};
 use crate::Progress;
 

@@ -10,9 +10,9 @@ use firn_structures::map::Scan;
 
 use super::super::clock::Times;
 use super::super::figure::{Compaction, Figure, Subject};
+use super::super::population::{MAP, Population, SEED, Shape, Sizes, shuffled};
 use super::super::{BenchError, Options, pools};
 use super::density::TARGET;
-use super::population::{MAP, Population, SEED, Shape, Sizes, shuffled};
 use super::{MOST_PASSES, SYSTEM, beside};
 use crate::Progress;
 

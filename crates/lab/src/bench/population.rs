@@ -1,12 +1,13 @@
-//! What the collector works on: objects that come to a structure and go from it by number.
+//! What is measured: objects that come to a structure and go from it by number.
 
-use firn_heap::{Bytes, Error, Handle, Pool, Ref, Refs, Session, Stored, View};
+use firn_heap::{Bytes, Error, Handle, Pool, Ref, Refs, Session, Stored, Tx, View};
 use firn_media::Medium;
 use firn_structures::Map;
 use firn_structures::map::MapRoot;
 
-use super::super::map::key;
-use super::super::{operation, reclaim};
+use super::chain::Chain;
+use super::map::key;
+use super::{operation, reclaim};
 
 /// The root of a map.
 pub(super) const MAP: &str = "map";
@@ -31,6 +32,8 @@ pub(super) enum Shape {
     Refs,
     /// A singly linked list of values.
     List,
+    /// A doubly linked list of values whose elements an array of references names too.
+    Chain,
 }
 
 impl Shape {
@@ -40,6 +43,7 @@ impl Shape {
             Shape::Map => "map",
             Shape::Refs => "refs",
             Shape::List => "list",
+            Shape::Chain => "linked_list",
         }
     }
 }
@@ -70,7 +74,7 @@ impl Sizes {
     }
 }
 
-const VALUE_WORDS: usize = operation::SMALL_BYTES / size_of::<u64>();
+pub(super) const VALUE_WORDS: usize = operation::SMALL_BYTES / size_of::<u64>();
 
 /// An element of a list.
 #[derive(Stored)]
@@ -87,6 +91,75 @@ enum Way<M: Medium> {
     Refs(Handle<Refs<Bytes>, M>),
     /// In front of the first element.
     List(Handle<Link, M>),
+    Chain(Chain<M>),
+}
+
+impl<M: Medium> Way<M> {
+    /// Brings an object.
+    #[inline]
+    fn insert(&self, tx: Tx<'_, M>, number: u32, value: &[u8]) -> Result<(), Error> {
+        match self {
+            Way::Map(map) => {
+                let mut map = Map::at(tx.deref(map).ok_or(GONE)?);
+                map.insert(&key(number), value).map(|_| ())
+            }
+            Way::Refs(refs) => {
+                let refs = tx.deref(refs).ok_or(GONE)?;
+                refs.set(number as usize, Some(tx.alloc_bytes(value)?))
+            }
+            Way::List(front) => {
+                let front = tx.deref(front).ok_or(GONE)?;
+                let link = tx.alloc(Link::new(number, Ref::NULL))?;
+                link.link(Link::NEXT, front.follow(Link::NEXT));
+                front.link(Link::NEXT, Some(link));
+                Ok(())
+            }
+            Way::Chain(chain) => chain.insert(tx, number, value),
+        }
+    }
+
+    /// Takes an object away that is there.
+    #[inline]
+    fn remove(&self, tx: Tx<'_, M>, number: u32) -> Result<(), Error> {
+        match self {
+            Way::Map(map) => {
+                let mut map = Map::at(tx.deref(map).ok_or(GONE)?);
+                map.remove(&key(number)).map(|_| ())
+            }
+            Way::Refs(refs) => {
+                let refs = tx.deref(refs).ok_or(GONE)?;
+                let old = refs.get(number as usize).ok_or(GONE)?;
+                refs.set(number as usize, None)?;
+                reclaim::free(tx, old)
+            }
+            // They go in one pass over the list.
+            Way::List(_) => Err(GONE),
+            Way::Chain(chain) => chain.remove(tx, number),
+        }
+    }
+
+    /// Appends the value of an object that is there.
+    #[inline]
+    fn get<'g, V: View<'g, Medium = M>>(
+        &self,
+        view: V,
+        number: u32,
+        into: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        match self {
+            Way::Map(map) => {
+                let map = Map::at(view.deref(map).ok_or(GONE)?);
+                map.get_into(&key(number), into)?.then_some(()).ok_or(GONE)
+            }
+            Way::Refs(refs) => {
+                let refs = view.deref(refs).ok_or(GONE)?;
+                let bytes = refs.get(number as usize).ok_or(GONE)?;
+                bytes.read_into(into)
+            }
+            Way::List(_) => Err(GONE),
+            Way::Chain(chain) => chain.get(view, number, into),
+        }
+    }
 }
 
 /// A structure and its objects, through one thread's session.
@@ -119,6 +192,7 @@ impl<M: Medium> Population<M> {
                 Shape::Map => Way::Map(pool.handle(Map::create(tx, MAP)?.object())),
                 Shape::Refs => Way::Refs(pool.handle(tx.alloc_refs::<Bytes>(n as usize)?)),
                 Shape::List => Way::List(pool.handle(tx.alloc(Link::new(0, Ref::NULL))?)),
+                Shape::Chain => Way::Chain(Chain::new(pool, tx, n)?),
             })
         })?;
         Ok(Self {
@@ -173,51 +247,35 @@ impl<M: Medium> Population<M> {
     }
 
     fn add_some(&mut self, numbers: &[u32]) -> Result<(), Error> {
-        let (sizes, value) = (self.sizes, &self.value);
-        let lengths: Vec<usize> = numbers.iter().map(|_| sizes.draw(&mut self.rng)).collect();
-        let with_lengths = || numbers.iter().zip(&lengths);
-        self.session.transaction(|tx| match &self.way {
-            Way::Map(map) => {
-                let mut map = Map::at(tx.deref(map).ok_or(GONE)?);
-                with_lengths().try_for_each(|(&number, &len)| {
-                    map.insert(&key(number), &value[..len]).map(|_| ())
-                })
-            }
-            Way::Refs(refs) => {
-                let refs = tx.deref(refs).ok_or(GONE)?;
-                with_lengths().try_for_each(|(&number, &len)| {
-                    refs.set(number as usize, Some(tx.alloc_bytes(&value[..len])?))
-                })
-            }
-            Way::List(front) => {
-                let front = tx.deref(front).ok_or(GONE)?;
-                numbers.iter().try_for_each(|&number| {
-                    let link = tx.alloc(Link::new(number, Ref::NULL))?;
-                    link.link(Link::NEXT, front.follow(Link::NEXT));
-                    front.link(Link::NEXT, Some(link));
-                    Ok(())
-                })
-            }
+        let Self {
+            session,
+            way,
+            sizes,
+            rng,
+            value,
+            ..
+        } = self;
+        session.transaction(|tx| {
+            numbers.iter().try_for_each(|&number| {
+                let len = sizes.draw(rng);
+                way.insert(tx, number, &value[..len])
+            })
         })
     }
 
     fn remove_some(&mut self, numbers: &[u32]) -> Result<(), Error> {
-        self.session.transaction(|tx| match &self.way {
-            Way::Map(map) => {
-                let mut map = Map::at(tx.deref(map).ok_or(GONE)?);
-                let mut remove = |&number: &u32| map.remove(&key(number)).map(|_| ());
-                numbers.iter().try_for_each(&mut remove)
-            }
-            Way::Refs(refs) => {
-                let refs = tx.deref(refs).ok_or(GONE)?;
-                numbers.iter().try_for_each(|&number| {
-                    let old = refs.get(number as usize).ok_or(GONE)?;
-                    refs.set(number as usize, None)?;
-                    reclaim::free(tx, old)
-                })
-            }
-            Way::List(_) => Ok(()),
+        let way = &self.way;
+        self.session.transaction(|tx| {
+            numbers
+                .iter()
+                .try_for_each(|&number| way.remove(tx, number))
         })
+    }
+
+    /// Finds an object that is there and copies its value, in a guard of its own.
+    pub(super) fn get(&mut self, number: u32, value: &mut Vec<u8>) -> Result<(), Error> {
+        value.clear();
+        self.way.get(self.session.guard().view(), number, value)
     }
 
     /// Goes through the list once and takes these away, some in each transaction.
@@ -267,4 +325,4 @@ impl Link {
     }
 }
 
-const GONE: Error = Error::NotAllocated { at: 0 };
+pub(super) const GONE: Error = Error::NotAllocated { at: 0 };

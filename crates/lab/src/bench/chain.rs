@@ -1,0 +1,90 @@
+//! A doubly linked list whose elements are named by an array of references too, as the list of a cache
+//! is by its index: an element is found, and goes, in constant time.
+
+use firn_heap::{Error, Handle, Obj, Pool, Ref, Refs, Stored, Tx, View};
+use firn_media::Medium;
+
+use super::population::{GONE, VALUE_WORDS};
+use super::reclaim;
+
+/// An element. The one in front of the first, and behind the last, is none.
+#[derive(Stored)]
+#[repr(C)]
+pub(super) struct Element {
+    next: Ref<Element>,
+    previous: Ref<Element>,
+    number: u64,
+    value: [u64; VALUE_WORDS],
+}
+
+/// A list and its index.
+pub(super) struct Chain<M: Medium> {
+    /// Its next is the first element, its previous the last.
+    ends: Handle<Element, M>,
+    index: Handle<Refs<Element>, M>,
+}
+
+type At<'g, V> = Obj<'g, Element, V>;
+
+impl Element {
+    const fn new(number: u64, byte: u8) -> Self {
+        Self {
+            next: Ref::NULL,
+            previous: Ref::NULL,
+            number,
+            value: [byte as u64; VALUE_WORDS],
+        }
+    }
+}
+
+impl<M: Medium> Chain<M> {
+    /// Makes an empty list that will hold numbers below `n`.
+    pub(super) fn new(pool: &Pool<M>, tx: Tx<'_, M>, n: u64) -> Result<Self, Error> {
+        Ok(Self {
+            ends: pool.handle(tx.alloc(Element::new(u64::MAX, 0))?),
+            index: pool.handle(tx.alloc_refs::<Element>(n as usize)?),
+        })
+    }
+
+    /// Brings an element, behind all others.
+    #[inline]
+    pub(super) fn insert(&self, tx: Tx<'_, M>, number: u32, value: &[u8]) -> Result<(), Error> {
+        let ends = tx.deref(&self.ends).ok_or(GONE)?;
+        let byte = value.first().copied().unwrap_or(0);
+        let fresh = tx.alloc(Element::new(u64::from(number), byte))?;
+        let last = ends.follow(Element::PREVIOUS);
+        fresh.link(Element::PREVIOUS, last);
+        last.unwrap_or(ends).link(Element::NEXT, Some(fresh));
+        ends.link(Element::PREVIOUS, Some(fresh));
+        let index = tx.deref(&self.index).ok_or(GONE)?;
+        index.set(number as usize, Some(fresh))
+    }
+
+    /// Takes an element away.
+    #[inline]
+    pub(super) fn remove(&self, tx: Tx<'_, M>, number: u32) -> Result<(), Error> {
+        let ends = tx.deref(&self.ends).ok_or(GONE)?;
+        let index = tx.deref(&self.index).ok_or(GONE)?;
+        let old = index.get(number as usize).ok_or(GONE)?;
+        let (previous, next) = (old.follow(Element::PREVIOUS), old.follow(Element::NEXT));
+        previous.unwrap_or(ends).link(Element::NEXT, next);
+        next.unwrap_or(ends).link(Element::PREVIOUS, previous);
+        index.set(number as usize, None)?;
+        reclaim::free(tx, old)
+    }
+
+    /// Appends the value of an element.
+    #[inline]
+    pub(super) fn get<'g, V: View<'g, Medium = M>>(
+        &self,
+        view: V,
+        number: u32,
+        into: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let index = view.deref(&self.index).ok_or(GONE)?;
+        let element: At<'g, V> = index.get(number as usize).ok_or(GONE)?;
+        let value = element.load(Element::VALUE);
+        into.extend(value.iter().flat_map(|word| word.to_le_bytes()));
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+//! What the figures of structures have to come up to.
+
+use super::super::bars::{Bar, find};
+use super::super::figure::Figure;
+use super::super::phases::{NORMAL, Setting, WITHOUT};
+use super::super::population::Shape;
+use super::{CASES, Case, DATABASES, PMEMOBJ, name, together};
+
+/// How many times as fast as libpmemobj, the mean over structures and each, without a collector.
+const MEAN: f64 = 2.5;
+const EACH: f64 = 1.5;
+/// The same with a collector: the list, and the others.
+const LIST_COLLECTING: f64 = 1.2;
+const EACH_COLLECTING: f64 = 1.5;
+/// Fences of an insert.
+const FENCES: f64 = 2.0;
+/// Finding: times as fast when everything is there, and when 80 % are deleted and the rest is packed.
+const GET: f64 = 1.0;
+const GET_AFTER: f64 = 1.2;
+/// Two threads over one.
+const TOGETHER: f64 = 1.8;
+/// Mean ratio over the phases.
+const RATIO: f64 = 1.30;
+/// How many times as fast as the better database; bytes of the file over the payload.
+const DATABASE: f64 = 3.0;
+const FILE: f64 = 1.5;
+
+/// All bars of which there are figures.
+pub(super) fn bars(figures: &[Figure]) -> Vec<Bar> {
+    let theirs = |case: &&Case| case.of == PMEMOBJ;
+    let mut bars = Vec::new();
+    bars.extend(speed(figures, &WITHOUT));
+    bars.extend(speed(figures, &NORMAL));
+    for case in CASES.iter().filter(theirs) {
+        bars.extend(fences(figures, case.shape));
+    }
+    for case in CASES.iter().filter(theirs) {
+        bars.extend(get(figures, case.shape, "get", &WITHOUT, GET));
+        bars.extend(get(figures, case.shape, "get_after", &NORMAL, GET_AFTER));
+    }
+    bars.extend(together::shapes().filter_map(|shape| both(figures, shape)));
+    for case in CASES.iter().filter(theirs) {
+        bars.extend(footprint(figures, case.shape));
+    }
+    bars.extend(databases(figures));
+    bars
+}
+
+fn ours<'f>(figures: &'f [Figure], shape: Shape, kind: &str, s: &Setting) -> Option<&'f Figure> {
+    find(figures, true, &name(shape, kind, s), 1)
+}
+
+/// Figures of rivals for an operation.
+fn theirs<'f>(figures: &'f [Figure], shape: Shape, kind: &str) -> impl Iterator<Item = &'f Figure> {
+    let name = name(shape, kind, &WITHOUT);
+    figures
+        .iter()
+        .filter(move |f| f.system != super::SYSTEM && f.operation == name)
+}
+
+/// Insert and delete of a structure, ours and theirs, and how many times as fast ours are.
+fn times(figures: &[Figure], shape: Shape, setting: &Setting) -> Option<([f64; 4], f64)> {
+    let of = |kind| Some(ours(figures, shape, kind, setting)?.ns_cpu_per_op);
+    let their = |kind| Some(theirs(figures, shape, kind).next()?.ns_cpu_per_op);
+    let (insert, delete) = (of("insert")?, of("delete")?);
+    let (their_insert, their_delete) = (their("insert")?, their("delete")?);
+    let ratio = (their_insert / insert * their_delete / delete).sqrt();
+    Some(([insert, delete, their_insert, their_delete], ratio))
+}
+
+fn speed(figures: &[Figure], setting: &Setting) -> Vec<Bar> {
+    let collecting = setting.ratios.is_some();
+    let with = if collecting { ", collecting" } else { "" };
+    let mut ratios = Vec::new();
+    let mut bars = Vec::new();
+    for case in CASES.iter().filter(|case| case.of == PMEMOBJ) {
+        let Some((ns, ratio)) = times(figures, case.shape, setting) else {
+            continue;
+        };
+        let least = match (collecting, case.shape) {
+            (true, Shape::Chain) => LIST_COLLECTING,
+            (true, _) => EACH_COLLECTING,
+            (false, _) => EACH,
+        };
+        bars.push(Bar::against(
+            format!("insert and delete, {}{with}", case.shape.name()),
+            format!("{:.0} and {:.0} ns", ns[2], ns[3]),
+            format!("{:.0} and {:.0} ns", ns[0], ns[1]),
+            ratio,
+            least,
+        ));
+        ratios.push(ratio);
+    }
+    if !collecting && !ratios.is_empty() {
+        let mean = ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64;
+        let what = format!("insert and delete, geometric mean of {}", ratios.len());
+        bars.push(Bar::against(
+            what,
+            String::new(),
+            String::new(),
+            mean.exp(),
+            MEAN,
+        ));
+    }
+    bars
+}
+
+fn fences(figures: &[Figure], shape: Shape) -> Option<Bar> {
+    let figure = ours(figures, shape, "insert", &WITHOUT)?;
+    let fences = figure.fences_per_op?;
+    let rival = theirs(figures, shape, "insert").find_map(|f| f.fences_per_op);
+    Some(Bar {
+        rival: rival.map_or_else(String::new, |fences| format!("{fences:.1}")),
+        ..Bar::ours(
+            format!("fences of an insert, {}", shape.name()),
+            format!("{fences:.2}"),
+            format!("{FENCES}"),
+            fences <= FENCES,
+        )
+    })
+}
+
+fn get(figures: &[Figure], shape: Shape, kind: &str, s: &Setting, least: f64) -> Option<Bar> {
+    let our = ours(figures, shape, kind, s)?.ns_cpu_per_op;
+    let their = theirs(figures, shape, kind).next()?.ns_cpu_per_op;
+    let when = match s.ratios {
+        None => "everything there",
+        Some(_) => "80 % deleted, packed",
+    };
+    Some(Bar::against(
+        format!("get, {}, {when}", shape.name()),
+        format!("{their:.0} ns"),
+        format!("{our:.0} ns"),
+        their / our,
+        least,
+    ))
+}
+
+fn both(figures: &[Figure], shape: Shape) -> Option<Bar> {
+    let of = |threads| find(figures, true, &together::name(shape), threads);
+    let (one, two) = (of(1)?.ns_wall_per_op, of(2)?.ns_wall_per_op);
+    let throughput = 2.0 * one / two;
+    Some(Bar::ours(
+        format!("two threads on two structures over one, {}", shape.name()),
+        format!("{throughput:.2}x"),
+        format!("{TOGETHER}x"),
+        throughput >= TOGETHER,
+    ))
+}
+
+fn footprint(figures: &[Figure], shape: Shape) -> Option<Bar> {
+    let mean = |figure: &Figure| figure.compaction.ratio_2m_mean;
+    let our = mean(ours(figures, shape, "delete", &NORMAL)?)?;
+    let their = theirs(figures, shape, "delete").find_map(mean);
+    Some(Bar {
+        rival: their.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
+        ..Bar::ours(
+            format!(
+                "mean ratio on 2 MiB pages over the phases, {}",
+                shape.name()
+            ),
+            format!("{our:.2}"),
+            format!("{RATIO:.2}"),
+            our <= RATIO,
+        )
+    })
+}
+
+/// The ordered map against databases.
+fn databases(figures: &[Figure]) -> Vec<Bar> {
+    let mut bars = Vec::new();
+    for case in CASES.iter().filter(|case| case.of == DATABASES) {
+        let shape = case.shape;
+        for (kind, least) in [("insert", DATABASE), ("delete", DATABASE), ("get", 1.0)] {
+            let best = theirs(figures, shape, kind)
+                .min_by(|a, b| a.ns_cpu_per_op.total_cmp(&b.ns_cpu_per_op));
+            let (Some(our), Some(best)) = (ours(figures, shape, kind, &NORMAL), best) else {
+                continue;
+            };
+            bars.push(Bar::against(
+                format!("{kind}, ordered map, collecting, against {}", best.system),
+                format!("{:.0} ns", best.ns_cpu_per_op),
+                format!("{:.0} ns", our.ns_cpu_per_op),
+                best.ns_cpu_per_op / our.ns_cpu_per_op,
+                least,
+            ));
+        }
+        let file = |figure: &Figure| figure.compaction.file_over_payload;
+        let our = ours(figures, shape, "delete", &NORMAL).and_then(file);
+        let their: Vec<String> = theirs(figures, shape, "delete")
+            .filter_map(|f| Some(format!("{:.1}", file(f)?)))
+            .collect();
+        if let Some(our) = our {
+            bars.push(Bar {
+                rival: their.join(", "),
+                ..Bar::ours(
+                    "file over payload after 80 % were deleted, collecting, ordered map".to_owned(),
+                    format!("{our:.2}"),
+                    format!("{FILE}"),
+                    our <= FILE,
+                )
+            });
+        }
+    }
+    bars
+}

@@ -1,0 +1,324 @@
+//! FFCCD's phases on every structure, with and without a collector, in turns with the rivals'.
+//!
+//! ```text
+//! together     two threads on two structures
+//! bars, page   what figures come up to, and how docs/performance.md tells it
+//! ```
+
+mod bars;
+mod page;
+mod together;
+
+use firn_heap::PoolKind;
+
+pub(super) use page::section;
+
+use super::clock::Times;
+use super::figure::{Compaction, Figure, Subject};
+use super::phases::{Gets, NORMAL, Run, Setting, WITHOUT};
+use super::population::{Population, SEED, Shape, Sizes};
+use super::rival::{Counted, Phased, Rival};
+use super::{BenchError, Options, pools};
+use crate::Progress;
+
+/// The name of this part of the bench.
+pub(super) const SECTION: &str = "structures";
+/// Whose figures these are.
+const SYSTEM: &str = "firn";
+/// More passes over so many objects tell nothing new.
+const MOST_PASSES: usize = 3;
+/// Passes of a database, whose operations take tens of microseconds.
+const DATABASE_PASSES: usize = 1;
+/// Objects among which fences and lines are counted.
+const COUNTED: usize = 4000;
+/// Of the operations of a kind, the share of those on a structure that was full, or empty, and of those
+/// on one of which a fifth was left.
+const FIRST: f64 = 1.0 / 1.8;
+const SECOND: f64 = 0.8 / 1.8;
+
+/// A structure, and who has one like it.
+struct Case {
+    shape: Shape,
+    /// What rivals call it.
+    rivals: &'static str,
+    /// The rivals that have it.
+    of: &'static [&'static str],
+}
+
+const PMEMOBJ: &[&str] = &[super::rival::LIBPMEMOBJ];
+const DATABASES: &[&str] = &["lmdb", "redb"];
+
+const CASES: [Case; 3] = [
+    Case {
+        shape: Shape::Chain,
+        rivals: "list",
+        of: PMEMOBJ,
+    },
+    Case {
+        shape: Shape::Refs,
+        rivals: "string_swap",
+        of: PMEMOBJ,
+    },
+    Case {
+        shape: Shape::Map,
+        rivals: "map",
+        of: DATABASES,
+    },
+];
+
+const SETTINGS: [Setting; 2] = [WITHOUT, NORMAL];
+
+/// What is told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Insert,
+    Delete,
+    /// Finding while all are there.
+    Get,
+    /// Finding when four of five are deleted, after packing where there is a collector.
+    GetAfter,
+}
+
+const KINDS: [(Kind, &str); 4] = [
+    (Kind::Insert, "insert"),
+    (Kind::Delete, "delete"),
+    (Kind::Get, "get"),
+    (Kind::GetAfter, "get_after"),
+];
+
+/// The name of a figure.
+fn name(shape: Shape, kind: &str, setting: &Setting) -> String {
+    match setting.ratios {
+        None => format!("{}_{kind}", shape.name()),
+        Some(_) => format!("{}_{kind}_collecting", shape.name()),
+    }
+}
+
+/// Names of all figures.
+pub(super) fn names() -> impl Iterator<Item = String> {
+    let each = |case: &'static Case| {
+        SETTINGS.iter().flat_map(move |setting| {
+            let kinds = KINDS.iter();
+            kinds.map(move |(_, kind)| name(case.shape, kind, setting))
+        })
+    };
+    CASES.iter().flat_map(each).chain(together::names())
+}
+
+/// What passes gave: of Firn by setting, of the rivals by their place among them.
+struct Passes {
+    firn: [Vec<Run>; SETTINGS.len()],
+    rivals: Vec<Vec<Phased>>,
+}
+
+/// Measures the structures that were asked for.
+pub(super) fn measure(
+    options: &Options,
+    rivals: &mut [Rival],
+    progress: &mut dyn Progress,
+) -> Result<Vec<Figure>, BenchError> {
+    let passes = options.blocks.min(MOST_PASSES);
+    let wanted: Vec<&Case> = CASES.iter().filter(|case| wants(options, case)).collect();
+    let mut figures = Vec::new();
+    let steps = passes * wanted.len() * SETTINGS.len();
+    progress.begin("structures", Some(steps as u64));
+    for case in wanted {
+        let mut taken = Passes {
+            firn: Default::default(),
+            rivals: rivals.iter().map(|_| Vec::new()).collect(),
+        };
+        for pass in 0..passes {
+            for (setting, runs) in SETTINGS.iter().zip(&mut taken.firn) {
+                runs.push(Run::new(options, case.shape, setting, Gets::FullAndAfter)?);
+                progress.advance(1);
+            }
+            for (rival, runs) in rivals.iter_mut().zip(&mut taken.rivals) {
+                let is_database = DATABASES.contains(&rival.id.as_str());
+                if case.of.contains(&rival.id.as_str()) && (pass < DATABASE_PASSES || !is_database)
+                {
+                    runs.push(rival.phases(case.rivals, options.entries, SEED)?);
+                }
+            }
+        }
+        figures.extend(figures_of(options, case, rivals, &taken)?);
+    }
+    progress.end();
+    figures.extend(together::measure(options, progress)?);
+    Ok(figures)
+}
+
+fn wants(options: &Options, case: &Case) -> bool {
+    let shape = case.shape.name();
+    if !options.structures.is_empty() {
+        let named = |name: &String| name == shape || name == case.rivals;
+        return options.structures.iter().any(named);
+    }
+    options.wants(SECTION, shape)
+        || SETTINGS.iter().any(|setting| {
+            KINDS
+                .iter()
+                .any(|(_, kind)| options.wants(SECTION, &name(case.shape, kind, setting)))
+        })
+}
+
+/// Names that `--structure` takes.
+pub(super) fn structures() -> impl Iterator<Item = &'static str> {
+    CASES.iter().map(|case| case.shape.name())
+}
+
+impl Kind {
+    fn of(self, run: &Run) -> Times {
+        let [delete, insert, delete_again] = run.phases;
+        let [get, get_after] = run.gets.unwrap_or_default();
+        match self {
+            Kind::Insert => mixed(run.filled, insert, FIRST, SECOND),
+            Kind::Delete => mixed(delete, delete_again, 0.5, 0.5),
+            Kind::Get => get,
+            Kind::GetAfter => get_after,
+        }
+    }
+
+    fn of_rival(self, run: &Phased) -> Times {
+        let of = |pick: fn(&super::rival::PhaseTimes) -> f64| Times {
+            cpu_ns: pick(&run.ns_cpu),
+            wall_ns: pick(&run.ns_wall),
+        };
+        match self {
+            Kind::Insert => mixed(of(|t| t.insert), of(|t| t.reinsert), FIRST, SECOND),
+            Kind::Delete => mixed(of(|t| t.delete), of(|t| t.redelete), 0.5, 0.5),
+            Kind::Get => of(|t| t.get_full),
+            Kind::GetAfter => of(|t| t.get_after),
+        }
+    }
+}
+
+fn mixed(one: Times, other: Times, first: f64, second: f64) -> Times {
+    Times {
+        cpu_ns: one.cpu_ns * first + other.cpu_ns * second,
+        wall_ns: one.wall_ns * first + other.wall_ns * second,
+    }
+}
+
+fn figures_of(
+    options: &Options,
+    case: &Case,
+    rivals: &mut [Rival],
+    taken: &Passes,
+) -> Result<Vec<Figure>, BenchError> {
+    let structure = case.shape.name();
+    let mut figures = Vec::new();
+    for (setting, runs) in SETTINGS.iter().zip(&taken.firn) {
+        for (kind, word) in KINDS {
+            let name = name(case.shape, word, setting);
+            let subject = Subject {
+                system: SYSTEM,
+                structure,
+                operation: &name,
+                n: options.entries,
+                threads: 1,
+                how: HOW,
+            };
+            let times: Vec<Times> = runs.iter().map(|run| kind.of(run)).collect();
+            let seen: Vec<Compaction> = runs.iter().map(seen).collect();
+            let mut figure = Figure {
+                compaction: Compaction::median(seen.iter()),
+                ..Figure::of(subject, &times)
+            };
+            if setting.ratios.is_none()
+                && let Some(counted) = counted(options, case.shape, kind)?
+            {
+                figure.fences_per_op = Some(counted.fences_per_op);
+                figure.lines_per_op = Some(counted.lines_per_op);
+            }
+            figures.push(figure);
+        }
+    }
+    for (rival, runs) in rivals.iter_mut().zip(&taken.rivals) {
+        if runs.is_empty() {
+            continue;
+        }
+        for (kind, word) in KINDS {
+            let operation = format!("{structure}_{word}");
+            let system = rival.name.clone();
+            let subject = Subject {
+                system: &system,
+                structure,
+                operation: &operation,
+                n: options.entries,
+                threads: 1,
+                how: &runs[0].how,
+            };
+            let times: Vec<Times> = runs.iter().map(|run| kind.of_rival(run)).collect();
+            let seen: Vec<Compaction> = runs.iter().map(seen_of_rival).collect();
+            let mut figure = Figure {
+                compaction: Compaction::median(seen.iter()),
+                ..Figure::of(subject, &times)
+            };
+            if kind == Kind::Insert
+                && let Some(op) = rival.counts(case.rivals)
+            {
+                let counted = rival.count(&op)?;
+                figure.fences_per_op = Some(counted.fences_per_op);
+                figure.lines_per_op = Some(counted.lines_per_op);
+            }
+            let ours = figures.iter_mut().filter(|f| {
+                f.system == SYSTEM
+                    && f.operation.trim_end_matches("_collecting") == operation
+                    && f.ratio_to_rival.is_none()
+            });
+            ours.for_each(|f| f.ratio_to_rival = Some(figure.ns_cpu_per_op / f.ns_cpu_per_op));
+            figures.push(figure);
+        }
+    }
+    Ok(figures)
+}
+
+const HOW: &str = "FFCCD's phases: all inserted, 80 % deleted at random, inserted, deleted, one a \
+                   transaction, values of 128 bytes; insert and delete are means over all of their \
+                   kind; get_after when 80 % are deleted, packed first where there is a collector; \
+                   with one from 1.5 to 1.25 where it says collecting";
+
+fn seen(run: &Run) -> Compaction {
+    Compaction {
+        ratio_2m_mean: Some(run.ratio_mean),
+        file_over_payload: Some(run.file_over_payload),
+        ..run.seen.clone()
+    }
+}
+
+fn seen_of_rival(run: &Phased) -> Compaction {
+    Compaction {
+        ratio_2m: run.ratio_2m_after,
+        ratio_4k: run.ratio_4k_after,
+        ratio_2m_mean: run.ratio_2m_mean,
+        file_over_payload: run.file_over_payload,
+        ..Compaction::default()
+    }
+}
+
+/// Counts what inserting or deleting does, on memory that can lose power.
+fn counted(options: &Options, shape: Shape, kind: Kind) -> Result<Option<Counted>, BenchError> {
+    let all: Vec<u32> = (0..COUNTED as u32).collect();
+    let (first, rest) = all.split_at(COUNTED / 2);
+    let (crash, pool) = pools::counted(options.domain, PoolKind::Traced)?;
+    let mut population = Population::new(&pool, shape, Sizes::Fixed, COUNTED as u64)?;
+    population.take_one_a_transaction();
+    population.add(first)?;
+    match kind {
+        Kind::Insert => {
+            crash.reset_counts();
+            population.add(rest)?;
+        }
+        Kind::Delete => {
+            population.add(rest)?;
+            crash.reset_counts();
+            population.remove(rest)?;
+        }
+        Kind::Get | Kind::GetAfter => return Ok(None),
+    }
+    let counts = crash.counts();
+    Ok(Some(Counted {
+        fences_per_op: counts.fences as f64 / rest.len() as f64,
+        lines_per_op: counts.write_backs as f64 / rest.len() as f64,
+    }))
+}

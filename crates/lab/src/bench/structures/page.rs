@@ -1,0 +1,31 @@
+//! The structures' section of the page that tells all figures.
+
+use super::super::document::{bar, misses, table};
+use super::super::figure::Figure;
+use super::bars::bars;
+
+const NOTES: &str = "
+- Each operation is a transaction, or a commit of a database, durable on return. Inserting and deleting
+  are means over both times that the phases do it; the collector runs in a thread of its own, whose time
+  is not the program's, and what the program waits or helps for it is.
+- The rivals' structures were written for this bench, as PMDK's examples are: each changed range of a
+  node is snapshotted once, values lie in the nodes. `linked_list` finds its elements by an array of
+  references in the pool, the rival's by one in memory that it need not keep.
+- The mean ratio is taken over 600 looks at the pool, the rival's over 60: bytes of 2 MiB pages that hold
+  an object, over bytes that the program asked for.
+- The payload of a file are 8 bytes of key and 128 of value for each entry that is left.
+";
+
+/// Adds the section, if there are figures of structures.
+pub(in super::super) fn section(page: &mut String, figures: &[Figure]) {
+    let bars = bars(figures);
+    if bars.is_empty() {
+        return;
+    }
+    page.push_str("## Structures\n\n");
+    let columns = ["what", "rival", "Firn", "ratio", "bar", ""];
+    table(page, &columns, bars.iter().map(bar));
+    misses(page, &bars);
+    page.push_str(NOTES);
+    page.push('\n');
+}
