@@ -2,18 +2,19 @@
 
 use std::sync::atomic::Ordering;
 
+use firn_format::FormatError;
 use firn_format::frame::FrameUse;
-use firn_format::geometry::{Chunk, Frame};
+use firn_format::geometry::Frame;
 use firn_format::header::ObjectHeader;
 use firn_format::statistics::{Counter, FIRST_CLASS, FIRST_EVENT};
 use firn_format::superblock::PoolKind;
 use firn_media::Medium;
-use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
+use firn_units::{FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 
-use crate::alloc::{Slot, locate};
-use crate::collector::Part;
+use crate::alloc::{Place, Slot, locate};
 use crate::collector::cycle::Cycle;
 use crate::collector::resume::Resumed;
+use crate::collector::{Part, data_chunks};
 use crate::error::Error;
 use crate::pool::{Inner, Pool};
 use crate::tally;
@@ -235,10 +236,7 @@ pub(crate) fn runs<M: Medium>(medium: &M) -> Result<Vec<(Frame, FrameUse)>, Vec<
     let mut findings = Vec::new();
     let mut expect: u64 = 0;
     let mut head = Frame(0);
-    for chunk in (0..medium.len() / CHUNK_BYTES)
-        .map(Chunk)
-        .filter(|c| c.is_data())
-    {
+    for chunk in data_chunks(medium.len()) {
         for i in 0..FRAMES_PER_CHUNK {
             let frame = chunk.first_frame().plus(i);
             let at = frame.word_at();
@@ -282,31 +280,44 @@ pub(crate) fn runs<M: Medium>(medium: &M) -> Result<Vec<(Frame, FrameUse)>, Vec<
     }
 }
 
-/// Every allocated object of a pool whose allocation bits on media hold.
+/// Every allocated object of a pool whose allocation bits on media hold, by address. Runs that come or
+/// go meanwhile are seen or not.
 ///
-/// While a cycle is open, an object counts once, at its destination.
+/// `cycle` is the one that is open or being released: its objects count once, at their destinations.
+/// Other runs that are reserved are of a plan that does not count yet.
+///
+/// Errors: a frame word is damaged.
 pub(crate) fn each_allocated<M: Medium>(
     medium: &M,
     cycle: Option<&Cycle<M>>,
     mut visit: impl FnMut(Slot, ObjectHeader),
-) -> Result<(), Error> {
-    let runs = runs(medium).map_err(|findings| {
-        let at = findings.first().map_or(0, |f| f.at);
-        Error::Damaged {
-            what: "the frame table",
-            at,
-        }
-    })?;
-    for (frame, what) in runs {
-        if let Some(Part::Source(_)) = cycle.and_then(|cycle| cycle.part(frame)) {
-            continue;
-        }
-        for slot in 0..slots(what) {
-            let word = medium.load_u64(frame.bitmap_at() + slot / 64 * WORD_BYTES);
-            if word >> (slot % 64) & 1 != 0 {
-                let at = slot_at(frame, what, slot);
-                let content = cycle.map_or(at, |cycle| cycle.content(at));
-                visit(locate(medium, at)?, ObjectHeader(medium.load_u64(content)));
+) -> Result<(), FormatError> {
+    for chunk in data_chunks(medium.len()) {
+        for i in 0..FRAMES_PER_CHUNK {
+            let frame = chunk.first_frame().plus(i);
+            let word = medium.load_u64(frame.word_at());
+            let (what, class) = match FrameUse::from_word(word, frame.word_at())? {
+                what @ FrameUse::Slots(class) => (what, Some(class)),
+                what @ FrameUse::Large { .. } => (what, None),
+                _ => continue,
+            };
+            match cycle.and_then(|cycle| cycle.part(frame)) {
+                Some(Part::Source(_)) => continue,
+                None if FrameUse::is_reserved(word) => continue,
+                _ => {}
+            }
+            for index in 0..slots(what) {
+                let place = Place {
+                    frame,
+                    index,
+                    class,
+                };
+                let (at, bytes) = (slot_at(frame, what, index), slot_bytes(what));
+                if medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0 {
+                    let content = cycle.map_or(at, |cycle| cycle.content(at));
+                    let header = ObjectHeader(medium.load_u64(content));
+                    visit(Slot { at, bytes, place }, header);
+                }
             }
         }
     }

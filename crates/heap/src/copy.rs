@@ -176,7 +176,10 @@ fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, E
     if from.logs_allocation() {
         // In an explicit pool objects live that nothing reaches.
         let marks = trace.marks;
-        each_allocated(&from.medium, cycle.as_deref(), |slot, header| {
+        let moved = cycle
+            .clone()
+            .or_else(|| from.collector.releasing(&from.medium));
+        each_allocated(&from.medium, moved.as_deref(), |slot, header| {
             if !marks.has(&slot)
                 && let Some(requested) = crate::object::requested_bytes(header, slot.bytes)
             {

@@ -125,7 +125,7 @@ impl<M: Medium> Inner<M> {
 }
 
 /// The chunks that may hold objects.
-pub(super) fn data_chunks(len: u64) -> impl Iterator<Item = Chunk> {
+pub(crate) fn data_chunks(len: u64) -> impl Iterator<Item = Chunk> {
     (0..len / CHUNK_BYTES)
         .map(Chunk)
         .filter(|chunk| chunk.is_data())
