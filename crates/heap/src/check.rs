@@ -6,19 +6,20 @@ use firn_format::FormatError;
 use firn_format::frame::FrameUse;
 use firn_format::geometry::Frame;
 use firn_format::header::ObjectHeader;
-use firn_format::statistics::{Counter, FIRST_CLASS, FIRST_EVENT};
+use firn_format::statistics::{Counter, FIRST_CLASS, FIRST_EVENT, WORDS};
 use firn_format::superblock::PoolKind;
 use firn_media::Medium;
 use firn_units::{FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 
-use crate::alloc::{Place, Slot, locate};
+use crate::alloc::{Footprint, Place, Slot, locate};
 use crate::collector::cycle::Cycle;
 use crate::collector::resume::Resumed;
 use crate::collector::{Part, data_chunks};
 use crate::error::Error;
+use crate::object::requested_bytes;
 use crate::pool::{Inner, Pool};
 use crate::tally;
-use crate::trace::{FootprintCount, Marks, Trace};
+use crate::trace::{FootprintCount, Trace};
 
 /// Something that should not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,8 +56,8 @@ impl<M: Medium> Pool<M> {
         self.inner.stopped(|| self.inner.check())
     }
 
-    /// Finds what is reachable, and in a traced pool reclaims the rest. Stops all operations while it
-    /// runs. Needed once after a crash; see [`Pool::needs_trace`].
+    /// Finds what is reachable, and in a traced pool reclaims the rest; counts what lives. Stops all
+    /// operations while it runs. Needed once after a crash; see [`Pool::needs_trace`].
     ///
     /// Errors: an operation stayed open, a collection is under way; the pool is damaged, and nothing was
     /// reclaimed.
@@ -92,7 +93,7 @@ impl<M: Medium> Inner<M> {
             }
         };
         // Where allocation bits are exact, nothing reachable may be free.
-        let exact = self.exact.load(Ordering::Acquire);
+        let exact = self.knows_slots();
         for (frame, what) in runs {
             let used = self.allocator.used_bits(&self.medium, frame);
             let reached = trace.marks.of(frame);
@@ -143,42 +144,69 @@ impl<M: Medium> Inner<M> {
                 at: finding.at,
             });
         }
-        let runs = runs(&self.medium).map_err(|findings| {
-            let at = findings.first().map_or(0, |f| f.at);
-            Error::Damaged {
-                what: "the frame table",
-                at,
-            }
-        })?;
-        let mut footprint = FootprintCount::new();
+        // What a crash left of runs without objects goes.
+        self.allocator.look_at_all(&self.medium)?;
         let mut result = Traced {
             objects: trace.sums[Counter::Objects.word()] as u64,
             live_bytes: trace.sums[Counter::LiveBytes.word()] as u64,
             reclaimed: 0,
         };
         if self.kind == PoolKind::Traced {
-            self.allocator.look_at_all(&self.medium)?;
-            for &(frame, what) in &runs {
+            let runs = runs(&self.medium).map_err(|findings| {
+                let at = findings.first().map_or(0, |f| f.at);
+                Error::Damaged {
+                    what: "the frame table",
+                    at,
+                }
+            })?;
+            for (frame, what) in runs {
                 let used = trace.marks.of(frame);
                 result.reclaimed += self.replace_used(frame, what, &used)?;
             }
             self.handles.clear_weak(&self.medium, |reference| {
                 locate(&self.medium, reference.address()).is_ok_and(|s| trace.marks.has(&s))
             });
-            count_footprint(&runs, &trace.marks, &mut footprint);
-            trace.sums[Counter::LiveFrames.word()] = footprint.frames as i64;
-            trace.sums[Counter::LiveChunks.word()] = footprint.chunks as i64;
-            let before = tally::sums(&self.medium);
-            let events = FIRST_EVENT..FIRST_CLASS;
-            trace.sums[events.clone()].copy_from_slice(&before[events]);
-            tally::replace(&self.medium, &trace.sums);
-            self.exact.store(true, Ordering::Release);
             self.allocator
                 .space()
                 .lock(&self.medium)
                 .set_emergency(false);
+        } else {
+            trace.sums = self.count_allocated()?;
         }
+        self.replace_counters(&mut trace.sums);
         Ok(result)
+    }
+
+    /// Counts the objects of an explicit pool, which live whether anything reaches them or not.
+    fn count_allocated(&self) -> Result<Box<[i64; WORDS]>, Error> {
+        let mut sums = Box::new([0; WORDS]);
+        let mut damaged = None;
+        each_allocated(&self.medium, None, |slot, header| {
+            let what = (header.type_id(), slot.place.class_index());
+            match requested_bytes(header, slot.bytes) {
+                Some(requested) => tally::count(&mut sums, what, (1, requested as i64)),
+                None => damaged = Some(slot.at.0),
+            }
+        })?;
+        match damaged {
+            Some(at) => Err(Error::Damaged {
+                what: "the header of an object",
+                at,
+            }),
+            None => Ok(sums),
+        }
+    }
+
+    /// Makes `sums` the counters of objects; pages are what the allocator knows, events what they were.
+    fn replace_counters(&self, sums: &mut [i64; WORDS]) {
+        let before = self.begin_recount();
+        let events = FIRST_EVENT..FIRST_CLASS;
+        sums[events.clone()].copy_from_slice(&before[events]);
+        let Footprint { frames, chunks } = self.allocator.footprint();
+        sums[Counter::LiveFrames.word()] = frames;
+        sums[Counter::LiveChunks.word()] = chunks;
+        tally::replace(&self.medium, sums);
+        self.exact.store(true, Ordering::Release);
     }
 
     fn replace_used(&self, frame: Frame, what: FrameUse, used: &[u64]) -> Result<u64, Error> {
@@ -194,12 +222,6 @@ impl<M: Medium> Inner<M> {
             }
             _ => Ok(0),
         }
-    }
-}
-
-fn count_footprint(runs: &[(Frame, FrameUse)], marks: &Marks, count: &mut FootprintCount) {
-    for &(frame, what) in runs {
-        count_run(frame, what, &marks.of(frame), count);
     }
 }
 

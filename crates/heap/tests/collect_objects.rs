@@ -59,7 +59,7 @@ fn list(pool: &Pool<Crash>, times: usize) {
     };
     for _ in 0..times {
         let found = session.read(|view| [numbers(view), numbers(view)]);
-        found.map(|found| assert_eq!(found, Vec::from_iter(0..COUNT)));
+        assert_eq!(found, [(); 2].map(|()| Vec::from_iter(0..COUNT)));
     }
     std::mem::forget(session);
 }

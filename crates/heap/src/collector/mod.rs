@@ -5,6 +5,7 @@
 //! collection   one cycle, step by step            summary   which pages, and where everything goes
 //! mark         what is reachable                  cycle     the open cycle and the read barrier
 //! reclaim      what is not is free                heal      every reference names the destination
+//! recount      counters that a crash left behind
 //! background   a thread that watches the ratio    release   the emptied pages are free
 //! scheme/      how a copy comes to count          resume    after a crash
 //! ```
@@ -22,6 +23,7 @@ mod frame_map;
 mod heal;
 mod mark;
 mod reclaim;
+mod recount;
 mod release;
 pub(crate) mod resume;
 pub mod scheme;
