@@ -3,7 +3,7 @@
 //! A base block holds the sums up to the last open or trace; each lane adds its own changes to a
 //! block of its own by plain stores, so nothing is contended. Readers add all blocks up. Counters
 //! are signed differences in two's complement. They are exact after a clean close and after a
-//! trace; after a crash they may lag until the next.
+//! trace; after a crash they may lag until the next trace or collection.
 
 use firn_units::VirtAddr;
 
@@ -21,9 +21,9 @@ pub enum Counter {
     Objects,
     /// Bytes of objects as the program requested them, headers excluded.
     LiveBytes,
-    /// Frames that hold a live object.
+    /// Frames of runs that hold a live object.
     LiveFrames,
-    /// Chunks that hold a live object.
+    /// Chunks in which such runs lie.
     LiveChunks,
     /// Committed transactions.
     Commits,

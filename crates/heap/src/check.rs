@@ -2,22 +2,24 @@
 
 use std::sync::atomic::Ordering;
 
+use firn_format::FormatError;
 use firn_format::frame::FrameUse;
-use firn_format::geometry::{Chunk, Frame};
+use firn_format::geometry::Frame;
 use firn_format::header::ObjectHeader;
-use firn_format::statistics::{Counter, FIRST_CLASS, FIRST_EVENT};
+use firn_format::statistics::{Counter, FIRST_CLASS, FIRST_EVENT, WORDS};
 use firn_format::superblock::PoolKind;
 use firn_media::Medium;
-use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
+use firn_units::{FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 
-use crate::alloc::{Slot, locate};
-use crate::collector::Part;
+use crate::alloc::{Footprint, Place, Slot, locate};
 use crate::collector::cycle::Cycle;
 use crate::collector::resume::Resumed;
+use crate::collector::{Part, data_chunks};
 use crate::error::Error;
+use crate::object::requested_bytes;
 use crate::pool::{Inner, Pool};
 use crate::tally;
-use crate::trace::{FootprintCount, Marks, Trace};
+use crate::trace::{FootprintCount, Trace};
 
 /// Something that should not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +56,8 @@ impl<M: Medium> Pool<M> {
         self.inner.stopped(|| self.inner.check())
     }
 
-    /// Finds what is reachable, and in a traced pool reclaims the rest. Stops all operations while it
-    /// runs. Needed once after a crash; see [`Pool::needs_trace`].
+    /// Finds what is reachable, and in a traced pool reclaims the rest; counts what lives. Stops all
+    /// operations while it runs. Needed once after a crash; see [`Pool::needs_trace`].
     ///
     /// Errors: an operation stayed open, a collection is under way; the pool is damaged, and nothing was
     /// reclaimed.
@@ -91,7 +93,7 @@ impl<M: Medium> Inner<M> {
             }
         };
         // Where allocation bits are exact, nothing reachable may be free.
-        let exact = self.exact.load(Ordering::Acquire);
+        let exact = self.knows_slots();
         for (frame, what) in runs {
             let used = self.allocator.used_bits(&self.medium, frame);
             let reached = trace.marks.of(frame);
@@ -142,42 +144,69 @@ impl<M: Medium> Inner<M> {
                 at: finding.at,
             });
         }
-        let runs = runs(&self.medium).map_err(|findings| {
-            let at = findings.first().map_or(0, |f| f.at);
-            Error::Damaged {
-                what: "the frame table",
-                at,
-            }
-        })?;
-        let mut footprint = FootprintCount::new();
+        // What a crash left of runs without objects goes.
+        self.allocator.look_at_all(&self.medium)?;
         let mut result = Traced {
             objects: trace.sums[Counter::Objects.word()] as u64,
             live_bytes: trace.sums[Counter::LiveBytes.word()] as u64,
             reclaimed: 0,
         };
         if self.kind == PoolKind::Traced {
-            self.allocator.look_at_all(&self.medium)?;
-            for &(frame, what) in &runs {
+            let runs = runs(&self.medium).map_err(|findings| {
+                let at = findings.first().map_or(0, |f| f.at);
+                Error::Damaged {
+                    what: "the frame table",
+                    at,
+                }
+            })?;
+            for (frame, what) in runs {
                 let used = trace.marks.of(frame);
                 result.reclaimed += self.replace_used(frame, what, &used)?;
             }
             self.handles.clear_weak(&self.medium, |reference| {
                 locate(&self.medium, reference.address()).is_ok_and(|s| trace.marks.has(&s))
             });
-            count_footprint(&runs, &trace.marks, &mut footprint);
-            trace.sums[Counter::LiveFrames.word()] = footprint.frames as i64;
-            trace.sums[Counter::LiveChunks.word()] = footprint.chunks as i64;
-            let before = tally::sums(&self.medium);
-            let events = FIRST_EVENT..FIRST_CLASS;
-            trace.sums[events.clone()].copy_from_slice(&before[events]);
-            tally::replace(&self.medium, &trace.sums);
-            self.exact.store(true, Ordering::Release);
             self.allocator
                 .space()
                 .lock(&self.medium)
                 .set_emergency(false);
+        } else {
+            trace.sums = self.count_allocated()?;
         }
+        self.replace_counters(&mut trace.sums);
         Ok(result)
+    }
+
+    /// Counts the objects of an explicit pool, which live whether anything reaches them or not.
+    fn count_allocated(&self) -> Result<Box<[i64; WORDS]>, Error> {
+        let mut sums = Box::new([0; WORDS]);
+        let mut damaged = None;
+        each_allocated(&self.medium, None, |slot, header| {
+            let what = (header.type_id(), slot.place.class_index());
+            match requested_bytes(header, slot.bytes) {
+                Some(requested) => tally::count(&mut sums, what, (1, requested as i64)),
+                None => damaged = Some(slot.at.0),
+            }
+        })?;
+        match damaged {
+            Some(at) => Err(Error::Damaged {
+                what: "the header of an object",
+                at,
+            }),
+            None => Ok(sums),
+        }
+    }
+
+    /// Makes `sums` the counters of objects; pages are what the allocator knows, events what they were.
+    fn replace_counters(&self, sums: &mut [i64; WORDS]) {
+        let before = self.begin_recount();
+        let events = FIRST_EVENT..FIRST_CLASS;
+        sums[events.clone()].copy_from_slice(&before[events]);
+        let Footprint { frames, chunks } = self.allocator.footprint();
+        sums[Counter::LiveFrames.word()] = frames;
+        sums[Counter::LiveChunks.word()] = chunks;
+        tally::replace(&self.medium, sums);
+        self.exact.store(true, Ordering::Release);
     }
 
     fn replace_used(&self, frame: Frame, what: FrameUse, used: &[u64]) -> Result<u64, Error> {
@@ -193,12 +222,6 @@ impl<M: Medium> Inner<M> {
             }
             _ => Ok(0),
         }
-    }
-}
-
-fn count_footprint(runs: &[(Frame, FrameUse)], marks: &Marks, count: &mut FootprintCount) {
-    for &(frame, what) in runs {
-        count_run(frame, what, &marks.of(frame), count);
     }
 }
 
@@ -235,10 +258,7 @@ pub(crate) fn runs<M: Medium>(medium: &M) -> Result<Vec<(Frame, FrameUse)>, Vec<
     let mut findings = Vec::new();
     let mut expect: u64 = 0;
     let mut head = Frame(0);
-    for chunk in (0..medium.len() / CHUNK_BYTES)
-        .map(Chunk)
-        .filter(|c| c.is_data())
-    {
+    for chunk in data_chunks(medium.len()) {
         for i in 0..FRAMES_PER_CHUNK {
             let frame = chunk.first_frame().plus(i);
             let at = frame.word_at();
@@ -282,31 +302,44 @@ pub(crate) fn runs<M: Medium>(medium: &M) -> Result<Vec<(Frame, FrameUse)>, Vec<
     }
 }
 
-/// Every allocated object of a pool whose allocation bits on media hold.
+/// Every allocated object of a pool whose allocation bits on media hold, by address. Runs that come or
+/// go meanwhile are seen or not.
 ///
-/// While a cycle is open, an object counts once, at its destination.
+/// `cycle` is the one that is open or being released: its objects count once, at their destinations.
+/// Other runs that are reserved are of a plan that does not count yet.
+///
+/// Errors: a frame word is damaged.
 pub(crate) fn each_allocated<M: Medium>(
     medium: &M,
     cycle: Option<&Cycle<M>>,
     mut visit: impl FnMut(Slot, ObjectHeader),
-) -> Result<(), Error> {
-    let runs = runs(medium).map_err(|findings| {
-        let at = findings.first().map_or(0, |f| f.at);
-        Error::Damaged {
-            what: "the frame table",
-            at,
-        }
-    })?;
-    for (frame, what) in runs {
-        if let Some(Part::Source(_)) = cycle.and_then(|cycle| cycle.part(frame)) {
-            continue;
-        }
-        for slot in 0..slots(what) {
-            let word = medium.load_u64(frame.bitmap_at() + slot / 64 * WORD_BYTES);
-            if word >> (slot % 64) & 1 != 0 {
-                let at = slot_at(frame, what, slot);
-                let content = cycle.map_or(at, |cycle| cycle.content(at));
-                visit(locate(medium, at)?, ObjectHeader(medium.load_u64(content)));
+) -> Result<(), FormatError> {
+    for chunk in data_chunks(medium.len()) {
+        for i in 0..FRAMES_PER_CHUNK {
+            let frame = chunk.first_frame().plus(i);
+            let word = medium.load_u64(frame.word_at());
+            let (what, class) = match FrameUse::from_word(word, frame.word_at())? {
+                what @ FrameUse::Slots(class) => (what, Some(class)),
+                what @ FrameUse::Large { .. } => (what, None),
+                _ => continue,
+            };
+            match cycle.and_then(|cycle| cycle.part(frame)) {
+                Some(Part::Source(_)) => continue,
+                None if FrameUse::is_reserved(word) => continue,
+                _ => {}
+            }
+            for index in 0..slots(what) {
+                let place = Place {
+                    frame,
+                    index,
+                    class,
+                };
+                let (at, bytes) = (slot_at(frame, what, index), slot_bytes(what));
+                if medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0 {
+                    let content = cycle.map_or(at, |cycle| cycle.content(at));
+                    let header = ObjectHeader(medium.load_u64(content));
+                    visit(Slot { at, bytes, place }, header);
+                }
             }
         }
     }

@@ -6,7 +6,6 @@ use std::collections::{HashMap, HashSet};
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
 use firn_format::root;
-use firn_format::statistics::Counter;
 use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, WORD_BYTES};
 
@@ -131,6 +130,7 @@ fn copy_objects<M: Medium, N: Medium>(
         let slot = to.take_slot(&mut cache, HEADER_BYTES + item.requested)?;
         places.insert(item.at.0, slot);
     }
+    to.reserve_lane(0)?;
     let mut writer = Writer {
         from,
         to,
@@ -156,7 +156,6 @@ fn copy_objects<M: Medium, N: Medium>(
     settle_fresh_frames(&to.medium, &mut cache);
     to.allocator.return_all(&to.medium, &cache)?;
     to.medium.fence();
-    to.reserve_lane(0)?;
     writer.tally.publish(&to.medium);
     Ok(())
 }
@@ -176,7 +175,10 @@ fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, E
     if from.logs_allocation() {
         // In an explicit pool objects live that nothing reaches.
         let marks = trace.marks;
-        each_allocated(&from.medium, cycle.as_deref(), |slot, header| {
+        let moved = cycle
+            .clone()
+            .or_else(|| from.collector.releasing(&from.medium));
+        each_allocated(&from.medium, moved.as_deref(), |slot, header| {
             if !marks.has(&slot)
                 && let Some(requested) = crate::object::requested_bytes(header, slot.bytes)
             {
@@ -240,8 +242,7 @@ impl<M: Medium, N: Medium> Writer<'_, M, N> {
         let footprint = self.to.allocator.count_live(medium, slot.place, 1)?;
         let (class, bytes) = (slot.place.class_index(), item.requested as i64);
         self.tally.objects(type_index(id), class, 1, bytes);
-        self.tally.add(Counter::LiveFrames, footprint.frames);
-        self.tally.add(Counter::LiveChunks, footprint.chunks);
+        self.tally.pages(medium, footprint);
         Ok(())
     }
 

@@ -125,7 +125,9 @@ impl<M: Medium> Session<M> {
         new: TypeId,
         old_bytes: impl Iterator<Item = u64>,
     ) {
+        let recounts = self.core.inner.recounts();
         let tally = &mut self.core.state.get_mut().tally;
+        tally.catch_up(recounts);
         let new_bytes = i64::from(New::DESCRIPTOR.size);
         for old_bytes in old_bytes {
             tally.turned(

@@ -73,7 +73,8 @@ pub struct FrameOccupancy {
 pub struct Occupancy {
     /// The frames, from the start of the pool.
     pub frames: Vec<FrameOccupancy>,
-    /// Whether it is known of each slot if an object lives in it, and the figures are exact.
+    /// Whether it is known of each slot if an object lives in it, which it always is in an explicit
+    /// pool, and the figures are exact.
     pub exact: bool,
     /// Objects.
     pub objects: u64,
@@ -126,7 +127,8 @@ impl Occupancy {
         let sums = tally::sums(medium);
         let sum = |counter: Counter| sums[counter.word()].max(0) as u64;
         let contents = contents(medium, use_of)?;
-        let (pages, chunks) = if exact {
+        let is_known = |content: &FrameContent| content.live_bytes().is_some();
+        let (pages, chunks) = if exact || contents.iter().all(is_known) {
             footprint(&contents)
         } else {
             (sum(Counter::LiveFrames), sum(Counter::LiveChunks))
@@ -152,8 +154,8 @@ impl<M: Medium> Pool<M> {
     /// Concurrency: stops nobody. Of transactions that commit meanwhile some part may be included.
     pub fn occupancy(&self) -> Result<Occupancy, Error> {
         let inner = &*self.inner;
-        let exact = inner.exact.load(Ordering::Acquire);
-        let use_of = |frame| exact.then(|| inner.use_of(frame));
+        let (exact, knows) = (inner.exact.load(Ordering::Acquire), inner.knows_slots());
+        let use_of = |frame| knows.then(|| inner.use_of(frame));
         Ok(Occupancy::gather(&inner.medium, exact, use_of)?)
     }
 }

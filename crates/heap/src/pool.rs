@@ -1,7 +1,7 @@
 //! Pools: creating, opening, closing.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use firn_format::geometry::{
     self, FIRST_DATA_CHUNK, MAX_POOL_BYTES, MIN_POOL_BYTES, REGISTRY, REGISTRY_BYTES,
@@ -11,7 +11,7 @@ use firn_format::lane;
 use firn_format::lane::{LANE_BYTES, LANES, lane_at, undo_done_at};
 use firn_format::reference::PoolId;
 use firn_format::sealed::Seal;
-use firn_format::statistics::{BLOCKS, block_at};
+use firn_format::statistics::{BLOCKS, WORDS, block_at};
 use firn_format::superblock::{LogKind, MAX_LAYOUT_BYTES, OpenState, PoolKind, Superblock};
 use firn_media::{Lock, Medium, MediumExt, RwLockTable};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, round_up};
@@ -28,7 +28,7 @@ use crate::stops::Stops;
 use crate::superblock::{sound_superblock, stored_domain, write_superblock};
 use crate::tx::redo::{RedoLog, Ring};
 use crate::types::Types;
-use crate::{recovery, stored::Stored};
+use crate::{recovery, stored::Stored, tally};
 
 /// Share of a limited pool that waits for the trace after a crash: one part in this many.
 const RESERVE_SHARE: u64 = 100;
@@ -149,8 +149,11 @@ pub struct Inner<M: Medium> {
     pub(crate) handles: HandleTable,
     pub(crate) locks: RwLockTable<M>,
     pub(crate) superblock: Lock<Superblock>,
-    /// Whether allocation bitmaps and counters are exact, or will be once the pool is closed.
+    /// Whether counters, and in a traced pool allocation bitmaps, are exact or will be once the pool
+    /// is closed.
     pub(crate) exact: AtomicBool,
+    /// How often objects were counted anew, see [`Inner::begin_recount`].
+    recounts: AtomicU64,
     pub(crate) closed: AtomicBool,
 }
 
@@ -275,7 +278,7 @@ impl<M: Medium> Pool<M> {
         mut superblock: Superblock,
         recovered: Recovered<M>,
     ) -> Result<Self, OpenError> {
-        let exact = superblock.state == OpenState::Closed || superblock.kind == PoolKind::Explicit;
+        let exact = superblock.state == OpenState::Closed;
         superblock.log = options.log;
         superblock.domain = stored_domain(medium.domain());
         superblock.boot_id = medium.boot_id();
@@ -312,7 +315,8 @@ impl<M: Medium> Pool<M> {
         self.inner.kind
     }
 
-    /// Whether a crash left objects that only a trace can tell from garbage.
+    /// Whether a crash left what only a trace or a collection can tell: in a traced pool which objects
+    /// are garbage, in an explicit one what the counters are.
     pub fn needs_trace(&self) -> bool {
         !self.inner.exact.load(Ordering::Acquire)
     }
@@ -390,7 +394,7 @@ impl<M: Medium> Inner<M> {
                 &medium,
                 limits,
                 superblock.kind,
-                exact,
+                exact || superblock.kind == PoolKind::Explicit,
                 recovered.resumed.clone(),
             ),
             collector: Collector::new(recovered.resumed),
@@ -400,9 +404,27 @@ impl<M: Medium> Inner<M> {
             locks: RwLockTable::new(&medium, LOCKS),
             superblock: Lock::new(superblock),
             exact: AtomicBool::new(exact),
+            recounts: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             medium,
         })
+    }
+
+    /// Whether it is known of each slot if an object lives in it: always in explicit pools.
+    pub(crate) fn knows_slots(&self) -> bool {
+        self.kind == PoolKind::Explicit || self.exact.load(Ordering::Acquire)
+    }
+
+    /// How often objects were counted anew.
+    pub(crate) fn recounts(&self) -> u64 {
+        self.recounts.load(Ordering::Acquire)
+    }
+
+    /// The counters of a moment when no operation is open and from which all objects are counted anew:
+    /// what sessions have counted before and not published is in the new count, so they forget it.
+    pub(crate) fn begin_recount(&self) -> Box<[i64; WORDS]> {
+        self.recounts.fetch_add(1, Ordering::AcqRel);
+        tally::sums(&self.medium)
     }
 
     /// Runs `change` while no operation is open.

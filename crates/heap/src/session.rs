@@ -130,8 +130,7 @@ impl<M: Medium> Session<M> {
 
     /// Publishes this session's counters on the statistics page now.
     pub fn publish_statistics(&mut self) {
-        let state = self.core.state.get_mut();
-        state.tally.publish(&self.core.inner.medium);
+        self.core.publish();
     }
 
     /// Numbers of lines, fences and such are the medium's; this is the session's lane.
@@ -163,6 +162,16 @@ impl<M: Medium> Core<M> {
         self.inner.collector.cycle(&self.inner.medium)
     }
 
+    /// Publishes the session's counters, within an operation of its own: nobody recounts meanwhile.
+    fn publish(&self) {
+        let inner = &*self.inner;
+        inner.safepoint.enter(&inner.medium, self.lane);
+        let tally = &mut self.state.borrow_mut().tally;
+        tally.catch_up(inner.recounts());
+        tally.publish(&inner.medium);
+        inner.safepoint.leave(self.lane);
+    }
+
     #[inline]
     pub(crate) fn leave(&self) {
         self.inner.safepoint.leave(self.lane);
@@ -171,15 +180,15 @@ impl<M: Medium> Core<M> {
 
 impl<M: Medium> Drop for Session<M> {
     fn drop(&mut self) {
+        // An abandoned pool is written to no more.
+        if self.core.inner.writable && !self.core.inner.closed.load(Ordering::Acquire) {
+            self.core.publish();
+        }
         let Core {
             inner, lane, state, ..
         } = &mut self.core;
         let inner = &**inner;
         let state = state.get_mut();
-        // An abandoned pool is written to no more.
-        if inner.writable && !inner.closed.load(Ordering::Acquire) {
-            state.tally.publish(&inner.medium);
-        }
         // Inside an operation, so that the collector leaves the session's hands alone meanwhile. Only
         // a damaged frame word fails, and what it belongs to is not allocated from then.
         inner.safepoint.enter(&inner.medium, *lane);

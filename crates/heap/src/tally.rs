@@ -1,15 +1,24 @@
 //! Counting: each session adds up its changes and publishes them in its lane's block.
 
 use firn_format::geometry::STATISTICS_BLOCK_BYTES;
-use firn_format::statistics::{BLOCKS, COUNTED_TYPES, Counter, WORDS, block_at};
+use firn_format::header::TypeId;
+use firn_format::statistics::{
+    BLOCKS, COUNTED_TYPES, Counter, FIRST_CLASS, FIRST_EVENT, WORDS, block_at,
+};
 use firn_media::Medium;
+use firn_units::VirtAddr;
 
-/// A session's changes since it last published.
+use crate::alloc::Footprint;
+
+/// A session's changes since it last published, those of pages excepted.
 pub(crate) struct Tally {
     lane: usize,
     changed: Box<[i64; WORDS]>,
-    touched: Vec<u16>,
+    /// Bits of the words that may have changed.
+    touched: [u64; WORDS.div_ceil(64)],
     commits: u32,
+    /// Recounts of the pool that these changes come after.
+    recounts: u64,
 }
 
 impl Tally {
@@ -17,18 +26,41 @@ impl Tally {
         Self {
             lane,
             changed: Box::new([0; WORDS]),
-            touched: Vec::new(),
+            touched: [0; WORDS.div_ceil(64)],
             commits: 0,
+            recounts: 0,
         }
     }
 
     #[inline]
     pub(crate) fn add(&mut self, counter: Counter, by: i64) {
         let word = counter.word();
-        if self.changed[word] == 0 && by != 0 {
-            self.touched.push(word as u16);
-        }
+        self.touched[word / 64] |= 1 << (word % 64);
         self.changed[word] += by;
+    }
+
+    /// Forgets what was counted of objects before the pool's last recount, which has it. Within an
+    /// operation, before anything else is counted in it.
+    #[inline]
+    pub(crate) fn catch_up(&mut self, recounts: u64) {
+        if self.recounts != recounts {
+            self.recounts = recounts;
+            self.changed[..FIRST_EVENT].fill(0);
+            self.changed[FIRST_CLASS..].fill(0);
+        }
+    }
+
+    /// Counts pages in the lane's block at once, which is seldom: whenever no operation is open, the
+    /// statistics page has what the allocator knows.
+    pub(crate) fn pages<M: Medium>(&self, medium: &M, change: Footprint) {
+        for (counter, by) in [
+            (Counter::LiveFrames, change.frames),
+            (Counter::LiveChunks, change.chunks),
+        ] {
+            if by != 0 {
+                add_to(medium, self.lane + 1, counter.word(), by);
+            }
+        }
     }
 
     /// Counts objects of a type and class.
@@ -64,16 +96,39 @@ impl Tally {
     /// Adds the changes to the lane's block. Plain stores, never written back: after a power failure
     /// the counters lag until the next trace.
     pub(crate) fn publish<M: Medium>(&mut self, medium: &M) {
-        let block = block_at(self.lane + 1);
-        for word in self.touched.drain(..) {
-            let change = core::mem::take(&mut self.changed[word as usize]);
-            if change != 0 {
-                let at = block + u64::from(word) * 8;
-                medium.store_u64(at, medium.load_u64(at).wrapping_add(change as u64));
+        for (i, touched) in self.touched.iter_mut().enumerate() {
+            while *touched != 0 {
+                let word = i * 64 + touched.trailing_zeros() as usize;
+                *touched &= *touched - 1;
+                let change = core::mem::take(&mut self.changed[word]);
+                if change != 0 {
+                    add_to(medium, self.lane + 1, word, change);
+                }
             }
         }
         self.commits = 0;
     }
+}
+
+/// Adds to a word of a block. Returns where that is.
+fn add_to<M: Medium>(medium: &M, block: usize, word: usize, change: i64) -> VirtAddr {
+    let at = block_at(block) + word as u64 * 8;
+    medium.store_u64(at, medium.load_u64(at).wrapping_add(change as u64));
+    at
+}
+
+/// Counts objects of a type and class in sums of all counters.
+pub(crate) fn count(
+    sums: &mut [i64; WORDS],
+    (id, class): (TypeId, usize),
+    (objects, bytes): (i64, i64),
+) {
+    let type_index = type_index(id);
+    sums[Counter::Objects.word()] += objects;
+    sums[Counter::LiveBytes.word()] += bytes;
+    sums[Counter::ClassObjects(class).word()] += objects;
+    sums[Counter::TypeObjects(type_index).word()] += objects;
+    sums[Counter::TypeBytes(type_index).word()] += bytes;
 }
 
 /// Sums of all blocks.
@@ -131,13 +186,12 @@ pub(crate) fn add<M: Medium>(medium: &M, change: &[i64; WORDS]) {
         .enumerate()
         .filter(|(_, change)| **change != 0)
     {
-        let at = block_at(0) + word as u64 * 8;
-        medium.store_u64(at, medium.load_u64(at).wrapping_add(change as u64));
+        let at = add_to(medium, 0, word, change);
         medium.write_back(at, 8);
     }
 }
 
 /// The counter of a type.
-pub(crate) fn type_index(id: firn_format::header::TypeId) -> usize {
+pub(crate) fn type_index(id: TypeId) -> usize {
     (id.0 as usize).min(COUNTED_TYPES - 1)
 }

@@ -7,7 +7,7 @@
 use firn_format::geometry::{BITMAP_WORDS, Frame};
 use firn_format::header::{ObjectHeader, TypeId};
 use firn_format::reference::{PoolId, RefWord};
-use firn_format::statistics::{Counter, WORDS};
+use firn_format::statistics::WORDS;
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 
@@ -21,7 +21,7 @@ use crate::collector::cycle::Cycle;
 use crate::object::requested_bytes;
 use crate::roots;
 use crate::shape::{ReferenceRange, Shapes};
-use crate::tally::type_index;
+use crate::tally;
 use crate::types::Types;
 
 /// Objects that wait for their lines.
@@ -37,7 +37,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    fn new(len: u64) -> Self {
+    pub(crate) fn new(len: u64) -> Self {
         Self {
             chunks: (0..len.div_ceil(CHUNK_BYTES)).map(|_| None).collect(),
         }
@@ -281,13 +281,8 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
     }
 
     fn count(&mut self, slot: &Slot, id: TypeId, requested: u64) {
-        let type_index = type_index(id);
-        let mut add = |counter: Counter, by: u64| self.sums[counter.word()] += by as i64;
-        add(Counter::Objects, 1);
-        add(Counter::LiveBytes, requested);
-        add(Counter::ClassObjects(slot.place.class_index()), 1);
-        add(Counter::TypeObjects(type_index), 1);
-        add(Counter::TypeBytes(type_index), requested);
+        let what = (id, slot.place.class_index());
+        tally::count(&mut self.sums, what, (1, requested as i64));
     }
 }
 

@@ -113,7 +113,7 @@ pub trait View<'g>: Copy + private::Sealed {
     /// Every allocated object of type `T` of an explicit pool, reachable or not, by address.
     ///
     /// Takes time in the size of the pool. In a transaction, what it has itself allocated or freed
-    /// does not count yet.
+    /// does not count yet. Of transactions that commit meanwhile some part may be included.
     ///
     /// Errors: the pool is traced, where only reachability says what lives.
     fn objects<T: Target>(self) -> Result<Vec<Obj<'g, T, Self>>, Error> {
@@ -124,7 +124,9 @@ pub trait View<'g>: Copy + private::Sealed {
         }
         let id = inner.type_id::<T>()?;
         let mut found = Vec::new();
-        each_allocated(&inner.medium, self.cycle(), |slot, header| {
+        let releasing = inner.collector.releasing(&inner.medium);
+        let cycle = self.cycle().or(releasing.as_deref());
+        each_allocated(&inner.medium, cycle, |slot, header| {
             if header.type_id() == id {
                 let reference = RefWord::new(inner.id, slot.at);
                 found.extend(self.resolve(reference, None));

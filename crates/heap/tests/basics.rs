@@ -242,7 +242,7 @@ fn a_pool_reads_the_same_after_closing_and_after_a_crash() {
             let image = crash.random_image(7);
             let again = Crash::from_image(&image, CrashOptions::default());
             let pool = Pool::open(again, &options).unwrap();
-            assert_eq!(pool.needs_trace(), !close && kind == PoolKind::Traced);
+            assert_eq!(pool.needs_trace(), !close);
             let mut session = pool.session().unwrap();
             session
                 .transaction(|tx| {

@@ -2,6 +2,7 @@
 //!
 //! One line of words a frame: its state, which slots are free, how many objects live in it.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use firn_format::FormatError;
@@ -10,6 +11,7 @@ use firn_format::geometry::{BITMAP_WORDS, Chunk, Frame, REGION_CHUNKS};
 use firn_media::{Medium, Words};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
+use super::slots::Footprint;
 use crate::collector::Part;
 use crate::collector::cycle::Cycle;
 
@@ -90,6 +92,9 @@ pub(crate) struct Chunks<M: Medium> {
     bitmaps_hold: bool,
     /// The cycle that a crash interrupted and this open goes on with.
     resumed: Option<Arc<Cycle<M>>>,
+    /// Frames of runs that hold objects, and chunks in which such runs lie, of the chunks known.
+    live_frames: AtomicI64,
+    live_chunks: AtomicI64,
 }
 
 const _: () = assert!(OWNER < FRAME_WORDS);
@@ -112,6 +117,22 @@ impl<M: Medium> Chunks<M> {
             regions: (0..regions).map(|_| OnceLock::new()).collect(),
             bitmaps_hold,
             resumed,
+            live_frames: AtomicI64::new(0),
+            live_chunks: AtomicI64::new(0),
+        }
+    }
+
+    /// Counts frames and chunks that hold objects.
+    pub(super) fn count_footprint(&self, change: Footprint) {
+        self.live_frames.fetch_add(change.frames, Ordering::Relaxed);
+        self.live_chunks.fetch_add(change.chunks, Ordering::Relaxed);
+    }
+
+    /// Frames and chunks that hold objects, of the chunks that someone has needed.
+    pub(super) fn footprint(&self) -> Footprint {
+        Footprint {
+            frames: self.live_frames.load(Ordering::Relaxed),
+            chunks: self.live_chunks.load(Ordering::Relaxed),
         }
     }
 
@@ -144,19 +165,27 @@ impl<M: Medium> Chunks<M> {
 
     #[cold]
     fn load(&self, medium: &M, chunk: Chunk) -> Result<&ChunkState<M>, FormatError> {
-        let state = self.read_media(medium, chunk)?;
+        let (state, footprint) = self.read_media(medium, chunk)?;
         // Two threads may read the same chunk at once; both read the same, one wins. No switch can
         // happen between the reading and here that would let the winner's state be used already,
         // because a frame's bits change only through a state that was found here.
-        Ok(self.cell(chunk).get_or_init(|| state))
+        Ok(self.cell(chunk).get_or_init(|| {
+            self.count_footprint(footprint);
+            state
+        }))
     }
 
-    fn read_media(&self, medium: &M, chunk: Chunk) -> Result<ChunkState<M>, FormatError> {
+    fn read_media(
+        &self,
+        medium: &M,
+        chunk: Chunk,
+    ) -> Result<(ChunkState<M>, Footprint), FormatError> {
         if medium.is_writable() {
             repair(medium, chunk, self.resumed.as_deref())?;
         }
         let words = medium.words(CHUNK_LIVE + 8);
         let mut live_frames = 0;
+        let mut footprint = Footprint::default();
         for i in 0..FRAMES_PER_CHUNK {
             let frame = chunk.first_frame().plus(i);
             let at = frame.word_at();
@@ -164,7 +193,8 @@ impl<M: Medium> Chunks<M> {
             if word == 0 {
                 continue;
             }
-            let slots = match FrameUse::from_word(word, at)? {
+            let what = FrameUse::from_word(word, at)?;
+            let slots = match what {
                 FrameUse::Slots(class) => class.slots(),
                 FrameUse::Large { .. } => 1,
                 // A large object from an earlier chunk.
@@ -195,6 +225,7 @@ impl<M: Medium> Chunks<M> {
                 // says so, and one counts as living so that the frame stays.
                 words.store(base(frame) + LIVE, filled);
                 live_frames += filled.min(1);
+                footprint.frames += (filled.min(1) * what.frames()) as i64;
                 for word in 0..BITMAP_WORDS {
                     let free = slot_mask(slots, word) & !slot_mask(filled, word);
                     words.store(base(frame) + FREE + word as usize, free);
@@ -210,9 +241,11 @@ impl<M: Medium> Chunks<M> {
             }
             words.store(base(frame) + LIVE, live);
             live_frames += live.min(1);
+            footprint.frames += (live.min(1) * what.frames()) as i64;
         }
         words.store(CHUNK_LIVE, live_frames);
-        Ok(ChunkState { words })
+        footprint.chunks = live_frames.min(1) as i64;
+        Ok((ChunkState { words }, footprint))
     }
 
     /// Makes sure that every chunk of a run is known.

@@ -227,11 +227,7 @@ impl<M: Medium> Allocator<M> {
         if (before == 0) == (live == 0) {
             return Ok(Footprint::default());
         }
-        let sign = if live == 0 { -1 } else { 1 };
-        Ok(Footprint {
-            frames: frames as i64 * sign,
-            chunks: sign * self.count_live_chunks(medium, frame, frames, live != 0)?,
-        })
+        self.count_run(medium, frame, frames, live != 0)
     }
 
     /// A planned slot of a reserved run stays free after all: its object was freed before the plan
@@ -321,19 +317,5 @@ impl<M: Medium> Allocator<M> {
     /// Whether a chunk holds objects.
     pub(crate) fn holds_objects(&self, medium: &M, chunk: Chunk) -> Result<bool, Error> {
         Ok(self.chunks.get(medium, chunk)?.holds_objects())
-    }
-
-    /// Frames and chunks that hold objects.
-    pub(crate) fn footprint(&self, medium: &M) -> Result<(u64, u64), Error> {
-        let (mut frames, mut chunks) = (0, 0);
-        for (chunk, state) in self.chunks.all_known() {
-            for run in self.runs_of(medium, chunk)? {
-                if state.words().load(base(run.frame) + LIVE) != 0 {
-                    frames += run.what.frames();
-                }
-            }
-            chunks += u64::from(state.holds_objects());
-        }
-        Ok((frames, chunks))
     }
 }

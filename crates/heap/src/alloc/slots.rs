@@ -28,7 +28,7 @@ const MAX_OBJECT_BYTES: u64 = {
 };
 const _: () = assert!(MAX_OBJECT_BYTES / FRAME_BYTES <= MAX_FRAMES);
 
-/// Frames of the runs in which a change of the number of objects made a difference.
+/// Frames of runs that hold objects, and chunks in which such runs lie; or by how much they change.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Footprint {
     pub(crate) frames: i64,
@@ -302,32 +302,39 @@ impl<M: Medium> Allocator<M> {
         if (before == 0) == (after == 0) {
             return Ok(Footprint::default());
         }
-        let sign = if after == 0 { -1 } else { 1 };
         let frames = match place.class {
             Some(class) => class.frames(),
             None => run_frames(medium, place.frame),
         };
-        Ok(Footprint {
-            frames: sign * frames as i64,
-            chunks: sign * self.count_live_chunks(medium, place.frame, frames, after != 0)?,
-        })
+        self.count_run(medium, place.frame, frames, after != 0)
     }
 
-    /// Counts a run in every chunk that it lies in as holding objects, or no longer. Returns how many
-    /// of them changed sides with it.
-    pub(super) fn count_live_chunks(
+    /// Counts a run as holding objects, or no longer, and so every chunk that it lies in, which may
+    /// change sides with it.
+    pub(super) fn count_run(
         &self,
         medium: &M,
         frame: Frame,
         frames: u64,
         now_live: bool,
-    ) -> Result<i64, Error> {
-        let mut changed = 0;
+    ) -> Result<Footprint, Error> {
+        let sign = if now_live { 1 } else { -1 };
+        let mut change = Footprint {
+            frames: sign * frames as i64,
+            chunks: 0,
+        };
         for chunk in frame.chunk().0..=frame.plus(frames - 1).chunk().0 {
             let state = self.chunks.get(medium, Chunk(chunk))?;
-            changed += i64::from(state.count_live_frame(now_live));
+            change.chunks += sign * i64::from(state.count_live_frame(now_live));
         }
-        Ok(changed)
+        self.chunks.count_footprint(change);
+        Ok(change)
+    }
+
+    /// Frames of runs that hold objects, and chunks in which such runs lie. Every chunk was looked at,
+    /// and no operation is open.
+    pub(crate) fn footprint(&self) -> Footprint {
+        self.chunks.footprint()
     }
 
     /// Makes slots free again: the `bits` of the bitmap word in which `place` lies. Rule A4: the

@@ -246,8 +246,12 @@ impl<M: Medium> Collection<'_, M> {
         if self.before.take().is_some_and(|last| before >= last) {
             return Ok(false);
         }
-        if inner.kind == PoolKind::Traced && self.must_mark() {
-            self.mark_and_reclaim()?;
+        match inner.kind {
+            PoolKind::Traced if self.must_mark() => self.mark_and_reclaim()?,
+            PoolKind::Explicit if !inner.exact.load(Ordering::Acquire) => {
+                self.timed(Step::Mark, Inner::recount_allocated)?;
+            }
+            PoolKind::Traced | PoolKind::Explicit => {}
         }
         if !self.options.scheme.moves {
             return Ok(false);

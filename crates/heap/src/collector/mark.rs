@@ -86,7 +86,7 @@ impl<M: Medium> Inner<M> {
             self.collector.set_marking(true);
             self.collector.set_deferring(true);
             // Only counters that a crash left behind are counted anew.
-            let counters = (!exact).then(|| crate::tally::sums(medium));
+            let counters = (!exact).then(|| self.begin_recount());
             if how == Marking::StopTheWorld {
                 trace.drain();
             }

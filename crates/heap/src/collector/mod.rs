@@ -5,6 +5,7 @@
 //! collection   one cycle, step by step            summary   which pages, and where everything goes
 //! mark         what is reachable                  cycle     the open cycle and the read barrier
 //! reclaim      what is not is free                heal      every reference names the destination
+//! recount      counters that a crash left behind
 //! background   a thread that watches the ratio    release   the emptied pages are free
 //! scheme/      how a copy comes to count          resume    after a crash
 //! ```
@@ -22,6 +23,7 @@ mod frame_map;
 mod heal;
 mod mark;
 mod reclaim;
+mod recount;
 mod release;
 pub(crate) mod resume;
 pub mod scheme;
@@ -45,6 +47,7 @@ pub use mark::Marking;
 pub use summary::{Forwarding, PageSize};
 
 pub(crate) use frame_map::Part;
+pub(crate) use reclaim::data_chunks;
 
 /// The volatile state of a pool's collector.
 pub(crate) struct Collector<M: Medium> {
@@ -54,6 +57,8 @@ pub(crate) struct Collector<M: Medium> {
     marking: AtomicBool,
     deferring: AtomicBool,
     cycle: Lock<Option<Arc<Cycle<M>>>>,
+    /// The cycle that has ended and of which media does not say yet that its sources are free.
+    releasing: Lock<Option<Arc<Cycle<M>>>>,
     /// References that transactions replaced while marking goes on.
     replaced: Lock<Vec<RefWord>>,
     /// Slots that were freed while someone looks at objects by address.
@@ -70,6 +75,7 @@ impl<M: Medium> Collector<M> {
             marking: AtomicBool::new(false),
             deferring: AtomicBool::new(false),
             cycle: Lock::new(cycle),
+            releasing: Lock::new(None),
             replaced: Lock::new(Vec::new()),
             deferred: Lock::new(Vec::new()),
             busy: AtomicBool::new(false),
@@ -118,6 +124,17 @@ impl<M: Medium> Collector<M> {
 
     fn take_deferred(&self, medium: &M) -> Vec<Place> {
         core::mem::take(&mut *self.deferred.lock(medium))
+    }
+
+    /// The cycle between its last stop, in which it begins to be released, and the moment when media
+    /// says everything and before its pages are used again. For who reads tables beside a collector;
+    /// an operation that finds none here does not live to see one.
+    pub(crate) fn releasing(&self, medium: &M) -> Option<Arc<Cycle<M>>> {
+        self.releasing.lock(medium).clone()
+    }
+
+    fn set_releasing(&self, medium: &M, cycle: Option<Arc<Cycle<M>>>) {
+        *self.releasing.lock(medium) = cycle;
     }
 
     /// Puts a cycle into force, or takes it out. No operation is open.

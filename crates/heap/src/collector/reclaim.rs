@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Chunk};
 use firn_format::header::ObjectHeader;
-use firn_format::statistics::{Counter, FIRST_CLASS, FIRST_EVENT, WORDS};
+use firn_format::statistics::{Counter, WORDS};
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES};
 
@@ -18,7 +18,7 @@ use crate::alloc::{Footprint, Run};
 use crate::error::Error;
 use crate::object::requested_bytes;
 use crate::pool::Inner;
-use crate::tally::{self, type_index};
+use crate::tally;
 
 /// What was reclaimed, by counter.
 struct Garbage {
@@ -42,14 +42,14 @@ impl<M: Medium> Inner<M> {
                 self.reclaim_run(marked, &run, &mut garbage)?;
             }
         }
-        self.exact.store(true, Ordering::Release);
         match &marked.counters {
             None => tally::add(medium, &garbage.sums),
             Some(counters) => {
-                self.recount(marked, counters)?;
+                self.recount(&marked.trace.sums, counters)?;
                 self.allocator.space().lock(medium).set_emergency(false);
             }
         }
+        self.exact.store(true, Ordering::Release);
         Ok(garbage.objects)
     }
 
@@ -95,37 +95,15 @@ impl<M: Medium> Inner<M> {
                 let at = run.frame.start() + (word as u64 * 64 + bit) * slot_bytes;
                 let header = ObjectHeader(self.medium.load_u64(at));
                 let bytes = requested_bytes(header, slot_bytes).unwrap_or(0) as i64;
-                let type_index = type_index(header.type_id());
-                let mut less = |counter: Counter, by: i64| garbage.sums[counter.word()] -= by;
-                less(Counter::Objects, 1);
-                less(Counter::LiveBytes, bytes);
-                less(Counter::ClassObjects(class_index), 1);
-                less(Counter::TypeObjects(type_index), 1);
-                less(Counter::TypeBytes(type_index), bytes);
+                let what = (header.type_id(), class_index);
+                tally::count(&mut garbage.sums, what, (-1, -bytes));
             }
         }
-    }
-
-    /// Makes the counters exact that a crash left behind: what marking counted, and what sessions
-    /// have changed since it began.
-    fn recount(&self, marked: &Marked<'_, M>, counters: &[i64; WORDS]) -> Result<(), Error> {
-        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
-        for (word, change) in change.iter_mut().enumerate() {
-            *change = marked.trace.sums[word] - counters[word];
-        }
-        change[FIRST_EVENT..FIRST_CLASS].fill(0);
-        let now = tally::sums(&self.medium);
-        let (frames, chunks) = self.allocator.footprint(&self.medium)?;
-        for (counter, count) in [(Counter::LiveFrames, frames), (Counter::LiveChunks, chunks)] {
-            change[counter.word()] = count as i64 - now[counter.word()];
-        }
-        tally::add(&self.medium, &change);
-        Ok(())
     }
 }
 
 /// The chunks that may hold objects.
-pub(super) fn data_chunks(len: u64) -> impl Iterator<Item = Chunk> {
+pub(crate) fn data_chunks(len: u64) -> impl Iterator<Item = Chunk> {
     (0..len / CHUNK_BYTES)
         .map(Chunk)
         .filter(|chunk| chunk.is_data())

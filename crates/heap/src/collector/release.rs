@@ -41,10 +41,13 @@ impl<M: Medium> Inner<M> {
             store_phase(medium, Phase::Release(cycle.plan));
             self.handles
                 .forward(medium, |word| cycle.forward_word(word));
+            self.collector
+                .set_releasing(medium, Some(Arc::clone(cycle)));
             self.collector.set_cycle(medium, None);
             self.collector.set_deferring(false);
         })?;
         release_on_media(medium, cycle, self.kind);
+        self.collector.set_releasing(medium, None);
         self.open_pages(cycle)?;
         for place in self.collector.take_deferred(medium) {
             self.allocator

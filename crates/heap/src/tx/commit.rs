@@ -416,6 +416,7 @@ pub(super) fn count_all<M: Medium>(
     changes: &[Change],
     sign: i64,
 ) {
+    tally.catch_up(inner.recounts());
     let alike =
         |a: &Change, b: &Change| a.slot.place.frame == b.slot.place.frame && a.type_id == b.type_id;
     for group in changes.chunk_by(alike) {
@@ -433,8 +434,7 @@ pub(super) fn count_all<M: Medium>(
             objects,
             bytes,
         );
-        tally.add(Counter::LiveFrames, footprint.frames);
-        tally.add(Counter::LiveChunks, footprint.chunks);
+        tally.pages(&inner.medium, footprint);
     }
 }
 

@@ -1,0 +1,108 @@
+//! Counters that a crash left behind are counted anew while the program runs.
+//!
+//! What was there at one moment is counted, and what sessions have changed since is added. In a traced
+//! pool marking counts; in an explicit one a walk over the allocation bits does: slots that came into
+//! use since the moment are noted as taken and passed over, and what was freed since keeps its header,
+//! because frees wait until the walk has ended.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use firn_format::header::ObjectHeader;
+use firn_format::statistics::{Counter, FIRST_CLASS, FIRST_EVENT, WORDS};
+use firn_media::{Medium, MediumExt, Scope};
+
+use crate::alloc::{Footprint, Place, Slot, TakenSlots};
+use crate::check::each_allocated;
+use crate::error::Error;
+use crate::object::requested_bytes;
+use crate::pool::Inner;
+use crate::tally;
+use crate::trace::Marks;
+
+/// What was counted so far.
+struct Count<M: Medium> {
+    taken: Arc<TakenSlots<M>>,
+    counted: Marks,
+    sums: Box<[i64; WORDS]>,
+}
+
+impl<M: Medium> Count<M> {
+    /// Counts an object that was there at the beginning, once.
+    fn add(&mut self, slot: &Slot, header: ObjectHeader) {
+        let Place { frame, index, .. } = slot.place;
+        if !self.taken.has(slot.place)
+            && self.counted.mark(frame, index)
+            && let Some(requested) = requested_bytes(header, slot.bytes)
+        {
+            let what = (header.type_id(), slot.place.class_index());
+            tally::count(&mut self.sums, what, (1, requested as i64));
+        }
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    /// Makes the counters of an explicit pool exact. No cycle is open.
+    ///
+    /// Errors: an operation stayed open, the frame table is damaged; the counters lag still.
+    pub(super) fn recount_allocated(&self) -> Result<(), Error> {
+        let medium = &self.medium;
+        let _scope = medium.scope(Scope::Mark);
+        self.allocator.look_at_all(medium)?;
+        let mut count = Count {
+            taken: Arc::new(TakenSlots::new(medium)),
+            counted: Marks::new(medium.len()),
+            sums: Box::new([0; WORDS]),
+        };
+        let taken = Arc::clone(&count.taken);
+        let counters = self.stop_for_cycle(|| {
+            self.allocator.drain_all(medium)?;
+            self.allocator.note_in(medium, &taken);
+            self.collector.set_deferring(true);
+            Ok::<_, Error>(self.begin_recount())
+        })??;
+        let walked = each_allocated(medium, None, |slot, header| count.add(&slot, header));
+        let ended = self.stop_for_cycle(|| self.collector.set_deferring(false));
+        // Given up: who still defers does so in vain and harms nothing.
+        self.collector.set_deferring(false);
+        for place in self.collector.take_deferred(medium) {
+            let bytes = place.class.map_or(0, |class| class.slot_bytes());
+            let at = place.frame.start() + place.index * bytes;
+            if let Ok(slot) = self.allocator.locate(medium, at) {
+                count.add(&slot, ObjectHeader(medium.load_u64(at)));
+            }
+            self.allocator
+                .release_one(medium, place, self.redo.counter());
+        }
+        self.allocator.stop_noting(medium, &taken);
+        walked?;
+        ended?;
+        self.recount(&count.sums, &counters)?;
+        self.exact.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Replaces `counters`, which are those of the moment when the count began, by `sums`. What
+    /// sessions had not published then they forget ([`Inner::begin_recount`]). Pages are counted while
+    /// no operation is open.
+    ///
+    /// Errors: an operation stayed open.
+    pub(super) fn recount(
+        &self,
+        sums: &[i64; WORDS],
+        counters: &[i64; WORDS],
+    ) -> Result<(), Error> {
+        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+        for (word, change) in change.iter_mut().enumerate() {
+            *change = sums[word] - counters[word];
+        }
+        change[FIRST_EVENT..FIRST_CLASS].fill(0);
+        self.stop_for_cycle(|| {
+            let Footprint { frames, chunks } = self.allocator.footprint();
+            for (counter, count) in [(Counter::LiveFrames, frames), (Counter::LiveChunks, chunks)] {
+                change[counter.word()] = count - tally::sum(&self.medium, counter);
+            }
+            tally::add(&self.medium, &change);
+        })
+    }
+}
