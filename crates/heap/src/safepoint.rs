@@ -136,3 +136,55 @@ impl<M: Medium> Drop for RaisedFlag<'_, M> {
         self.0.words.store(0, 0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    use firn_crash::{Crash, CrashOptions, interleavings};
+    use firn_units::VirtAddr;
+
+    use super::*;
+
+    /// Preemptions and delayed stores of one execution.
+    const BOUND: u32 = 3;
+
+    /// Enters and leaves an operation, in which there are moments.
+    fn operate(safepoint: &Safepoint<Crash>, medium: &Crash, is_inside: &AtomicBool) {
+        safepoint.enter(medium, 0);
+        is_inside.store(true, Relaxed);
+        medium.load_u64(VirtAddr(0));
+        is_inside.store(false, Relaxed);
+        safepoint.leave(0);
+    }
+
+    /// T1, on x86-TSO: what matters is that no delayed store hides who is inside.
+    #[test]
+    fn nobody_is_inside_while_the_world_stands() {
+        let found = interleavings(BOUND, 100_000, |schedule| {
+            let crash = Crash::new(4096, CrashOptions::default());
+            let safepoint = Arc::new(Safepoint::new(&crash, 1));
+            let is_inside = Arc::new(AtomicBool::new(false));
+            let (mine, medium, inside) = (safepoint.clone(), crash.clone(), is_inside.clone());
+            let stopping = crash.clone();
+            let jobs: Vec<Box<dyn FnOnce() + Send>> = vec![
+                Box::new(move || (0..2).for_each(|_| operate(&mine, &medium, &inside))),
+                Box::new(move || {
+                    let mut stops = Stops::default();
+                    let stopped = safepoint.stop(&stopping, u64::MAX, &mut stops, || {
+                        assert!(!is_inside.load(Relaxed), "an operation is open");
+                        stopping.load_u64(VirtAddr(0));
+                        assert!(!is_inside.load(Relaxed), "an operation was entered");
+                    });
+                    assert!(stopped.is_some());
+                }),
+            ];
+            let outcome = crash.run(jobs, schedule);
+            outcome.finished().map(|()| outcome)
+        });
+        println!("{} executions", found.executions);
+        assert_eq!(found.failure, None);
+        assert!(found.exhaustive);
+    }
+}

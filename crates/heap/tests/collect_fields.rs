@@ -4,7 +4,7 @@
 
 mod collect_support;
 
-use collect_support::{KINDS, collect, options};
+use collect_support::{KINDS, collect, options, words_of};
 use firn_crash::{
     Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Report, Schedule, SwarmOptions,
 };
@@ -226,14 +226,8 @@ fn apply(session: &mut Session<Crash>, op: Op, step: u64, fake: &[u8]) -> Result
 
 /// Data that looks like references to two nodes where they are before the cycle.
 fn fake(pool: &Pool<Crash>) -> Vec<u8> {
-    let root = firn_format::root::root_at(0) + firn_format::root::REFERENCE_AT;
-    let id = pool.medium().load_u64(root) >> 48 << 48;
-    let mut session = pool.session().unwrap();
-    session.read(|view| {
-        let spine = view.root::<Spine>("spine").unwrap();
-        let word = |place| id | spine.get(place).unwrap().address().0;
-        [word(0), word(1)].map(u64::to_le_bytes).concat()
-    })
+    let words = words_of::<Node, _>(pool, "spine");
+    [words[0], words[1]].map(u64::to_le_bytes).concat()
 }
 
 struct Run {

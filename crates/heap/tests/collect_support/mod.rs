@@ -2,7 +2,10 @@
 #![allow(dead_code)]
 
 use firn_heap::collector::{CollectOptions, PageSize};
-use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Refs, Session, Tx, View};
+use firn_heap::{
+    Bytes, ClassStatistics, Error, FrameContent, Occupancy, Pool, PoolKind, PoolOptions, Refs,
+    Session, Statistics, Target, Tx, View,
+};
 use firn_media::Medium;
 
 pub type Spine = Refs<Bytes>;
@@ -60,7 +63,7 @@ pub const UNEVEN: Objects = Objects {
 };
 
 impl Objects {
-    fn value(&self, i: usize) -> Vec<u8> {
+    pub fn value(&self, i: usize) -> Vec<u8> {
         let byte = |k| (i * 31 + k) as u8;
         (0..(self.len)(i)).map(byte).collect()
     }
@@ -153,4 +156,38 @@ pub fn leave_open<M: Medium>(pool: &Pool<M>, how: &CollectOptions, units: u64) {
     assert!(!collection.compact(units).unwrap(), "some have not moved");
     drop(collection);
     assert!(pool.has_open_cycle());
+}
+
+/// The word that refers to the object at each place of the array that the root `name` names.
+pub fn words_of<T: Target, M: Medium>(pool: &Pool<M>, name: &str) -> Vec<u64> {
+    let root = firn_format::root::root_at(0) + firn_format::root::REFERENCE_AT;
+    let id = pool.medium().load_u64(root) >> 48 << 48;
+    let mut session = pool.session().unwrap();
+    session.read(|view| {
+        let all = view.root::<Refs<T>>(name).unwrap();
+        let word = |place| all.get(place).map_or(0, |object| id | object.address().0);
+        (0..all.len()).map(word).collect()
+    })
+}
+
+/// Whether so many objects are counted in a closed pool that has not crashed, and its slots in use are
+/// theirs.
+pub fn verify_closed<M: Medium>(medium: &M, objects: u64) -> Result<(), String> {
+    let statistics = Statistics::read(medium).map_err(|e| e.to_string())?;
+    let occupancy = Occupancy::read(medium).map_err(|e| e.to_string())?;
+    let of_slots = occupancy
+        .frames
+        .iter()
+        .filter_map(|frame| match frame.content {
+            FrameContent::Slots { .. } => frame.content.live_bytes(),
+            _ => None,
+        });
+    let of_class = |c: &ClassStatistics| c.slot_bytes.unwrap_or(0) * c.objects;
+    let counted: u64 = statistics.classes.iter().map(of_class).sum();
+    match (statistics.objects, of_slots.sum::<u64>()) {
+        (found, used) if (found, used) == (objects, counted) => Ok(()),
+        (found, used) => Err(format!(
+            "{found} objects instead of {objects}, {used} bytes of slots in use for {counted}"
+        )),
+    }
 }
