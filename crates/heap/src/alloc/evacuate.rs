@@ -118,7 +118,7 @@ impl<M: Medium> Allocator<M> {
 
     /// Closes a run: nothing is allocated in it any more. False if it is in a session's hands, or no
     /// longer what it was.
-    pub(crate) fn close_run(&self, medium: &M, run: &Run) -> Result<bool, Error> {
+    pub(crate) fn close_run(&self, medium: &M, run: &Run, stamp: u64) -> Result<bool, Error> {
         let Some(class) = run.class() else {
             let chunk = self.chunks.get(medium, run.frame.chunk())?;
             let (full, source) = (FrameState::Full as u64, FrameState::Source as u64);
@@ -126,9 +126,18 @@ impl<M: Medium> Allocator<M> {
             if chunk.words().compare_exchange(state, full, source).is_err() {
                 return Ok(false);
             }
-            // Freed at this moment, it is given back by who frees it, and the run is free.
+            // It may have been given back before that, and be something else by now.
             let at = run.frame.word_at();
-            return Ok(medium.load_u64(at) == run.what.to_word());
+            let word = medium.load_u64(at);
+            if word == run.what.to_word() {
+                return Ok(true);
+            }
+            let class = match FrameUse::from_word(word, at)? {
+                FrameUse::Slots(class) => Some(class),
+                _ => None,
+            };
+            self.open_filled(medium, run.frame, class, stamp)?;
+            return Ok(false);
         };
         self.lists.close(medium, &self.chunks, run.frame, class)
     }

@@ -352,10 +352,23 @@ impl<M: Medium> Allocator<M> {
         };
         let Some(class) = place.class else {
             let chunk = self.chunks.get(medium, place.frame.chunk())?;
-            // A run of a cycle is given back when the cycle ends.
-            if closed(chunk.words().load(base(place.frame) + STATE)) {
-                self.held.lock(medium).push(place);
-                return Ok(());
+            let index = base(place.frame) + STATE;
+            loop {
+                let state = chunk.words().load(index);
+                // A run of a cycle is given back when the cycle ends.
+                if closed(state) {
+                    self.held.lock(medium).push(place);
+                    return Ok(());
+                }
+                // Of who closes the run and who gives it back one is first, and the other sees it.
+                let leaving = FrameState::Leaving as u64;
+                if chunk
+                    .words()
+                    .compare_exchange(index, state, leaving)
+                    .is_ok()
+                {
+                    break;
+                }
             }
             let frames = run_frames(medium, place.frame);
             self.give_frames(
@@ -420,18 +433,18 @@ impl<M: Medium> Allocator<M> {
             let leaving = FrameState::Leaving as u64;
             chunk.words().store(base(run.frame) + STATE, leaving);
         }
-        for frame in run.each() {
-            medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
-        }
-        self.space.lock(medium).give(run, stamp);
+        // Whoever looks at a chunk first believes these words, unless the run waits in quarantine: both
+        // change under the lock.
+        let mut space = self.space.lock(medium);
+        store_free(medium, run);
+        space.give(run, stamp);
     }
 
     /// Gives the overflow of a log back.
     pub(crate) fn give_log(&self, medium: &M, run: FrameRun) {
-        for frame in run.each() {
-            medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
-        }
-        self.space.lock(medium).give_at_once(run);
+        let mut space = self.space.lock(medium);
+        store_free(medium, run);
+        space.give_at_once(run);
     }
 
     /// Remembers slots that were freed in a closed run, so that the plan leaves them out.
@@ -472,6 +485,13 @@ impl<M: Medium> Allocator<M> {
     /// Returns everything a session holds.
     pub(crate) fn return_all(&self, medium: &M, cache: &Cache) -> Result<(), Error> {
         self.drain(medium, &cache.hands)
+    }
+}
+
+/// Says on media that frames are free.
+fn store_free<M: Medium>(medium: &M, run: FrameRun) {
+    for frame in run.each() {
+        medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
     }
 }
 

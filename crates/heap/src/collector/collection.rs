@@ -456,7 +456,10 @@ impl<M: Medium> Inner<M> {
         let medium = &self.medium;
         let mut open = Vec::new();
         for run in chosen {
-            match self.allocator.close_run(medium, &run)? {
+            match self
+                .allocator
+                .close_run(medium, &run, self.redo.counter())?
+            {
                 true => closed.push(run),
                 false => open.push(run),
             }
@@ -466,7 +469,10 @@ impl<M: Medium> Inner<M> {
         self.stop_for_cycle(|| {
             self.allocator.drain_all(medium)?;
             for run in open {
-                if self.allocator.close_run(medium, &run)? {
+                if self
+                    .allocator
+                    .close_run(medium, &run, self.redo.counter())?
+                {
                     closed.push(run);
                 }
             }
