@@ -237,6 +237,17 @@ fn two_writers_beside_the_collector() {
     every_case(SEEDS);
 }
 
+/// A freed large object whose chunk somebody looked at first between its words and its quarantine.
+#[test]
+fn seeds_that_once_found_something_find_nothing() {
+    let case = Case {
+        kind: PoolKind::Explicit,
+        scheme: &ESPRESSO,
+        ..Case::default()
+    };
+    swarm(case, 695..696).expect_clean();
+}
+
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn two_writers_beside_the_collector_with_many_seeds() {
