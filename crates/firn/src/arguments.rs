@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use firn_lab::PageSize;
+use firn_lab::{PageSize, churn};
 
 /// Ordered maps in pools that survive crashes
 ///
@@ -115,6 +115,23 @@ Examples:
   firn defrag p.firn --pages 4k --target 1.2
   firn defrag p.firn --map p.svg")]
     Defrag(Defrag),
+    /// Inserts, deletes and re-inserts entries beside a collector, and measures both
+    #[command(after_long_help = "\
+A round inserts N entries, deletes 80 % of them at random, inserts them again, and deletes 80 %. Each of
+these operations is a transaction, all of one thread. The entries are in a map of their own, other
+content of the pool stays as it is; the figures of pages and blocks are of the whole pool. CPU time is
+that of the thread alone, the collector's is told at the end. The collector lets pools below 4 MiB of
+pages be.
+
+At the end the entries are removed, which leaves an empty map and free pages. What a killed run leaves
+the next one removes. A map that holds other entries is refused.
+
+Examples:
+  firn churn p.firn
+  firn churn p.firn --no-collect --json | jq .phases[].standing.ratio_2m
+  firn churn p.firn --n 1000000 --value-bytes 64 --collect 1.7:1.5 --rounds 3
+  firn churn p.firn --keep && firn map p.firn -o p.svg")]
+    Churn(Churn),
     /// Fragments and defragments an index of a file tree, kills itself dozens of times, loses nothing
     #[command(after_long_help = "\
 A child process indexes every path below DIR in a pool on disk, then deletes, changes and re-inserts
@@ -249,6 +266,48 @@ pub struct Defrag {
     /// Draws the pool before and after, side by side; the name ends in .svg or .png
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct Churn {
+    /// The pool's file, made if it is not there
+    pub pool: PathBuf,
+    /// Entries
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(churn::LEAST_ENTRIES..=1_000_000_000))]
+    pub n: u64,
+    /// Bytes of each value
+    #[arg(long, value_name = "B", default_value_t = 128, value_parser = clap::value_parser!(u64).range(0..=churn::MOST_VALUE_BYTES as u64))]
+    pub value_bytes: u64,
+    /// Decides the order of everything
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Ratios on pages of 2 MiB above which the collector begins, and at which it ends
+    #[arg(long, value_name = "TRIGGER:TARGET", default_value = "1.5:1.25", value_parser = ratios)]
+    pub collect: (f64, f64),
+    /// Lets no collector work
+    #[arg(long, conflicts_with_all = ["collect", "scheme"])]
+    pub no_collect: bool,
+    /// How a copy comes to count: espresso, sfccd, piggyback; none reclaims garbage and moves nothing
+    #[arg(long, value_name = "S", default_value = "piggyback")]
+    pub scheme: String,
+    /// Rounds, each of the four phases
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub rounds: u64,
+    /// Leaves the last entries in the pool
+    #[arg(long)]
+    pub keep: bool,
+    /// The root that names the map
+    #[arg(long, value_name = "NAME", default_value = "churn")]
+    pub map: String,
+}
+
+/// Two ratios and a colon between them.
+fn ratios(text: &str) -> Result<(f64, f64), String> {
+    let parsed = text.split_once(':').and_then(|(trigger, target)| {
+        let ratio = |text: &str| text.trim().parse::<f64>().ok();
+        Some((ratio(trigger)?, ratio(target)?))
+    });
+    parsed.ok_or_else(|| "two ratios like 1.5:1.25 are wanted".to_owned())
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]

@@ -98,7 +98,7 @@ pub fn defragmented(report: &DefragReport) -> String {
     text
 }
 
-fn ratio(ratio: Option<f64>) -> String {
+pub fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "none".into(), |ratio| format!("{ratio:.3}"))
 }
 

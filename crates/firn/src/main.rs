@@ -4,6 +4,7 @@
 mod arguments;
 mod bars;
 mod bench;
+mod churn;
 mod commands;
 mod demo;
 mod failure;
@@ -60,6 +61,7 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Check(pool) => commands::check(&pool.pool, output),
         Command::Copy(copy) => commands::copy(&copy, output),
         Command::Defrag(defrag) => commands::defrag(&defrag, output),
+        Command::Churn(churn) => churn::run(&churn, output),
         Command::Demo(demo) => demo::run(&demo, output),
         Command::Bench(bench) => bench::run(&bench, output),
         Command::DemoWriter(writer) => demo::write(&writer),

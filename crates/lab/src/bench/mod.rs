@@ -18,7 +18,7 @@
 
 mod allocator;
 mod bars;
-mod clock;
+pub(crate) mod clock;
 mod collector;
 mod cores;
 mod document;
