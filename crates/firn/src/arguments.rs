@@ -1,6 +1,7 @@
 //! What the command line takes, and the help that teaches it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use firn_lab::{PageSize, churn};
@@ -26,6 +27,7 @@ A first round:
   firn scan p.firn /usr/share/doc/b     what begins with that
   firn delete p.firn --fraction 0.5     half of the entries, to see fragmentation
   firn stat p.firn                      how full and how fragmented
+  firn top p.firn                       the same live, while a program works on it
   firn map p.firn -o p.svg              the same as a picture, page by page
   firn defrag p.firn                    moves objects together, frees the pages they leave
 
@@ -69,13 +71,32 @@ Examples:
     /// Prints how full and how fragmented a pool is, also while a program has it open
     #[command(after_long_help = "\
 Takes no lock. The fragmentation ratio is the footprint of the pages that hold a live object, divided
-by the live bytes; on pages of 4 KiB and of 2 MiB. What the collector has done is counted since the pool
-was made: time and computation by step, and the stops of the program by their length. While a program has the pool open, and after a
-crash until the pool is traced, the figures may lag.
+by the live bytes; on pages of 4 KiB and of 2 MiB. What the collector has done is counted since the
+pool was made: time and computation by step, and the stops of the program by their length. While a
+program has the pool open, and after a crash until the pool is traced, the figures may lag.
 
 Example:
   firn stat p.firn --json | jq .ratio_4k")]
     Stat(Pool),
+    /// Shows live what goes on in a pool that a program has open
+    #[command(after_long_help = "\
+Looks at the pool again and again as `firn stat` does, without a lock, and shows what changed: how
+full the pages are, transactions a second, what the collector does, how long the program stood for
+it, and the types that take most. q, Esc or Ctrl-C ends it. A pool that grows, is closed, opened
+again or out of sight is watched on, and what befell it is told.
+
+A pool that a crash left open looks like one that is open while nothing happens. That objects move is
+seen, that they are marked is not; a step is counted when it has ended.
+
+Where standard output is no terminal, with --once and with --json it looks twice, an interval apart,
+prints that, and ends.
+
+Examples:
+  firn top p.firn
+  firn top p.firn --interval 0.2
+  firn top p.firn --once
+  firn top p.firn --json | jq .change.commits_per_second")]
+    Top(Top),
     /// Draws what each page of a pool holds, and how full it is, as an SVG or PNG picture
     #[command(after_long_help = "\
 A small square stands for a page of 4 KiB, a block of squares for 2 MiB. Pale squares waste what dark
@@ -117,14 +138,14 @@ Examples:
     Defrag(Defrag),
     /// Inserts, deletes and re-inserts entries beside a collector, and measures both
     #[command(after_long_help = "\
-A round inserts N entries, deletes 80 % of them at random, inserts them again, and deletes 80 %. Each of
-these operations is a transaction, all of one thread. The entries are in a map of their own, other
-content of the pool stays as it is; the figures of pages and blocks are of the whole pool. CPU time is
-that of the thread alone, the collector's is told at the end. The collector lets pools below 4 MiB of
-pages be.
+A round inserts N entries, deletes 80 % of them at random, inserts them again, and deletes 80 %. Each
+of these operations is a transaction, all of one thread. The entries are in a map of their own, other
+content of the pool stays as it is; the figures of pages and blocks are of the whole pool. CPU time
+is that of the thread alone, the collector's is told at the end. The collector lets pools below 4 MiB
+of pages be.
 
-At the end the entries are removed, which leaves an empty map and free pages. What a killed run leaves
-the next one removes. A map that holds other entries is refused.
+At the end the entries are removed, which leaves an empty map and free pages. What a killed run
+leaves the next one removes. A map that holds other entries is refused.
 
 Examples:
   firn churn p.firn
@@ -225,6 +246,28 @@ pub struct MapName {
 pub struct Pool {
     /// The pool's file
     pub pool: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub struct Top {
+    /// The pool's file
+    pub pool: PathBuf,
+    /// Time between two looks
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
+    pub interval: Duration,
+    /// Prints one picture as text, and ends
+    #[arg(long)]
+    pub once: bool,
+}
+
+const INTERVALS: std::ops::RangeInclusive<f64> = 0.05..=3600.0;
+
+/// Seconds.
+fn interval(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|s| INTERVALS.contains(s));
+    let (least, most) = (INTERVALS.start(), INTERVALS.end());
+    let wanted = || format!("seconds from {least} to {most} are wanted");
+    seconds.map(Duration::from_secs_f64).ok_or_else(wanted)
 }
 
 #[derive(Args, Debug)]

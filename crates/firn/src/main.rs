@@ -10,6 +10,7 @@ mod demo;
 mod failure;
 mod figures;
 mod output;
+mod top;
 
 use std::process::ExitCode;
 
@@ -57,6 +58,7 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Scan(scan) => commands::scan(&scan, output),
         Command::Delete(delete) => commands::delete(&delete, output),
         Command::Stat(pool) => commands::stat(&pool.pool, output),
+        Command::Top(top) => top::run(&top, output),
         Command::Map(map) => commands::map(&map, output),
         Command::Check(pool) => commands::check(&pool.pool, output),
         Command::Copy(copy) => commands::copy(&copy, output),

@@ -5,6 +5,7 @@
 //! store      a map in a pool file: opening, recovering, reading, changing
 //! load       from lines and from file trees     select    which entries a fraction takes
 //! stat       figures of a pool in use           check     whether a pool is sound
+//! top        the same again and again, and what changed meanwhile
 //! map        pictures of what a pool's pages hold
 //! copy       packed copies, and what can be saved of a torn pool
 //! defrag     objects move together, free pages go back to the device
@@ -37,6 +38,7 @@ mod select;
 mod spread;
 mod stat;
 mod store;
+pub mod top;
 mod tree;
 pub mod writers;
 

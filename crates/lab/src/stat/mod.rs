@@ -14,7 +14,7 @@ use crate::LabError;
 pub use collector::{CollectorFigures, StepTime, StopBucket, StopFigures};
 
 /// Figures of a pool.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Stat {
     /// What the pool's content is called.
     pub layout: String,
