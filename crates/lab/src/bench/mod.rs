@@ -18,7 +18,7 @@
 
 mod allocator;
 mod bars;
-pub(crate) mod clock;
+mod clock;
 mod collector;
 mod cores;
 mod document;
@@ -46,6 +46,8 @@ pub use reopen::{ReopenPlan, reopen};
 pub use rival::{Build, RivalSource};
 
 use crate::Progress;
+
+pub(crate) use clock::{Moment, Times};
 
 /// What is measured, and how long.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ use firn_heap::Pool;
 use firn_heap::collector::{BackgroundCollector, CollectOptions, CollectorOptions, PageSize};
 use firn_mapped::Mapped;
 
-use crate::bench::clock::{Moment, Times};
+use crate::bench::{Moment, Times};
 use crate::{CollectorWork, Entry, LabError, Progress, Standing, Store};
 
 use entries::Entries;
