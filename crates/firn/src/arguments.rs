@@ -1,9 +1,10 @@
 //! What the command line takes, and the help that teaches it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use firn_lab::PageSize;
+use firn_lab::{PageSize, churn};
 
 /// Ordered maps in pools that survive crashes
 ///
@@ -26,6 +27,7 @@ A first round:
   firn scan p.firn /usr/share/doc/b     what begins with that
   firn delete p.firn --fraction 0.5     half of the entries, to see fragmentation
   firn stat p.firn                      how full and how fragmented
+  firn top p.firn                       the same live, while a program works on it
   firn map p.firn -o p.svg              the same as a picture, page by page
   firn defrag p.firn                    moves objects together, frees the pages they leave
 
@@ -69,13 +71,32 @@ Examples:
     /// Prints how full and how fragmented a pool is, also while a program has it open
     #[command(after_long_help = "\
 Takes no lock. The fragmentation ratio is the footprint of the pages that hold a live object, divided
-by the live bytes; on pages of 4 KiB and of 2 MiB. What the collector has done is counted since the pool
-was made: time and computation by step, and the stops of the program by their length. While a program has the pool open, and after a
-crash until the pool is traced, the figures may lag.
+by the live bytes; on pages of 4 KiB and of 2 MiB. What the collector has done is counted since the
+pool was made: time and computation by step, and the stops of the program by their length. While a
+program has the pool open, and after a crash until the pool is traced, the figures may lag.
 
 Example:
   firn stat p.firn --json | jq .ratio_4k")]
     Stat(Pool),
+    /// Shows live what goes on in a pool that a program has open
+    #[command(after_long_help = "\
+Looks at the pool again and again as `firn stat` does, without a lock, and shows what changed: how
+full the pages are, transactions a second, what the collector does, how long the program stood for
+it, and the types that take most. q, Esc or Ctrl-C ends it. A pool that grows, is closed, opened
+again or out of sight is watched on, and what befell it is told.
+
+A pool that a crash left open looks like one that is open while nothing happens. That objects move is
+seen, that they are marked is not; a step is counted when it has ended.
+
+Where standard output is no terminal, with --once and with --json it looks twice, an interval apart,
+prints that, and ends.
+
+Examples:
+  firn top p.firn
+  firn top p.firn --interval 0.2
+  firn top p.firn --once
+  firn top p.firn --json | jq .change.commits_per_second")]
+    Top(Top),
     /// Draws what each page of a pool holds, and how full it is, as an SVG or PNG picture
     #[command(after_long_help = "\
 A small square stands for a page of 4 KiB, a block of squares for 2 MiB. Pale squares waste what dark
@@ -115,6 +136,23 @@ Examples:
   firn defrag p.firn --pages 4k --target 1.2
   firn defrag p.firn --map p.svg")]
     Defrag(Defrag),
+    /// Inserts, deletes and re-inserts entries beside a collector, and measures both
+    #[command(after_long_help = "\
+A round inserts N entries, deletes 80 % of them at random, inserts them again, and deletes 80 %. Each
+of these operations is a transaction, all of one thread. The entries are in a map of their own, other
+content of the pool stays as it is; the figures of pages and blocks are of the whole pool. CPU time
+is that of the thread alone, the collector's is told at the end. The collector lets pools below 4 MiB
+of pages be.
+
+At the end the entries are removed, which leaves an empty map and free pages. What a killed run
+leaves the next one removes. A map that holds other entries is refused.
+
+Examples:
+  firn churn p.firn
+  firn churn p.firn --no-collect --json | jq .phases[].standing.ratio_2m
+  firn churn p.firn --n 1000000 --value-bytes 64 --collect 1.7:1.5 --rounds 3
+  firn churn p.firn --keep && firn map p.firn -o p.svg")]
+    Churn(Churn),
     /// Fragments and defragments an index of a file tree, kills itself dozens of times, loses nothing
     #[command(after_long_help = "\
 A child process indexes every path below DIR in a pool on disk, then deletes, changes and re-inserts
@@ -211,6 +249,28 @@ pub struct Pool {
 }
 
 #[derive(Args, Debug)]
+pub struct Top {
+    /// The pool's file
+    pub pool: PathBuf,
+    /// Time between two looks
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
+    pub interval: Duration,
+    /// Prints one picture as text, and ends
+    #[arg(long)]
+    pub once: bool,
+}
+
+const INTERVALS: std::ops::RangeInclusive<f64> = 0.05..=3600.0;
+
+/// Seconds.
+fn interval(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|s| INTERVALS.contains(s));
+    let (least, most) = (INTERVALS.start(), INTERVALS.end());
+    let wanted = || format!("seconds from {least} to {most} are wanted");
+    seconds.map(Duration::from_secs_f64).ok_or_else(wanted)
+}
+
+#[derive(Args, Debug)]
 pub struct Map {
     /// The pool's file
     pub pool: PathBuf,
@@ -249,6 +309,48 @@ pub struct Defrag {
     /// Draws the pool before and after, side by side; the name ends in .svg or .png
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct Churn {
+    /// The pool's file, made if it is not there
+    pub pool: PathBuf,
+    /// Entries
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(churn::LEAST_ENTRIES..=1_000_000_000))]
+    pub n: u64,
+    /// Bytes of each value
+    #[arg(long, value_name = "B", default_value_t = 128, value_parser = clap::value_parser!(u64).range(0..=churn::MOST_VALUE_BYTES as u64))]
+    pub value_bytes: u64,
+    /// Decides the order of everything
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Ratios on pages of 2 MiB above which the collector begins, and at which it ends
+    #[arg(long, value_name = "TRIGGER:TARGET", default_value = "1.5:1.25", value_parser = ratios)]
+    pub collect: (f64, f64),
+    /// Lets no collector work
+    #[arg(long, conflicts_with_all = ["collect", "scheme"])]
+    pub no_collect: bool,
+    /// How a copy comes to count: espresso, sfccd, piggyback; none reclaims garbage and moves nothing
+    #[arg(long, value_name = "S", default_value = "piggyback")]
+    pub scheme: String,
+    /// Rounds, each of the four phases
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub rounds: u64,
+    /// Leaves the last entries in the pool
+    #[arg(long)]
+    pub keep: bool,
+    /// The root that names the map
+    #[arg(long, value_name = "NAME", default_value = "churn")]
+    pub map: String,
+}
+
+/// Two ratios and a colon between them.
+fn ratios(text: &str) -> Result<(f64, f64), String> {
+    let parsed = text.split_once(':').and_then(|(trigger, target)| {
+        let ratio = |text: &str| text.trim().parse::<f64>().ok();
+        Some((ratio(trigger)?, ratio(target)?))
+    });
+    parsed.ok_or_else(|| "two ratios like 1.5:1.25 are wanted".to_owned())
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]

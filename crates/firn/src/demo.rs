@@ -1,10 +1,9 @@
 //! The demo, printed.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use firn_lab::LabError;
-use firn_lab::demo::{DemoPlan, DemoReport, Table, summary, tables};
+use firn_lab::demo::{DemoPlan, DemoReport, summary, tables};
 use firn_lab::kill::{Collecting, WriterPlan};
 use firn_lab::writers::Tide;
 
@@ -48,7 +47,7 @@ pub fn run(demo: &Demo, output: &mut Output) -> Result<Verdict, Failure> {
 
 fn print(report: &DemoReport, output: &mut Output) -> std::io::Result<()> {
     for table in tables(report) {
-        print_table(&table, output)?;
+        output.table(&table)?;
     }
     let wrong = report.all_lost().chain(report.all_findings());
     for what in wrong.take(MOST_PRINTED) {
@@ -62,30 +61,6 @@ fn print(report: &DemoReport, output: &mut Output) -> std::io::Result<()> {
         output.line(&format!(
             "The pool: firn scan {pool} '' --map writer-0 --limit 10"
         ))?;
-    }
-    Ok(())
-}
-
-fn print_table(table: &Table, output: &mut Output) -> std::io::Result<()> {
-    let width = |column: usize| {
-        let cells = table.rows.iter().chain([&table.head]);
-        let widths = cells
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count());
-        widths.max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..table.head.len()).map(width).collect();
-    output.line("")?;
-    output.line(&table.title)?;
-    for row in [&table.head].into_iter().chain(&table.rows) {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let _ = match column {
-                0 => write!(line, "  {cell:<width$}"),
-                _ => write!(line, "  {cell:>width$}"),
-            };
-        }
-        output.line(line.trim_end())?;
     }
     Ok(())
 }

@@ -12,6 +12,8 @@ pub enum Failure {
     Lab(LabError),
     /// The result could not be printed.
     Output(io::Error),
+    /// The terminal could not be drawn on or read from.
+    Terminal(io::Error),
 }
 
 impl Failure {
@@ -28,6 +30,10 @@ impl fmt::Display for Failure {
             Self::Output(error) => write!(
                 f,
                 "standard output: writing failed: {error}; send it to another place"
+            ),
+            Self::Terminal(error) => write!(
+                f,
+                "the terminal cannot be used: {error}; `firn top --once` needs none"
             ),
         }
     }

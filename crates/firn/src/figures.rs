@@ -98,7 +98,7 @@ pub fn defragmented(report: &DefragReport) -> String {
     text
 }
 
-fn ratio(ratio: Option<f64>) -> String {
+pub fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "none".into(), |ratio| format!("{ratio:.3}"))
 }
 
@@ -199,12 +199,7 @@ fn collector(did: &CollectorFigures) -> Vec<(&'static str, String)> {
         let _ = write!(pages, ", {released} given back to the device");
     }
     let mut lines = vec![("collector", cycles), ("collected pages", pages)];
-    for (name, step) in [
-        ("marking", did.mark),
-        ("planning", did.summary),
-        ("moving", did.compact),
-        ("ending", did.finish),
-    ] {
+    for (name, step) in did.steps() {
         let time = format!("{:.1} ms, {:.1} ms of computation", step.ms, step.cpu_ms);
         lines.push((name, time));
     }

@@ -4,11 +4,13 @@
 mod arguments;
 mod bars;
 mod bench;
+mod churn;
 mod commands;
 mod demo;
 mod failure;
 mod figures;
 mod output;
+mod top;
 
 use std::process::ExitCode;
 
@@ -56,10 +58,12 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Scan(scan) => commands::scan(&scan, output),
         Command::Delete(delete) => commands::delete(&delete, output),
         Command::Stat(pool) => commands::stat(&pool.pool, output),
+        Command::Top(top) => top::run(&top, output),
         Command::Map(map) => commands::map(&map, output),
         Command::Check(pool) => commands::check(&pool.pool, output),
         Command::Copy(copy) => commands::copy(&copy, output),
         Command::Defrag(defrag) => commands::defrag(&defrag, output),
+        Command::Churn(churn) => churn::run(&churn, output),
         Command::Demo(demo) => demo::run(&demo, output),
         Command::Bench(bench) => bench::run(&bench, output),
         Command::DemoWriter(writer) => demo::write(&writer),

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 
+use firn_lab::demo::Table;
 use serde::Serialize;
 
 /// Standard output, buffered. Writing fails where `println!` would panic: on a closed pipe.
@@ -33,6 +34,29 @@ impl Output {
     pub fn line(&mut self, text: &str) -> io::Result<()> {
         self.stdout.write_all(text.as_bytes())?;
         self.stdout.write_all(b"\n")
+    }
+
+    /// Prints a table below an empty line, the first column to the left, the others to the right.
+    pub fn table(&mut self, table: &Table) -> io::Result<()> {
+        let width = |column: usize| {
+            let cells = table.rows.iter().chain([&table.head]);
+            let widths = cells
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count());
+            widths.max().unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..table.head.len()).map(width).collect();
+        self.line("")?;
+        self.line(&table.title)?;
+        for row in [&table.head].into_iter().chain(&table.rows) {
+            let cells = row.iter().zip(&widths).enumerate();
+            let padded = cells.map(|(column, (cell, width))| match column {
+                0 => format!("  {cell:<width$}"),
+                _ => format!("  {cell:>width$}"),
+            });
+            self.line(padded.collect::<String>().trim_end())?;
+        }
+        Ok(())
     }
 
     /// Prints a line of any bytes, in parts.

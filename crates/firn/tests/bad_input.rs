@@ -26,6 +26,7 @@ fn every_command(pool: &str, copy: &str) -> Vec<(&'static str, Called)> {
         run("delete", &["delete", pool, "--fraction", "0.5"]),
         run("copy", &["copy", pool, copy]),
         run("stat", &["stat", pool]),
+        run("top", &["top", pool, "--once", "--interval", "0.05"]),
         run("map", &["map", pool, "-o", &format!("{copy}.svg")]),
         run("check", &["check", pool]),
     ]
@@ -37,7 +38,9 @@ fn assert_refused(folder: &Folder, name: &str, words: &[&str], except: &[&str]) 
     let (pool, copy) = (folder.arg(name), folder.arg("copy"));
     let before = std::fs::read(&pool).ok();
     let defrag = ("defrag", firn(&["defrag", &pool]));
-    for (command, called) in every_command(&pool, &copy).into_iter().chain([defrag]) {
+    let churn = ("churn", firn(&["churn", &pool, "--n", "10"]));
+    let both = [defrag, churn];
+    for (command, called) in every_command(&pool, &copy).into_iter().chain(both) {
         if except.contains(&command) {
             continue;
         }
@@ -72,7 +75,7 @@ fn truncated_pools() {
         std::fs::write(folder.path("cut"), &whole[..len]).unwrap();
         let words = ["restore", "not a Firn pool", "damaged"];
         // The statistics page of a cut pool may be whole.
-        assert_refused(&folder, "cut", &words, &["stat", "map"]);
+        assert_refused(&folder, "cut", &words, &["stat", "top", "map"]);
     }
 }
 
@@ -116,7 +119,7 @@ fn pools_of_another_program() {
     let before = std::fs::read(&pool).unwrap();
     for (command, called) in every_command(&pool, &folder.arg("copy")) {
         let said = format!("{command}: {} {}", called.status, called.err);
-        if ["stat", "map", "check", "copy"].contains(&command) {
+        if ["stat", "top", "map", "check", "copy"].contains(&command) {
             assert_eq!(called.status, 0, "serves any pool: {said}");
         } else {
             assert_eq!(called.status, ERROR, "{said}");
@@ -154,7 +157,7 @@ fn a_pool_that_was_open_when_the_machine_died() {
         &folder,
         "torn",
         &["machine went down"],
-        &["stat", "map", "check"],
+        &["stat", "top", "map", "check"],
     );
     let before = std::fs::read(&pool).unwrap();
     let checked = firn(&["check", &pool]);
@@ -182,7 +185,7 @@ fn what_is_no_file() {
             assert!(called.err.contains(word), "{}", called.err);
         }
     }
-    for reading in ["scan", "stat", "check"] {
+    for reading in ["scan", "stat", "top", "check"] {
         let missing = folder.arg("missing");
         let mut arguments = vec![reading, &missing];
         arguments.extend((reading == "scan").then_some(""));

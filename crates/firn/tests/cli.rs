@@ -301,7 +301,8 @@ fn every_command_explains_itself() {
     let help = firn(&["--help"]);
     assert_eq!(help.status, 0);
     for name in [
-        "load", "get", "scan", "delete", "stat", "map", "check", "copy", "defrag", "demo",
+        "load", "get", "scan", "delete", "stat", "top", "map", "check", "copy", "defrag", "churn",
+        "demo",
     ] {
         assert!(help.out.contains(name), "{name}");
         let help = firn(&[name, "--help"]);

@@ -3,8 +3,10 @@
 use firn_format::FormatError;
 use firn_format::class::{CLASSES, Class};
 use firn_format::frame::FrameUse;
-use firn_format::geometry::Chunk;
+use firn_format::geometry::{Chunk, PHASE};
 use firn_format::header::TypeId;
+use firn_format::plan::Phase;
+use firn_format::sealed::Seal;
 use firn_format::statistics::{COUNTED_TYPES, Counter, STEPS, STOP_BUCKETS};
 use firn_format::superblock::{OpenState, PoolKind, StoredDomain, Superblock};
 use firn_media::Medium;
@@ -29,6 +31,8 @@ pub struct Statistics {
     pub open: bool,
     /// Whether the counters are exact: the pool was closed, and traced since its last crash.
     pub exact: bool,
+    /// Whether a cycle of the collector is open: objects are on the move, or were when a crash came.
+    pub cycle_open: bool,
     /// Objects.
     pub objects: u64,
     /// Bytes of the objects as the program requested them.
@@ -142,6 +146,7 @@ impl Statistics {
         Ok(Self {
             exact,
             open: superblock.state == OpenState::Open,
+            cycle_open: cycle_open(medium)?,
             kind: superblock.kind,
             domain: domain_name(&superblock),
             objects: sum(Counter::Objects),
@@ -169,6 +174,11 @@ impl Statistics {
     pub fn ratio_2m(&self) -> Option<f64> {
         (self.live_bytes > 0).then(|| self.footprint_2m_bytes as f64 / self.live_bytes as f64)
     }
+}
+
+fn cycle_open<M: Medium>(medium: &M) -> Result<bool, FormatError> {
+    let value = Seal::Phase.open_at(medium.load_u64(PHASE), PHASE)?;
+    Ok(Phase::from_value(value, PHASE)? != Phase::Idle)
 }
 
 fn domain_name(superblock: &Superblock) -> &'static str {

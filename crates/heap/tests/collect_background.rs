@@ -15,7 +15,7 @@ use firn_crash::{
     Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Schedule, SwarmOptions,
 };
 use firn_heap::collector::{BackgroundCollector, CollectOptions, CollectorOptions, PageSize};
-use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, View};
+use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, Statistics, View};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Medium;
 
@@ -266,8 +266,11 @@ fn caught(pool: &Pool<Crash>) -> BackgroundCollector<Crash> {
 fn stopping_it_ends_the_cycle() {
     for kind in KINDS {
         let pool = MIXED.pool(crash(), kind);
-        let done = caught(&pool).stop().unwrap();
-        assert!(!pool.has_open_cycle());
+        let collector = caught(&pool);
+        let told = || Statistics::read(pool.medium()).unwrap().cycle_open;
+        wait_until(pool.medium(), told);
+        let done = collector.stop().unwrap();
+        assert!(!pool.has_open_cycle() && !told());
         assert!(done.collections == 1 && done.collected.moved > 0);
         MIXED.assert_in(&pool, "stopped");
         let medium = pool.medium().clone();

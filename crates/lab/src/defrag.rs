@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use firn_heap::collector::scheme::{SCHEMES, Scheme};
 use firn_heap::collector::{CollectOptions, Collected, PageSize};
-use firn_heap::{Occupancy, Pool, PoolOptions};
+use firn_heap::{Occupancy, Pool, PoolOptions, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
 use serde::Serialize;
 
@@ -153,7 +153,7 @@ pub fn defrag(plan: &DefragPlan, progress: &mut dyn Progress) -> Result<DefragRe
 }
 
 /// Opens the pool for changes, whatever its content is called, and tells what lives in it.
-fn open(path: &Path, progress: &mut dyn Progress) -> Result<Pool<Mapped>, LabError> {
+pub(crate) fn open(path: &Path, progress: &mut dyn Progress) -> Result<Pool<Mapped>, LabError> {
     let medium = Mapped::open(path, &MappedOptions::default())?;
     let pool = Pool::open(medium, &PoolOptions::new(""))?;
     if pool.needs_trace() {
@@ -252,10 +252,7 @@ impl Standing {
     ///
     /// Errors: the file's blocks cannot be counted.
     pub fn of(occupancy: &Occupancy, path: &Path) -> Result<Self, LabError> {
-        use std::os::unix::fs::MetadataExt;
-        /// What `stat` counts blocks in.
-        const BLOCK_BYTES: u64 = 512;
-        let file = std::fs::metadata(path).map_err(LabError::file(path, "counting its blocks"))?;
+        let (file_bytes, file_backed_bytes) = file_sizes(path)?;
         Ok(Self {
             objects: occupancy.objects,
             live_bytes: occupancy.live_bytes,
@@ -263,10 +260,40 @@ impl Standing {
             footprint_2m_bytes: occupancy.footprint_2m_bytes,
             ratio_4k: occupancy.ratio_4k(),
             ratio_2m: occupancy.ratio_2m(),
-            file_bytes: file.len(),
-            file_backed_bytes: file.blocks() * BLOCK_BYTES,
+            file_bytes,
+            file_backed_bytes,
         })
     }
+
+    /// Of an open pool, by its counters, and its file as it is now.
+    ///
+    /// Errors: a damaged pool, the file's blocks cannot be counted.
+    pub(crate) fn now(pool: &Pool<Mapped>, path: &Path) -> Result<Self, LabError> {
+        let read = Statistics::read(pool.medium()).map_err(|source| LabError::Format {
+            path: path.display().to_string(),
+            source,
+        })?;
+        let (file_bytes, file_backed_bytes) = file_sizes(path)?;
+        Ok(Self {
+            objects: read.objects,
+            live_bytes: read.live_bytes,
+            footprint_4k_bytes: read.footprint_4k_bytes,
+            footprint_2m_bytes: read.footprint_2m_bytes,
+            ratio_4k: read.ratio_4k(),
+            ratio_2m: read.ratio_2m(),
+            file_bytes,
+            file_backed_bytes,
+        })
+    }
+}
+
+/// Length of a file, and bytes of it that have blocks.
+fn file_sizes(path: &Path) -> Result<(u64, u64), LabError> {
+    use std::os::unix::fs::MetadataExt;
+    /// What `stat` counts blocks in.
+    const BLOCK_BYTES: u64 = 512;
+    let file = std::fs::metadata(path).map_err(LabError::file(path, "counting its blocks"))?;
+    Ok((file.len(), file.blocks() * BLOCK_BYTES))
 }
 
 impl Work {

@@ -109,6 +109,36 @@ pub enum LabError {
         /// The schemes that keep what was committed.
         allowed: String,
     },
+    /// The root that should name a map names something else.
+    #[error("{path}: its root `{root}` is {found}, no map; name another root with --map")]
+    NoMap {
+        /// The pool's file.
+        path: PathBuf,
+        /// The root.
+        root: String,
+        /// What it is.
+        found: String,
+    },
+    /// The map that entries come to and go from holds others.
+    #[error(
+        "{path}: its map `{root}` holds entries that `firn churn` did not put there ({key}); name another root with --map"
+    )]
+    ForeignEntries {
+        /// The pool's file.
+        path: PathBuf,
+        /// The root that names the map.
+        root: String,
+        /// The key of one.
+        key: String,
+    },
+    /// An entry is there that was removed, or not there and was inserted.
+    #[error("{path}: the entry {key} is not as it was left; `firn check` the pool")]
+    NotAsLeft {
+        /// The pool's file.
+        path: PathBuf,
+        /// Its key.
+        key: String,
+    },
     /// A tree holds nothing to index.
     #[error("{path}: nothing to index below it; name a directory with files")]
     EmptyTree {

@@ -5,9 +5,11 @@
 //! store      a map in a pool file: opening, recovering, reading, changing
 //! load       from lines and from file trees     select    which entries a fraction takes
 //! stat       figures of a pool in use           check     whether a pool is sound
+//! top        the same again and again, and what changed meanwhile
 //! map        pictures of what a pool's pages hold
 //! copy       packed copies, and what can be saved of a torn pool
 //! defrag     objects move together, free pages go back to the device
+//! churn      entries come and go, beside a collector
 //! writers    threads that write and read, and what must be in their maps
 //! kill       writers that are killed, and the check that nothing acknowledged is lost
 //! demo       the main job, on real input
@@ -20,6 +22,8 @@
 mod any;
 pub mod bench;
 mod check;
+pub mod churn;
+mod collector_work;
 mod copy;
 mod defrag;
 pub mod demo;
@@ -34,11 +38,13 @@ mod select;
 mod spread;
 mod stat;
 mod store;
+pub mod top;
 mod tree;
 pub mod writers;
 
 pub use any::Torn;
 pub use check::{CheckReport, check};
+pub use collector_work::CollectorWork;
 pub use copy::{CopyReport, copy};
 pub use defrag::{DefragPlan, DefragReport, Standing, Work, defrag, scheme};
 pub use error::LabError;

@@ -199,6 +199,17 @@ impl Store {
         Ok(count)
     }
 
+    /// A key that does not begin with `prefix`; none if all do.
+    pub fn foreign_key(&mut self, prefix: &[u8]) -> Result<Option<Vec<u8>>, LabError> {
+        let guard = self.session.guard();
+        let ends = Map::open(guard.view(), &self.map)
+            .and_then(|map| Ok([map.first()?, map.last()?]))
+            .map_err(LabError::pool(&self.path))?;
+        // Keys with one prefix stand together: if the outer ones have it, all have.
+        let keys = ends.into_iter().flatten().map(|(key, _)| key);
+        Ok(keys.into_iter().find(|key| !key.starts_with(prefix)))
+    }
+
     /// Turns to another map of the pool.
     pub fn select(&mut self, map: &str) {
         map.clone_into(&mut self.map);

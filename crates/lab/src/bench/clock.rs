@@ -10,11 +10,11 @@ const CALIBRATION_CALLS: u32 = 2000;
 
 /// What something took, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Times {
+pub(crate) struct Times {
     /// CPU time, of all threads that took part.
-    pub(super) cpu_ns: f64,
+    pub(crate) cpu_ns: f64,
     /// Wall time.
-    pub(super) wall_ns: f64,
+    pub(crate) wall_ns: f64,
 }
 
 impl AddAssign for Times {
@@ -46,14 +46,14 @@ fn nanoseconds(time: Timespec) -> f64 {
 
 /// A moment on both clocks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(crate) struct Moment {
     wall: Instant,
     cpu_ns: f64,
 }
 
 impl Moment {
     /// Now, on the calling thread.
-    pub(super) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Self {
             wall: Instant::now(),
             cpu_ns: thread_cpu_ns(),
@@ -61,7 +61,7 @@ impl Moment {
     }
 
     /// What has passed on the calling thread since.
-    pub(super) fn elapsed(self) -> Times {
+    pub(crate) fn elapsed(self) -> Times {
         let cpu_ns = thread_cpu_ns() - self.cpu_ns;
         Times {
             cpu_ns,

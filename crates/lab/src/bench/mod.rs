@@ -53,6 +53,8 @@ pub use rival::{Build, RivalSource};
 
 use crate::Progress;
 
+pub(crate) use clock::{Moment, Times};
+
 /// What is measured, and how long.
 #[derive(Clone, Debug)]
 pub struct Options {

@@ -7,13 +7,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use firn_heap::collector::{Background, CollectorOptions, Stops};
+use firn_heap::collector::CollectorOptions;
 use serde::Serialize;
 
-use crate::figures::ms;
 use crate::map::occupancy;
 use crate::writers::{Bout, Ledger, READS, Tide, Until, work};
-use crate::{LabError, Progress, Spread, Standing, Store, StoreOptions};
+use crate::{CollectorWork, LabError, Progress, Spread, Standing, Store, StoreOptions};
 
 /// Pairs of blocks at most.
 const MOST_PAIRS: usize = 5;
@@ -56,29 +55,6 @@ pub struct Side {
     pub lost: Vec<String>,
     /// The pool at the end.
     pub standing: Standing,
-}
-
-/// What the collector did in all blocks.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct CollectorWork {
-    /// Collections that were begun.
-    pub collections: u64,
-    /// Cycles.
-    pub cycles: u64,
-    /// Objects that were moved.
-    pub moved_objects: u64,
-    /// Bytes of their slots.
-    pub moved_bytes: u64,
-    /// Bytes of free space that went back to the device.
-    pub released_bytes: u64,
-    /// Computation of the collector's thread.
-    pub cpu_ms: f64,
-    /// Times that the program stood for it.
-    pub stops: u64,
-    /// All together.
-    pub stood_ms: f64,
-    /// The longest.
-    pub longest_stop_ms: f64,
 }
 
 /// A copy of the pool, and what must be in it.
@@ -195,20 +171,5 @@ impl<'a> Lane<'a> {
             lost: verified.lost,
             standing: Standing::of(&occupancy(self.path)?, self.path)?,
         })
-    }
-}
-
-impl CollectorWork {
-    fn add(&mut self, did: &Background, stops: &Stops) {
-        let cpu_ns: u64 = did.collected.cpu_ns.iter().sum();
-        self.collections += did.collections;
-        self.cycles += did.collected.cycles;
-        self.moved_objects += did.collected.planned;
-        self.moved_bytes += did.collected.planned_bytes;
-        self.released_bytes += did.released_bytes;
-        self.cpu_ms += ms(cpu_ns);
-        self.stops += stops.count;
-        self.stood_ms += ms(stops.total_ns);
-        self.longest_stop_ms = self.longest_stop_ms.max(ms(stops.longest_ns));
     }
 }

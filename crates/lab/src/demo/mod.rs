@@ -30,7 +30,7 @@ use crate::{
 use page::PageFile;
 
 pub use figures::{Table, summary, tables};
-pub use measure::{CollectorWork, Comparison, Side};
+pub use measure::{Comparison, Side};
 pub use place::Place;
 pub use report::DemoReport;
 

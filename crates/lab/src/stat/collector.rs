@@ -67,6 +67,19 @@ pub struct StopBucket {
     pub count: u64,
 }
 
+impl CollectorFigures {
+    /// The steps of a cycle in their order, with what people call them.
+    pub fn steps(&self) -> impl Iterator<Item = (&'static str, StepTime)> {
+        [
+            ("marking", self.mark),
+            ("planning", self.summary),
+            ("moving", self.compact),
+            ("ending", self.finish),
+        ]
+        .into_iter()
+    }
+}
+
 impl From<CollectorStatistics> for CollectorFigures {
     fn from(read: CollectorStatistics) -> Self {
         let times = read.step_ns.into_iter().zip(read.step_cpu_ns);

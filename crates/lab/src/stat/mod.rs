@@ -14,7 +14,7 @@ use crate::LabError;
 pub use collector::{CollectorFigures, StepTime, StopBucket, StopFigures};
 
 /// Figures of a pool.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Stat {
     /// What the pool's content is called.
     pub layout: String,
@@ -30,6 +30,8 @@ pub struct Stat {
     pub open: bool,
     /// Whether the counters are exact: the pool is closed, and was traced since its last crash.
     pub exact: bool,
+    /// Whether a cycle of the collector is open: objects are on the move, or were when a crash came.
+    pub cycle_open: bool,
     /// Objects.
     pub objects: u64,
     /// Bytes of the objects as requested.
@@ -111,6 +113,7 @@ pub fn stat(path: &Path) -> Result<Stat, LabError> {
         outlives_power: medium.backing().outlives_power(),
         open: read.open,
         exact: read.exact,
+        cycle_open: read.cycle_open,
         objects: read.objects,
         live_bytes: read.live_bytes,
         footprint_4k_bytes: read.footprint_4k_bytes,

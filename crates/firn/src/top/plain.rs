@@ -1,0 +1,28 @@
+//! The picture as text.
+
+use firn_lab::top::Scene;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::draw::draw;
+
+/// Columns and lines of the picture.
+const AREA: Rect = Rect::new(0, 0, 100, 34);
+
+/// The lines of the picture, without colours and without blanks at their ends.
+pub(super) fn lines(scene: &Scene) -> Vec<String> {
+    let mut buffer = Buffer::empty(AREA);
+    draw(scene, AREA, &mut buffer);
+    text_of(&buffer)
+}
+
+pub(super) fn text_of(buffer: &Buffer) -> Vec<String> {
+    let cells = buffer
+        .content()
+        .chunks(usize::from(buffer.area.width).max(1));
+    let line = |cells: &[ratatui::buffer::Cell]| {
+        let text: String = cells.iter().map(|cell| cell.symbol()).collect();
+        text.trim_end().to_owned()
+    };
+    cells.map(line).collect()
+}

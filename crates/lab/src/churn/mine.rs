@@ -1,0 +1,96 @@
+//! The map that entries come to and go from, and that it holds nobody else's.
+
+use std::path::Path;
+
+use firn_heap::{Target, View};
+use firn_mapped::MappedError;
+use firn_structures::map::MapRoot;
+
+use super::entries::PREFIX;
+use crate::defrag::open as open_any_layout;
+use crate::select::remove_keys;
+use crate::{LabError, Progress, Store, StoreOptions};
+
+/// What takes a root's place that refers to nothing known.
+const UNKNOWN: &str = "of a type that is not registered";
+
+/// Opens the pool in `path`, or makes it, with an empty map at the root `map`. Entries that an earlier
+/// run left there are removed.
+///
+/// Errors: as [`Store::open_or_create`]; the root is no map, or one that holds other entries.
+pub(super) fn open(path: &Path, map: &str, progress: &mut dyn Progress) -> Result<Store, LabError> {
+    let options = StoreOptions {
+        map: map.to_owned(),
+        ..StoreOptions::default()
+    };
+    let pool = match open_any_layout(path, progress) {
+        Err(LabError::Mapped(MappedError::NotFound { .. })) => {
+            return Store::open_or_create(path, &options, progress);
+        }
+        other => other?,
+    };
+    let mut store = Store::on(pool, path, &options)?;
+    match take_over(&mut store, path, map, progress) {
+        Ok(()) => Ok(store),
+        Err(error) => {
+            // The refusal is what counts.
+            let _ = store.close();
+            Err(error)
+        }
+    }
+}
+
+fn take_over(
+    store: &mut Store,
+    path: &Path,
+    map: &str,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
+    refuse_other_kind(store, path, map)?;
+    store.make_map()?;
+    if let Some(key) = store.foreign_key(PREFIX)? {
+        return Err(LabError::ForeignEntries {
+            path: path.to_path_buf(),
+            root: map.to_owned(),
+            key: String::from_utf8_lossy(&key).into_owned(),
+        });
+    }
+    let left = clear(store, progress)?;
+    if left > 0 {
+        progress.remark(&format!(
+            "{}: removed {left} entries that an earlier run left",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+/// What the root is the registry says: asking for a map would register the map's type.
+fn refuse_other_kind(store: &Store, path: &Path, map: &str) -> Result<(), LabError> {
+    let error = LabError::pool(path);
+    let mut session = store.pool().session().map_err(&error)?;
+    let guard = session.guard();
+    let view = guard.view();
+    let names = view.root_names().map_err(&error)?;
+    if !names.iter().any(|name| name == map) {
+        return Ok(());
+    }
+    match view.root_type_name(map).map_err(&error)?.as_deref() {
+        Some(MapRoot::NAME) => Ok(()),
+        found => Err(LabError::NoMap {
+            path: path.to_path_buf(),
+            root: map.to_owned(),
+            found: found.map_or_else(|| UNKNOWN.to_owned(), |name| format!("a `{name}`")),
+        }),
+    }
+}
+
+/// Removes every entry. Returns how many there were.
+pub(super) fn clear(store: &mut Store, progress: &mut dyn Progress) -> Result<u64, LabError> {
+    let mut keys = Vec::new();
+    store.scan(PREFIX, |key, _| {
+        keys.push(key.to_vec());
+        true
+    })?;
+    remove_keys(store, &keys, progress)
+}
