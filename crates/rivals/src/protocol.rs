@@ -4,13 +4,17 @@
 //! |---|---|
 //! | (at start) | [`Hello`] |
 //! | `{"op":"tx_snapshot_64","count":20000,"threads":1}` | [`Timed`] |
-//! | `{"op":"count_fences","of":"tx_snapshot_64"}` | [`Counted`] |
+//! | `{"op":"count_fences","of":"tx_snapshot_64"}`, or of `list_insert` and the like | [`Counted`] |
+//! | `{"op":"phases","structure":"list","n":100000,"seed":1}` | [`Phased`] |
 //! | `{"op":"quit"}` | (the process ends) |
 //! | anything else | [`Complaint`], and the next line is read |
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
-use crate::libpmemobj::Kind;
+use crate::libpmemobj::{Countable, Kind};
+use crate::phases::{ENTRIES, Outcome};
 
 /// Most operations of one request.
 const MOST_OPERATIONS: u64 = 1_000_000_000;
@@ -28,6 +32,20 @@ pub struct Hello {
     pub fences_counted: &'static str,
     /// The operations that may be asked for.
     pub operations: Vec<&'static str>,
+    /// The structures that may be asked for phases.
+    pub structures: Vec<&'static str>,
+}
+
+/// The answer to a line that was carried out.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// To an operation.
+    Timed(Timed),
+    /// To `count_fences`.
+    Counted(Counted),
+    /// To `phases`.
+    Phased(Phased),
 }
 
 /// The answer to a timed operation.
@@ -56,7 +74,7 @@ pub struct Counted {
     /// `count_fences`.
     pub op: &'static str,
     /// The operation that was counted.
-    pub of: &'static str,
+    pub of: String,
     /// Operations that were single-stepped.
     pub count: u64,
     /// `sfence` and `mfence`.
@@ -86,6 +104,42 @@ pub struct Counted {
     pub how_fences_were_counted: &'static str,
 }
 
+/// The answer to `phases`. Ratios are null where blocks have no addresses.
+#[derive(Serialize)]
+pub struct Phased {
+    /// `phases`.
+    pub op: &'static str,
+    /// The structure.
+    pub structure: &'static str,
+    /// Its entries.
+    pub n: u32,
+    /// What was measured.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Fences of an operation, as far as `count_fences` was asked for before.
+    pub fences: Option<Fences>,
+    /// How.
+    pub how: &'static str,
+}
+
+/// Fences of a structure's operations.
+#[derive(Clone, Copy, Serialize)]
+pub struct Fences {
+    /// Of an insertion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub insert: Option<f64>,
+    /// Of a deletion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delete: Option<f64>,
+}
+
+impl Fences {
+    /// These, if any of them is known.
+    pub fn any(self) -> Option<Self> {
+        self.insert.or(self.delete).map(|_| self)
+    }
+}
+
 /// The answer to a line that could not be carried out.
 #[derive(Serialize)]
 pub struct Complaint {
@@ -108,62 +162,135 @@ pub enum Request {
         threads: u64,
     },
     /// Count the fences of an operation.
-    CountFences(Kind),
+    CountFences(Countable),
+    /// Run and time the phases.
+    Phases {
+        /// Of which structure.
+        structure: String,
+        /// Entries.
+        n: u32,
+        /// Chooses what is deleted.
+        seed: u64,
+    },
+}
+
+/// A line that was understood.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    /// Do something.
+    Request(Request),
     /// End.
     Quit,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct Fields {
     op: String,
     count: Option<u64>,
     threads: Option<u64>,
     of: Option<String>,
+    structure: Option<String>,
+    n: Option<u64>,
+    seed: Option<u64>,
 }
 
-impl Request {
+impl Fields {
+    /// Those besides `op` that are there.
+    fn given(&self) -> Vec<&'static str> {
+        let all = [
+            ("count", self.count.is_some()),
+            ("threads", self.threads.is_some()),
+            ("of", self.of.is_some()),
+            ("structure", self.structure.is_some()),
+            ("n", self.n.is_some()),
+            ("seed", self.seed.is_some()),
+        ];
+        let given = all.into_iter().filter(|(_, given)| *given);
+        given.map(|(name, _)| name).collect()
+    }
+}
+
+impl Line {
     /// Reads one line.
     ///
     /// Errors: a sentence that names what is wrong with it.
     pub fn parse(line: &[u8]) -> Result<Self, String> {
-        let line: Line =
+        let fields: Fields =
             serde_json::from_slice(line).map_err(|problem| format!("not a request: {problem}"))?;
-        match (line.op.as_str(), line.of, line.count, line.threads) {
-            ("quit", None, None, None) => Ok(Self::Quit),
-            ("quit", ..) => Err("'quit' takes no other field".into()),
-            ("count_fences", Some(of), None, None) => Ok(Self::CountFences(named(&of)?)),
-            ("count_fences", ..) => Err("'count_fences' takes the field 'of' and no other".into()),
-            (_, Some(_), ..) => Err("only 'count_fences' takes the field 'of'".into()),
-            (op, None, count, threads) => {
-                let kind = named(op)?;
-                let count = count.ok_or("the field 'count' is missing")?;
-                let threads = threads.unwrap_or(1);
-                if !(1..=MOST_THREADS).contains(&threads) {
-                    return Err(format!(
-                        "'threads' is {threads}, not within 1..={MOST_THREADS}"
-                    ));
-                }
-                if !(threads..=MOST_OPERATIONS).contains(&count) {
-                    return Err(format!(
-                        "'count' is {count}, not within {threads}..={MOST_OPERATIONS}"
-                    ));
-                }
-                Ok(Self::Time {
-                    kind,
-                    count,
-                    threads,
-                })
+        let takes: &[&str] = match fields.op.as_str() {
+            "quit" => &[],
+            "count_fences" => &["of"],
+            "phases" => &["structure", "n", "seed"],
+            op => {
+                named(op)?;
+                &["count", "threads"]
             }
+        };
+        let op = &fields.op;
+        if let Some(field) = fields.given().iter().find(|field| !takes.contains(field)) {
+            return Err(format!("'{op}' takes no field '{field}'"));
+        }
+        match op.as_str() {
+            "quit" => Ok(Self::Quit),
+            "count_fences" => counting(fields),
+            "phases" => phases(fields),
+            _ => timing(fields),
         }
     }
+}
+
+fn missing(field: &str) -> String {
+    format!("the field '{field}' is missing")
+}
+
+fn timing(fields: Fields) -> Result<Line, String> {
+    let kind = named(&fields.op)?;
+    let count = fields.count.ok_or_else(|| missing("count"))?;
+    let threads = fields.threads.unwrap_or(1);
+    within("threads", threads, 1..=MOST_THREADS)?;
+    within("count", count, threads..=MOST_OPERATIONS)?;
+    Ok(Line::Request(Request::Time {
+        kind,
+        count,
+        threads,
+    }))
+}
+
+fn counting(fields: Fields) -> Result<Line, String> {
+    let of = fields.of.ok_or_else(|| missing("of"))?;
+    let countable = Countable::named(&of).ok_or_else(|| {
+        let operations = Kind::all().map(|kind| kind.name().to_owned());
+        let known: Vec<_> = operations.chain(Countable::names_of_steps()).collect();
+        format!(
+            "nothing called '{of}' is counted, known: {}",
+            known.join(", ")
+        )
+    })?;
+    Ok(Line::Request(Request::CountFences(countable)))
+}
+
+fn phases(fields: Fields) -> Result<Line, String> {
+    let structure = fields.structure.ok_or_else(|| missing("structure"))?;
+    let n = fields.n.ok_or_else(|| missing("n"))?;
+    let seed = fields.seed.ok_or_else(|| missing("seed"))?;
+    within("n", n, ENTRIES)?;
+    let n = u32::try_from(n).map_err(|_| format!("'n' is {n}, too many"))?;
+    Ok(Line::Request(Request::Phases { structure, n, seed }))
+}
+
+fn within(name: &str, number: u64, range: RangeInclusive<u64>) -> Result<(), String> {
+    if range.contains(&number) {
+        return Ok(());
+    }
+    Err(format!("'{name}' is {number}, not within {range:?}"))
 }
 
 fn named(op: &str) -> Result<Kind, String> {
     Kind::named(op).ok_or_else(|| {
         let known: Vec<_> = Kind::all().map(Kind::name).collect();
         format!(
-            "unknown op '{op}', known: {}, count_fences, quit",
+            "unknown op '{op}', known: {}, count_fences, phases, quit",
             known.join(", ")
         )
     })
@@ -178,14 +305,23 @@ mod tests {
         let line = br#"{"op":"alloc_128","count":10,"threads":2}"#;
         let kind = Kind::named("alloc_128").unwrap();
         assert_eq!(
-            Request::parse(line),
-            Ok(Request::Time {
+            Line::parse(line),
+            Ok(Line::Request(Request::Time {
                 kind,
                 count: 10,
                 threads: 2
-            })
+            }))
         );
-        assert_eq!(Request::parse(br#"{"op":"quit"}"#), Ok(Request::Quit));
+        assert_eq!(Line::parse(br#"{"op":"quit"}"#), Ok(Line::Quit));
+        let line = br#"{"op":"phases","structure":"map","n":10,"seed":3}"#;
+        assert_eq!(
+            Line::parse(line),
+            Ok(Line::Request(Request::Phases {
+                structure: "map".into(),
+                n: 10,
+                seed: 3
+            }))
+        );
     }
 
     #[test]
@@ -205,10 +341,31 @@ mod tests {
             (br#"{"op":"dance","count":9}"#, "'dance'"),
             (br#"{"op":"count_fences"}"#, "'of'"),
             (br#"{"op":"tx_empty","count":9,"size":1}"#, "size"),
+            (
+                br#"{"op":"phases","n":9,"seed":1}"#,
+                "'structure' is missing",
+            ),
+            (
+                br#"{"op":"phases","structure":"map","seed":1}"#,
+                "'n' is missing",
+            ),
+            (
+                br#"{"op":"phases","structure":"map","n":9}"#,
+                "'seed' is missing",
+            ),
+            (
+                br#"{"op":"phases","structure":"map","n":4,"seed":1}"#,
+                "'n' is 4",
+            ),
+            (
+                br#"{"op":"phases","structure":"map","n":9,"seed":1,"of":"x"}"#,
+                "'of'",
+            ),
+            (br#"{"op":"quit","n":9}"#, "'n'"),
             (b"hello", "not a request"),
             (b"\xff\xfe", "not a request"),
         ] {
-            let problem = Request::parse(line).unwrap_err();
+            let problem = Line::parse(line).unwrap_err();
             assert!(problem.contains(word), "{problem} does not say {word}");
         }
     }
