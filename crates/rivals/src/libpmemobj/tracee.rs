@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use nix::sys::{ptrace, signal};
 
-use super::{Countable, Failure, Kind, Library, POOL_BYTES, Pool, Rig, Step, Use};
+use super::{Countable, Failure, Kind, Library, POOL_BYTES, Pool, Rig, Step, StructureKind, Use};
 use crate::arguments::Arguments;
 use crate::phases::{Structure, key, value};
 use crate::single_step::{self, Tally, WINDOW_END, WINDOW_START};
@@ -20,8 +20,8 @@ const COUNTED: u64 = 4;
 
 /// Entries of a structure before the first change that is counted.
 const ENTRIES: u32 = 5000;
-/// Changes of a structure that are counted: more, since a tree's differ from each other.
-const COUNTED_CHANGES: u32 = 48;
+/// Changes of a tree that are counted: more, since they differ from each other.
+const COUNTED_IN_TREES: u64 = 32;
 
 /// Counts the instructions of single operations, in a process made for it.
 pub fn count(arguments: &Arguments, of: Countable) -> Result<Vec<Tally>, Failure> {
@@ -51,7 +51,14 @@ pub fn run(arguments: &Arguments, of: Countable) -> Result<(), Failure> {
             operations(&pool, kind)
         }
         Countable::Structure(structure, step) => {
-            structure.with(&library, &arguments.dir, ENTRIES, Changes(step))
+            let counted = match structure {
+                StructureKind::List | StructureKind::StringSwap => COUNTED,
+                StructureKind::Avl | StructureKind::RedBlack | StructureKind::BTree => {
+                    COUNTED_IN_TREES
+                }
+            };
+            let changes = Changes { step, counted };
+            structure.with(&library, &arguments.dir, ENTRIES, changes)
         }
     }
 }
@@ -74,7 +81,10 @@ fn operations(pool: &Pool<'_>, kind: Kind) -> Result<(), Failure> {
 }
 
 /// Steps through changes of a structure that holds many entries.
-struct Changes(Step);
+struct Changes {
+    step: Step,
+    counted: u64,
+}
 
 impl Use for Changes {
     type Output = ();
@@ -90,11 +100,11 @@ impl Use for Changes {
         // comes back to a structure that lost a fifth at random, as in the phases.
         let mut numbers: Vec<u32> = (0..ENTRIES).collect();
         fastrand::Rng::with_seed(1).shuffle(&mut numbers);
-        let (counted, rest) = numbers.split_at(COUNTED_CHANGES as usize);
+        let (counted, rest) = numbers.split_at(self.counted as usize);
         let warm = &rest[..ENTRIES as usize / 5];
         warm.iter()
             .try_for_each(|number| delete(&mut structure, *number))?;
-        if self.0 == Step::Insert {
+        if self.step == Step::Insert {
             counted
                 .iter()
                 .try_for_each(|number| delete(&mut structure, *number))?;
@@ -105,7 +115,7 @@ impl Use for Changes {
         ptrace::traceme().map_err(Failure::Tracee)?;
         window(|| Ok(()))?;
         counted.iter().try_for_each(|number| {
-            window(|| match self.0 {
+            window(|| match self.step {
                 Step::Insert => insert(&mut structure, *number),
                 Step::Delete => delete(&mut structure, *number),
             })
