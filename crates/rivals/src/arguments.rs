@@ -9,8 +9,8 @@ pub const USAGE: &str = "\
 usage: firn-rivals libpmemobj --dir DIR [--library libpmemobj.so.1]
        firn-rivals lmdb --dir DIR
        firn-rivals redb --dir DIR
-libpmemobj answers single operations, count_fences, and phases of list, avl, red_black, string_swap
-and btree; lmdb and redb answer phases of map. Requests are lines of JSON on standard input.";
+libpmemobj answers single operations, count_fences, and phases and two_threads of list, avl,
+red_black, string_swap and btree; lmdb and redb answer phases of map. Requests are lines of JSON on standard input.";
 
 /// Who is to be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,34 @@ pub enum RivalName {
     Lmdb,
     /// A database in a file, in Rust.
     Redb,
+}
+
+const RIVALS: [(&str, RivalName); 3] = [
+    ("libpmemobj", RivalName::Libpmemobj),
+    ("lmdb", RivalName::Lmdb),
+    ("redb", RivalName::Redb),
+];
+
+impl RivalName {
+    /// What all of them are called.
+    pub fn names() -> Vec<&'static str> {
+        RIVALS.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        let found = RIVALS.iter().find(|(_, rival)| *rival == self);
+        found.expect("every rival has a name").0
+    }
+
+    fn named(name: &str) -> Result<Self, String> {
+        let found = RIVALS.iter().find(|(known, _)| *known == name);
+        let found = found.map(|(_, rival)| *rival);
+        found.ok_or_else(|| {
+            let known = Self::names().join(", ");
+            format!("unknown rival '{name}', known: {known}")
+        })
+    }
 }
 
 /// What the process is to do.
@@ -51,17 +79,7 @@ impl Arguments {
     /// Errors: a sentence that names the word that is wrong or missing.
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut words = words.into_iter();
-        let rival = match words.next().as_deref() {
-            Some("libpmemobj") => RivalName::Libpmemobj,
-            Some("lmdb") => RivalName::Lmdb,
-            Some("redb") => RivalName::Redb,
-            Some(other) => {
-                return Err(format!(
-                    "unknown rival '{other}', known: libpmemobj, lmdb, redb"
-                ));
-            }
-            None => return Err("no rival named".into()),
-        };
+        let rival = RivalName::named(&words.next().ok_or("no rival named")?)?;
         let is_library = rival == RivalName::Libpmemobj;
         let (mut dir, mut library, mut task) = (None, "libpmemobj.so.1".into(), Task::Serve);
         while let Some(word) = words.next() {
@@ -109,11 +127,7 @@ mod tests {
 
     #[test]
     fn each_rival_is_known_and_takes_its_own_options() {
-        for (name, rival) in [
-            ("libpmemobj", RivalName::Libpmemobj),
-            ("lmdb", RivalName::Lmdb),
-            ("redb", RivalName::Redb),
-        ] {
+        for (name, rival) in RIVALS {
             assert_eq!(parse(&format!("{name} --dir /d")).unwrap().rival, rival);
             assert!(USAGE.contains(&format!("firn-rivals {name} ")));
         }

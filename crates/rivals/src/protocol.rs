@@ -6,6 +6,7 @@
 //! | `{"op":"tx_snapshot_64","count":20000,"threads":1}` | [`Timed`] |
 //! | `{"op":"count_fences","of":"tx_snapshot_64"}`, or of `list_insert` and the like | [`Counted`] |
 //! | `{"op":"phases","structure":"list","n":100000,"seed":1}` | [`Phased`] |
+//! | `{"op":"two_threads","structure":"list","n":100000}` | [`SharedByTwo`] |
 //! | `{"op":"quit"}` | (the process ends) |
 //! | anything else | [`Complaint`], and the next line is read |
 
@@ -26,6 +27,8 @@ const MOST_THREADS: u64 = 2;
 pub struct Hello {
     /// The rival's name.
     pub rival: &'static str,
+    /// All rivals that this program knows.
+    pub rivals: Vec<&'static str>,
     /// The version that the library's own file states.
     pub version: String,
     /// Whether and how fences are counted.
@@ -46,6 +49,8 @@ pub enum Answer {
     Counted(Counted),
     /// To `phases`.
     Phased(Phased),
+    /// To `two_threads`.
+    Shared(SharedByTwo),
 }
 
 /// The answer to a timed operation.
@@ -122,6 +127,32 @@ pub struct Phased {
     pub how: &'static str,
 }
 
+/// The answer to `two_threads`.
+#[derive(Serialize)]
+pub struct SharedByTwo {
+    /// `two_threads`.
+    pub op: &'static str,
+    /// The structure.
+    pub structure: &'static str,
+    /// Entries that were inserted and deleted.
+    pub n: u32,
+    /// CPU time of both threads over `n`.
+    pub ns_cpu: Changes,
+    /// Wall time of the slower one over `n`.
+    pub ns_wall: Changes,
+    /// How.
+    pub how: &'static str,
+}
+
+/// Nanoseconds of a change.
+#[derive(Clone, Copy, Serialize)]
+pub struct Changes {
+    /// An insertion.
+    pub insert: f64,
+    /// A deletion.
+    pub delete: f64,
+}
+
 /// Fences of a structure's operations.
 #[derive(Clone, Copy, Serialize)]
 pub struct Fences {
@@ -171,6 +202,13 @@ pub enum Request {
         n: u32,
         /// Chooses what is deleted.
         seed: u64,
+    },
+    /// Have two threads share a structure.
+    TwoThreads {
+        /// Which.
+        structure: String,
+        /// Entries.
+        n: u32,
     },
 }
 
@@ -222,6 +260,7 @@ impl Line {
             "quit" => &[],
             "count_fences" => &["of"],
             "phases" => &["structure", "n", "seed"],
+            "two_threads" => &["structure", "n"],
             op => {
                 named(op)?;
                 &["count", "threads"]
@@ -235,6 +274,7 @@ impl Line {
             "quit" => Ok(Self::Quit),
             "count_fences" => counting(fields),
             "phases" => phases(fields),
+            "two_threads" => two_threads(fields),
             _ => timing(fields),
         }
     }
@@ -271,12 +311,22 @@ fn counting(fields: Fields) -> Result<Line, String> {
 }
 
 fn phases(fields: Fields) -> Result<Line, String> {
+    let n = entries(&fields)?;
     let structure = fields.structure.ok_or_else(|| missing("structure"))?;
-    let n = fields.n.ok_or_else(|| missing("n"))?;
     let seed = fields.seed.ok_or_else(|| missing("seed"))?;
-    within("n", n, ENTRIES)?;
-    let n = u32::try_from(n).map_err(|_| format!("'n' is {n}, too many"))?;
     Ok(Line::Request(Request::Phases { structure, n, seed }))
+}
+
+fn two_threads(fields: Fields) -> Result<Line, String> {
+    let n = entries(&fields)?;
+    let structure = fields.structure.ok_or_else(|| missing("structure"))?;
+    Ok(Line::Request(Request::TwoThreads { structure, n }))
+}
+
+fn entries(fields: &Fields) -> Result<u32, String> {
+    let n = fields.n.ok_or_else(|| missing("n"))?;
+    within("n", n, ENTRIES)?;
+    u32::try_from(n).map_err(|_| format!("'n' is {n}, too many"))
 }
 
 fn within(name: &str, number: u64, range: RangeInclusive<u64>) -> Result<(), String> {
@@ -290,7 +340,7 @@ fn named(op: &str) -> Result<Kind, String> {
     Kind::named(op).ok_or_else(|| {
         let known: Vec<_> = Kind::all().map(Kind::name).collect();
         format!(
-            "unknown op '{op}', known: {}, count_fences, phases, quit",
+            "unknown op '{op}', known: {}, count_fences, phases, two_threads, quit",
             known.join(", ")
         )
     })

@@ -236,12 +236,32 @@ fn every_structure_goes_through_the_phases() {
 }
 
 #[test]
+fn two_threads_share_a_structure() {
+    let scratch = Scratch::new("shared");
+    let Some(mut rival) = Rival::start(&scratch.0) else {
+        return;
+    };
+    for structure in STRUCTURES {
+        let answer = rival.ask(json!({"op": "two_threads", "structure": structure, "n": 3001}));
+        assert_eq!(answer["structure"], structure, "{answer}");
+        for time in ["ns_cpu", "ns_wall"] {
+            for change in ["insert", "delete"] {
+                let ns = answer[time][change].as_f64().expect("a number");
+                assert!(ns > 100.0 && ns < 1e7, "{structure}: {time} {change} {ns}");
+            }
+        }
+    }
+    rival.quit();
+}
+
+#[test]
 fn the_databases_go_through_the_phases() {
     for name in ["lmdb", "redb"] {
         let scratch = Scratch::new(name);
         let mut rival = Rival::start_of(name, &scratch.0).expect("it is built in");
         assert_eq!(rival.hello["rival"], name);
         assert_eq!(rival.hello["structures"], json!(["map"]));
+        assert_eq!(rival.hello["rivals"], json!(["libpmemobj", "lmdb", "redb"]));
         for n in [5, 2000] {
             let answer = phases(&mut rival, "map", n);
             assert!(answer["ratio_2m_mean"].is_null() && answer["fences"].is_null());
@@ -251,6 +271,10 @@ fn the_databases_go_through_the_phases() {
             (
                 json!({"op": "phases", "structure": "list", "n": 9, "seed": 1}),
                 "'list'",
+            ),
+            (
+                json!({"op": "two_threads", "structure": "map", "n": 9}),
+                name,
             ),
             (json!({"op": "tx_empty", "count": 9}), name),
             (json!({"op": "count_fences", "of": "list_insert"}), name),

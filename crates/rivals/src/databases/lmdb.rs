@@ -8,6 +8,7 @@ use heed::types::{Bytes, U64};
 use heed::{Env, EnvOpenOptions};
 
 use super::{Make, bytes_on_medium, io, path};
+use crate::arguments::RivalName;
 use crate::failure::Failure;
 use crate::phases::{Structure, Value};
 
@@ -23,7 +24,7 @@ pub struct Lmdb {
 }
 
 impl Make for Lmdb {
-    const NAME: &'static str = "lmdb";
+    const RIVAL: RivalName = RivalName::Lmdb;
     const HOW: &'static str = "one operation a commit with LMDB's own defaults: written by pwrite and synced before the \
          commit returns; big-endian keys; a get is a read transaction of its own and copies the \
          value out; thread CPU time in chunks of n/200 operations; the file is its blocks";
@@ -34,7 +35,7 @@ impl Make for Lmdb {
     }
 
     fn make(dir: &Path, n: u32) -> Result<Self, Failure> {
-        let path = path(dir, Self::NAME);
+        let path = path(dir, Self::RIVAL.name());
         fs::create_dir(&path).map_err(io("making the database's directory"))?;
         let made = open(&path, n);
         // LMDB opens all its files when it is opened; whatever came of that, their names go.

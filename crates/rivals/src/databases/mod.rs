@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 pub use self::lmdb::Lmdb;
 pub use self::redb::Redb;
 
+use crate::arguments::RivalName;
 use crate::failure::Failure;
 use crate::phases::{self, Structure};
 use crate::protocol::{Answer, Hello, Phased, Request};
@@ -28,8 +29,8 @@ const BLOCK_BYTES: u64 = 512;
 
 /// A database that can be made.
 pub trait Make: Structure + Sized {
-    /// What it is called.
-    const NAME: &'static str;
+    /// Which it is.
+    const RIVAL: RivalName;
     /// How it is measured.
     const HOW: &'static str;
 
@@ -59,7 +60,8 @@ impl<M: Make> Database<M> {
 impl<M: Make> Rival for Database<M> {
     fn hello(&self) -> Hello {
         Hello {
-            rival: M::NAME,
+            rival: M::RIVAL.name(),
+            rivals: RivalName::names(),
             version: M::version(),
             fences_counted: "no: it syncs by system calls",
             operations: Vec::new(),
@@ -69,13 +71,14 @@ impl<M: Make> Rival for Database<M> {
 
     fn answer(&mut self, request: Request) -> Result<Answer, Failure> {
         let unknown = |what| {
-            let name = M::NAME;
+            let name = M::RIVAL.name();
             let only = format!("{name} has {what}: ask for phases of the structure '{MAP}'");
             Err(Failure::Unknown(only))
         };
         match request {
             Request::Time { .. } => unknown("no single operations"),
             Request::CountFences(_) => unknown("no fences to count"),
+            Request::TwoThreads { .. } => unknown("one writer at a time"),
             Request::Phases { structure, .. } if structure != MAP => {
                 unknown(format!("no structure '{structure}'").as_str())
             }

@@ -7,9 +7,11 @@ use redb::backends::FileBackend;
 use redb::{Durability, ReadableDatabase, TableDefinition};
 
 use super::{Make, bytes_on_medium, io, path};
+use crate::arguments::RivalName;
 use crate::failure::Failure;
 use crate::phases::{Structure, VALUE_BYTES, Value};
 
+/// The crate does not say; pinned in this crate's manifest.
 const VERSION: &str = "4.5.0";
 const MAP: TableDefinition<'_, u64, &[u8; VALUE_BYTES]> = TableDefinition::new("map");
 
@@ -20,7 +22,7 @@ pub struct Redb {
 }
 
 impl Make for Redb {
-    const NAME: &'static str = "redb";
+    const RIVAL: RivalName = RivalName::Redb;
     const HOW: &'static str = "one operation a commit with Durability::Immediate, redb's default: synced before the \
          commit returns; keys are u64, which redb orders as numbers; a get is a read transaction \
          of its own and copies the value out; thread CPU time in chunks of n/200 operations; the \
@@ -31,7 +33,7 @@ impl Make for Redb {
     }
 
     fn make(dir: &Path, _: u32) -> Result<Self, Failure> {
-        let path = path(dir, Self::NAME);
+        let path = path(dir, Self::RIVAL.name());
         let mut options = File::options();
         options.read(true).write(true).create_new(true);
         let file = options.open(&path).map_err(io("making the database"))?;
@@ -86,5 +88,14 @@ impl Structure for Redb {
 
     fn file_bytes(&mut self) -> Result<u64, Failure> {
         bytes_on_medium(&self.file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_version_is_the_pinned_one() {
+        let pinned = format!("redb = \"={}\"", super::VERSION);
+        assert!(include_str!("../../Cargo.toml").contains(&pinned));
     }
 }

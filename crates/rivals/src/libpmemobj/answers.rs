@@ -1,12 +1,16 @@
 //! What libpmemobj answers.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
-use super::structures::Phases;
+use super::structures::{Phases, Shared, TwoThreads};
 use super::{Countable, Failure, Kind, Library, Pool, Step, StructureKind, tracee, version};
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, RivalName};
+use crate::clock::Times;
 use crate::measure::measure;
-use crate::protocol::{Answer, Counted, Fences, Hello, Phased, Request, Timed};
+use crate::protocol::{
+    Answer, Changes, Counted, Fences, Hello, Phased, Request, SharedByTwo, Timed,
+};
 use crate::serve::Rival;
 use crate::single_step::Tally;
 
@@ -17,6 +21,9 @@ const HOW_PHASES: &str = "one undo transaction an operation, in a pool of its ow
      thread CPU time in chunks of n/200 operations; gets copy the value out, the list's start from \
      the volatile array of nodes; live bytes are what was asked for, the head and the array of \
      strings included; the file is taken as far as an object ever reached";
+const HOW_SHARED: &str = "two threads take turns by one lock around the structure, since the library isolates no \
+     transaction from another; each inserts, and then deletes, every other of n entries; CPU time \
+     of both over n, wall time of the slower one over n";
 
 /// libpmemobj, with a pool for single operations.
 pub struct Libpmemobj<'a> {
@@ -77,11 +84,29 @@ impl<'a> Libpmemobj<'a> {
         })
     }
 
+    fn two_threads(&self, structure: &str, n: u32) -> Result<SharedByTwo, Failure> {
+        let kind = kind_named(structure)?;
+        let shared = kind.with(self.library, &self.arguments.dir, n, TwoThreads { n })?;
+        let times = |of: fn(Times) -> Duration| {
+            let each = |times| of(times).as_nanos() as f64 / f64::from(n);
+            let Shared { insert, delete } = shared;
+            Changes {
+                insert: each(insert),
+                delete: each(delete),
+            }
+        };
+        Ok(SharedByTwo {
+            op: "two_threads",
+            structure: kind.name(),
+            n,
+            ns_cpu: times(|times| times.cpu),
+            ns_wall: times(|times| times.wall),
+            how: HOW_SHARED,
+        })
+    }
+
     fn phases(&self, structure: &str, n: u32, seed: u64) -> Result<Phased, Failure> {
-        let kind = StructureKind::named(structure).ok_or_else(|| {
-            let known = StructureKind::names().join(", ");
-            Failure::Unknown(format!("unknown structure '{structure}', known: {known}"))
-        })?;
+        let kind = kind_named(structure)?;
         let user = Phases { n, seed };
         let outcome = kind.with(self.library, &self.arguments.dir, n, user)?;
         let of = |step| self.fences.get(&Countable::Structure(kind, step)).copied();
@@ -100,10 +125,18 @@ impl<'a> Libpmemobj<'a> {
     }
 }
 
+fn kind_named(structure: &str) -> Result<StructureKind, Failure> {
+    StructureKind::named(structure).ok_or_else(|| {
+        let known = StructureKind::names().join(", ");
+        Failure::Unknown(format!("unknown structure '{structure}', known: {known}"))
+    })
+}
+
 impl Rival for Libpmemobj<'_> {
     fn hello(&self) -> Hello {
         Hello {
-            rival: "libpmemobj",
+            rival: RivalName::Libpmemobj.name(),
+            rivals: RivalName::names(),
             version: version::of_mapped_library(),
             fences_counted: "by single-stepping, on request (count_fences)",
             operations: Kind::all().map(Kind::name).collect(),
@@ -121,6 +154,9 @@ impl Rival for Libpmemobj<'_> {
             Request::CountFences(of) => self.count_fences(of).map(Answer::Counted),
             Request::Phases { structure, n, seed } => {
                 self.phases(&structure, n, seed).map(Answer::Phased)
+            }
+            Request::TwoThreads { structure, n } => {
+                self.two_threads(&structure, n).map(Answer::Shared)
             }
         }
     }

@@ -30,6 +30,10 @@ pub struct Nodes<'p> {
     footprint: Footprint,
 }
 
+// SAFETY: the pool may be used by any thread, a transaction begins and ends within one call, and
+// `base` is the pool's own. What changes is reached through `&mut`.
+unsafe impl Send for Nodes<'_> {}
+
 impl<'p> Nodes<'p> {
     /// No objects yet.
     ///

@@ -89,7 +89,7 @@ struct Changes {
 impl Use for Changes {
     type Output = ();
 
-    fn with<S: Structure>(self, mut structure: S) -> Result<(), Failure> {
+    fn with<S: Structure + Send>(self, mut structure: S) -> Result<(), Failure> {
         let insert = |structure: &mut S, number| {
             let key = key(number);
             structure.insert(number, key, &value(key))

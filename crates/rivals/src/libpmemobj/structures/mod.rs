@@ -10,6 +10,9 @@ mod red_black;
 mod string_swap;
 #[cfg(test)]
 mod tests;
+mod two_threads;
+
+pub use two_threads::{Shared, TwoThreads};
 
 use std::path::Path;
 
@@ -57,7 +60,7 @@ pub trait Use {
     type Output;
 
     /// Does it.
-    fn with<S: Structure>(self, structure: S) -> Result<Self::Output, Failure>;
+    fn with<S: Structure + Send>(self, structure: S) -> Result<Self::Output, Failure>;
 }
 
 impl StructureKind {
@@ -120,7 +123,7 @@ pub struct Phases {
 impl Use for Phases {
     type Output = Outcome;
 
-    fn with<S: Structure>(self, structure: S) -> Result<Outcome, Failure> {
+    fn with<S: Structure + Send>(self, structure: S) -> Result<Outcome, Failure> {
         phases::run(structure, self.n, self.seed)
     }
 }
