@@ -77,6 +77,9 @@ pub struct Pool<'l> {
     library: &'l Library,
     base: NonNull<u8>,
     poisoned: AtomicBool,
+    /// Whether the next transaction is to be aborted when its body is done.
+    #[cfg(test)]
+    pub(super) abort_next: AtomicBool,
 }
 
 // SAFETY: `base` is only handed to libpmemobj, which locks internally, and used to compute
@@ -94,6 +97,8 @@ impl<'l> Pool<'l> {
             library,
             base,
             poisoned: AtomicBool::new(false),
+            #[cfg(test)]
+            abort_next: AtomicBool::new(false),
         })
     }
 
@@ -150,6 +155,12 @@ impl<'l> Pool<'l> {
             }
             (calls.pmemobj_tx_end)();
         }
+    }
+
+    /// Has the pool taken for sound after an abort of which nobody holds what it took back.
+    #[cfg(test)]
+    pub(super) fn forgive(&self) {
+        self.poisoned.store(false, Relaxed);
     }
 
     /// Snapshots a part of an object in this thread's transaction.

@@ -77,7 +77,7 @@ impl Structure for List<'_> {
     }
 
     fn delete(&mut self, number: u32, _: u64) -> Result<(), Failure> {
-        let node = std::mem::replace(&mut self.places[number as usize], OID_NULL);
+        let node = self.places[number as usize];
         if node.is_null() {
             return Err(Failure::absent(self.name()));
         }
@@ -88,7 +88,9 @@ impl Structure for List<'_> {
             nodes.change(next, PREVIOUS, LINK_BYTES)?;
             nodes.set_link(next, PREVIOUS, previous);
             nodes.free(node, NODE_BYTES)
-        })
+        })?;
+        self.places[number as usize] = OID_NULL;
+        Ok(())
     }
 
     fn get(&mut self, number: u32, _: u64, into: &mut Value) -> Result<bool, Failure> {

@@ -1,7 +1,8 @@
-//! Does each structure equal a plain map? Where libpmemobj is not installed, they say so and pass.
+//! Does each structure equal a plain map, also after changes that were aborted? Where libpmemobj is not installed, they say so and pass.
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
 use crate::phases::{VALUE_BYTES, key, value};
@@ -10,7 +11,7 @@ const NUMBERS: u32 = 600;
 const OPERATIONS: usize = 6000;
 
 /// Runs `test` on empty nodes, if the library is there.
-fn with_nodes(test: impl FnOnce(Nodes<'_>)) {
+fn with_nodes(test: impl FnOnce(&Pool<'_>, Nodes<'_>)) {
     let library = match Library::open("libpmemobj.so.1") {
         Ok(library) => library,
         Err(absent) => return println!("skipped: {absent}"),
@@ -23,12 +24,13 @@ fn with_nodes(test: impl FnOnce(Nodes<'_>)) {
     std::fs::create_dir(&dir).expect("a fresh directory");
     let pool = Pool::create_in(&library, &dir, POOL_BYTES).expect("a pool");
     std::fs::remove_dir(&dir).expect("no pool has a name");
-    test(nodes(&pool));
+    test(&pool, nodes(&pool));
 }
 
 /// Random insertions and deletions, first more of the former, then more of the latter, down to
-/// nothing; `keys` is asked now and then, and says them in any order.
-fn equals_a_map<S: Structure>(mut structure: S, keys: impl Fn(&S) -> Vec<u64>) {
+/// nothing; `keys` is asked now and then, and says them in any order. Each change is aborted before
+/// it is made: a range that was changed without a snapshot would show.
+fn equals_a_map<S: Structure>(pool: &Pool<'_>, mut structure: S, keys: impl Fn(&S) -> Vec<u64>) {
     let mut rng = fastrand::Rng::with_seed(7);
     let mut map = BTreeMap::new();
     let mut copy = [0; VALUE_BYTES];
@@ -36,16 +38,31 @@ fn equals_a_map<S: Structure>(mut structure: S, keys: impl Fn(&S) -> Vec<u64>) {
         let number = rng.u32(..NUMBERS);
         let wants = rng.usize(..OPERATIONS) > turn;
         let key = key(number);
-        match (map.contains_key(&key), wants) {
-            (false, true) => {
+        let there = map.contains_key(&key);
+        if there != wants {
+            let change = |structure: &mut S| {
+                if wants {
+                    structure.insert(number, key, &value(key))
+                } else {
+                    structure.delete(number, key)
+                }
+            };
+            pool.abort_next.store(true, Relaxed);
+            change(&mut structure).expect_err("it was aborted");
+            pool.forgive();
+            let mut found = keys(&structure);
+            found.sort_unstable();
+            assert!(found.iter().eq(map.keys()), "turn {turn}, aborted");
+            for (key, number) in &map {
+                let found = structure.get(*number, *key, &mut copy);
+                assert!(found.expect("an answer") && copy == value(*key), "{turn}");
+            }
+            change(&mut structure).expect("room");
+            if wants {
                 map.insert(key, number);
-                structure.insert(number, key, &value(key)).expect("room");
-            }
-            (true, false) => {
+            } else {
                 map.remove(&key);
-                structure.delete(number, key).expect("it is there");
             }
-            _ => {}
         }
         let found = structure.get(number, key, &mut copy).expect("an answer");
         assert_eq!(found, map.contains_key(&key), "turn {turn}");
@@ -64,13 +81,15 @@ fn equals_a_map<S: Structure>(mut structure: S, keys: impl Fn(&S) -> Vec<u64>) {
 
 #[test]
 fn the_list_equals_a_map() {
-    with_nodes(|nodes| equals_a_map(List::new(nodes, NUMBERS).expect("room"), List::keys));
+    with_nodes(|pool, nodes| {
+        equals_a_map(pool, List::new(nodes, NUMBERS).expect("room"), List::keys)
+    });
 }
 
 #[test]
 fn the_avl_tree_equals_a_map() {
-    with_nodes(|nodes| {
-        equals_a_map(Avl::new(nodes).expect("room"), |tree| {
+    with_nodes(|pool, nodes| {
+        equals_a_map(pool, Avl::new(nodes).expect("room"), |tree| {
             let keys = tree.keys();
             assert!(keys.is_sorted());
             keys
@@ -80,8 +99,8 @@ fn the_avl_tree_equals_a_map() {
 
 #[test]
 fn the_red_black_tree_equals_a_map() {
-    with_nodes(|nodes| {
-        equals_a_map(RedBlack::new(nodes).expect("room"), |tree| {
+    with_nodes(|pool, nodes| {
+        equals_a_map(pool, RedBlack::new(nodes).expect("room"), |tree| {
             let keys = tree.keys();
             assert!(keys.is_sorted());
             keys
@@ -91,8 +110,8 @@ fn the_red_black_tree_equals_a_map() {
 
 #[test]
 fn the_b_plus_tree_equals_a_map() {
-    with_nodes(|nodes| {
-        equals_a_map(BPlus::new(nodes).expect("room"), |tree| {
+    with_nodes(|pool, nodes| {
+        equals_a_map(pool, BPlus::new(nodes).expect("room"), |tree| {
             let keys = tree.keys();
             assert!(keys.is_sorted());
             keys
@@ -102,7 +121,7 @@ fn the_b_plus_tree_equals_a_map() {
 
 #[test]
 fn strings_that_change_places_equal_an_array() {
-    with_nodes(|nodes| {
+    with_nodes(|pool, nodes| {
         let mut strings = StringSwap::new(nodes, NUMBERS).expect("room");
         let swap = strings.swap().expect("its own operation");
         let mut array = vec![None; NUMBERS as usize];
@@ -112,6 +131,9 @@ fn strings_that_change_places_equal_an_array() {
             let (number, other) = (rng.u32(..NUMBERS), rng.u32(..NUMBERS));
             let at = number as usize;
             if rng.bool() {
+                pool.abort_next.store(true, Relaxed);
+                swap(&mut strings, number, other).expect_err("it was aborted");
+                pool.forgive();
                 array.swap(at, other as usize);
                 swap(&mut strings, number, other).expect("both are places");
             } else if array[at].take().is_some() {
