@@ -2,10 +2,54 @@
 
 use std::path::PathBuf;
 
-use crate::libpmemobj::Kind;
+use crate::libpmemobj::Countable;
 
 /// What to type.
-pub const USAGE: &str = "usage: firn-rivals libpmemobj --dir DIR [--library libpmemobj.so.1]";
+pub const USAGE: &str = "\
+usage: firn-rivals libpmemobj --dir DIR [--library libpmemobj.so.1]
+       firn-rivals lmdb --dir DIR
+       firn-rivals redb --dir DIR
+libpmemobj answers single operations, count_fences, and phases and two_threads of list, avl,
+red_black, string_swap and btree; lmdb and redb answer phases of map. Requests are lines of JSON on standard input.";
+
+/// Who is to be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RivalName {
+    /// Intel's library of persistent objects.
+    Libpmemobj,
+    /// A database in a mapped file.
+    Lmdb,
+    /// A database in a file, in Rust.
+    Redb,
+}
+
+const RIVALS: [(&str, RivalName); 3] = [
+    ("libpmemobj", RivalName::Libpmemobj),
+    ("lmdb", RivalName::Lmdb),
+    ("redb", RivalName::Redb),
+];
+
+impl RivalName {
+    /// What all of them are called.
+    pub fn names() -> Vec<&'static str> {
+        RIVALS.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        let found = RIVALS.iter().find(|(_, rival)| *rival == self);
+        found.expect("every rival has a name").0
+    }
+
+    fn named(name: &str) -> Result<Self, String> {
+        let found = RIVALS.iter().find(|(known, _)| *known == name);
+        let found = found.map(|(_, rival)| *rival);
+        found.ok_or_else(|| {
+            let known = Self::names().join(", ");
+            format!("unknown rival '{name}', known: {known}")
+        })
+    }
+}
 
 /// What the process is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,12 +57,14 @@ pub enum Task {
     /// Answer lines.
     Serve,
     /// Run this operation under the eyes of the process that started this one.
-    Traced(Kind),
+    Traced(Countable),
 }
 
 /// The command line, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments {
+    /// Who.
+    pub rival: RivalName,
     /// Where pool files go.
     pub dir: PathBuf,
     /// What is given to dlopen.
@@ -33,11 +79,8 @@ impl Arguments {
     /// Errors: a sentence that names the word that is wrong or missing.
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut words = words.into_iter();
-        match words.next().as_deref() {
-            Some("libpmemobj") => {}
-            Some(other) => return Err(format!("unknown rival '{other}', known: libpmemobj")),
-            None => return Err("no rival named".into()),
-        }
+        let rival = RivalName::named(&words.next().ok_or("no rival named")?)?;
+        let is_library = rival == RivalName::Libpmemobj;
         let (mut dir, mut library, mut task) = (None, "libpmemobj.so.1".into(), Task::Serve);
         while let Some(word) = words.next() {
             let value = words
@@ -45,17 +88,21 @@ impl Arguments {
                 .ok_or_else(|| format!("'{word}' needs a value"))?;
             match word.as_str() {
                 "--dir" => dir = Some(PathBuf::from(value)),
-                "--library" => library = value,
-                "--traced" => {
-                    let kind = Kind::named(&value);
-                    task =
-                        Task::Traced(kind.ok_or_else(|| format!("unknown operation '{value}'"))?);
+                "--library" if is_library => library = value,
+                "--traced" if is_library => {
+                    let of = Countable::named(&value);
+                    task = Task::Traced(of.ok_or_else(|| format!("unknown operation '{value}'"))?);
                 }
                 _ => return Err(format!("unknown option '{word}'")),
             }
         }
         let dir = dir.ok_or("--dir is missing")?;
-        Ok(Self { dir, library, task })
+        Ok(Self {
+            rival,
+            dir,
+            library,
+            task,
+        })
     }
 }
 
@@ -79,9 +126,22 @@ mod tests {
     }
 
     #[test]
+    fn each_rival_is_known_and_takes_its_own_options() {
+        for (name, rival) in RIVALS {
+            assert_eq!(parse(&format!("{name} --dir /d")).unwrap().rival, rival);
+            assert!(USAGE.contains(&format!("firn-rivals {name} ")));
+        }
+        let refused = parse("redb --dir /d --library x").unwrap_err();
+        assert_eq!(refused, "unknown option '--library'");
+    }
+
+    #[test]
     fn a_traced_operation_is_found_by_its_name() {
         let arguments = parse("libpmemobj --dir /d --traced tx_empty").unwrap();
-        assert_eq!(arguments.task, Task::Traced(Kind::TxEmpty));
+        assert_eq!(
+            arguments.task,
+            Task::Traced(Countable::named("tx_empty").unwrap())
+        );
         assert_eq!(arguments.library, "libpmemobj.so.1");
     }
 }

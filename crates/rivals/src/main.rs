@@ -1,25 +1,31 @@
 //! A rival heap in a process of its own, measured on request.
 //!
-//! `firn-rivals libpmemobj --dir DIR` makes a pool in DIR, prints one line of JSON that says who it
+//! `firn-rivals libpmemobj --dir DIR` makes a pool in DIR (`lmdb` and `redb` make a database in
+//! it), prints one line of JSON that says who it
 //! is, and then answers each line of JSON on standard input with one line (see [`protocol`]). The
 //! bench starts it as a child and asks in turns with its own blocks, so that both are measured in
-//! one run on one machine. Nothing links this crate; the rival's library is opened at run time.
+//! one run on one machine. Nothing links this crate; libpmemobj is opened at run time, the databases
+//! are crates.
 //!
 //! Exit status: 0 after `quit` or the end of input, [`NOT_INSTALLED`] when the rival's library is
 //! not on the machine, 1 after any other failure.
 #![deny(unsafe_code)]
 
 mod arguments;
+mod clock;
+mod databases;
+mod failure;
 mod libpmemobj;
 mod measure;
+mod phases;
 mod protocol;
 mod serve;
 mod single_step;
 
 use std::process::ExitCode;
 
-use arguments::{Arguments, Task};
-use libpmemobj::Failure;
+use arguments::{Arguments, RivalName, Task};
+use failure::Failure;
 
 /// Exit status when the rival's library cannot be opened: the caller skips this rival.
 const NOT_INSTALLED: u8 = 2;
@@ -32,13 +38,15 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    if let Err(refused) = libpmemobj::environment::settle() {
+    if arguments.rival == RivalName::Libpmemobj
+        && let Err(refused) = libpmemobj::environment::settle()
+    {
         eprintln!("cannot start again with the environment libpmem needs: {refused}");
         return ExitCode::FAILURE;
     }
     let outcome = match &arguments.task {
         Task::Serve => serve::serve(&arguments),
-        Task::Traced(kind) => libpmemobj::tracee::run(&arguments, *kind),
+        Task::Traced(of) => libpmemobj::tracee::run(&arguments, *of),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,23 +2,13 @@
 
 use std::sync::Barrier;
 use std::thread;
-use std::time::{Duration, Instant};
 
-use nix::time::{ClockId, clock_gettime};
-
-use crate::libpmemobj::{Failure, Kind, Pool, Rig};
+use crate::clock::{Times, timed};
+use crate::failure::Failure;
+use crate::libpmemobj::{Kind, Pool, Rig};
 
 /// Fewest and most operations of the warm-up, which is a tenth of the timed ones within them.
 const WARM_UP: (u64, u64) = (64, 4096);
-
-/// What `count` operations took.
-#[derive(Clone, Copy, Debug)]
-pub struct Times {
-    /// CPU time of all threads.
-    pub cpu: Duration,
-    /// Wall time of the slowest thread.
-    pub wall: Duration,
-}
 
 /// Runs `count` operations, shared evenly by `threads` threads that each have a rig of their own.
 pub fn measure(pool: &Pool<'_>, kind: Kind, count: u64, threads: u64) -> Result<Times, Failure> {
@@ -31,10 +21,7 @@ pub fn measure(pool: &Pool<'_>, kind: Kind, count: u64, threads: u64) -> Result<
                 scope.spawn(move || worker(pool, kind, share, start))
             })
             .collect();
-        let mut all = Times {
-            cpu: Duration::ZERO,
-            wall: Duration::ZERO,
-        };
+        let mut all = Times::default();
         let mut outcome = Ok(());
         for worker in workers {
             match worker.join().expect("a worker does not panic") {
@@ -52,37 +39,25 @@ pub fn measure(pool: &Pool<'_>, kind: Kind, count: u64, threads: u64) -> Result<
 fn worker(pool: &Pool<'_>, kind: Kind, count: u64, start: &Barrier) -> Result<Times, Failure> {
     let warm = || {
         let mut rig = Rig::new(pool, kind)?;
-        timed(&mut rig, (count / 10).clamp(WARM_UP.0, WARM_UP.1))?;
+        blocks(&mut rig, (count / 10).clamp(WARM_UP.0, WARM_UP.1))?;
         Ok(rig)
     };
     let rig: Result<Rig<'_>, Failure> = warm();
     // A thread that failed still comes to the barrier, or the others would wait for ever.
     start.wait();
-    timed(&mut rig?, count)
+    blocks(&mut rig?, count)
 }
 
 /// Runs `count` operations and adds up the time of the parts that are the operation.
-fn timed(rig: &mut Rig<'_>, count: u64) -> Result<Times, Failure> {
-    let mut sum = Times {
-        cpu: Duration::ZERO,
-        wall: Duration::ZERO,
-    };
+fn blocks(rig: &mut Rig<'_>, count: u64) -> Result<Times, Failure> {
+    let mut sum = Times::default();
     let mut left = count;
     while left > 0 {
         let block = left.min(rig.block());
         rig.before(block)?;
-        let (wall, cpu) = (Instant::now(), thread_cpu()?);
-        rig.run(block)?;
-        sum.cpu += thread_cpu()? - cpu;
-        sum.wall += wall.elapsed();
+        sum += timed(|| rig.run(block))?;
         rig.after(block)?;
         left -= block;
     }
     Ok(sum)
-}
-
-fn thread_cpu() -> Result<Duration, Failure> {
-    Ok(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
-        .map_err(Failure::Clock)?
-        .into())
 }

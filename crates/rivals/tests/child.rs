@@ -1,11 +1,21 @@
 //! Does the child answer as the protocol says? Where libpmemobj is not installed, the tests that
-//! need it say so and pass.
+//! need it say so and pass; the databases are always there.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 use serde_json::{Value, json};
+
+const STRUCTURES: [&str; 5] = ["list", "avl", "red_black", "string_swap", "btree"];
+const PHASES: [&str; 6] = [
+    "insert",
+    "delete",
+    "reinsert",
+    "redelete",
+    "get_full",
+    "get_after",
+];
 
 const OPERATIONS: [&str; 10] = [
     "tx_empty",
@@ -48,8 +58,12 @@ impl Drop for Scratch {
 }
 
 fn command(dir: &Path) -> Command {
+    command_of("libpmemobj", dir)
+}
+
+fn command_of(rival: &str, dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_firn-rivals"));
-    command.args(["libpmemobj", "--dir"]).arg(dir);
+    command.args([rival, "--dir"]).arg(dir);
     command
 }
 
@@ -63,7 +77,11 @@ struct Rival {
 impl Rival {
     /// Starts the child, `None` with the reason printed where its library is not installed.
     fn start(dir: &Path) -> Option<Self> {
-        let mut command = command(dir);
+        Self::start_of("libpmemobj", dir)
+    }
+
+    fn start_of(rival: &str, dir: &Path) -> Option<Self> {
+        let mut command = command_of(rival, dir);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the child starts");
         let to = child.stdin.take().expect("piped");
@@ -172,6 +190,127 @@ fn fences_are_counted_and_remembered() {
     rival.quit();
 }
 
+/// The answer to a request for phases, whose times are looked over.
+fn phases(rival: &mut Rival, structure: &str, n: u64) -> Value {
+    let answer = rival.ask(json!({"op": "phases", "structure": structure, "n": n, "seed": 3}));
+    assert_eq!(answer["op"], "phases", "{answer}");
+    assert_eq!(
+        (&answer["structure"], &answer["n"]),
+        (&json!(structure), &json!(n))
+    );
+    for time in ["ns_cpu", "ns_wall"] {
+        for phase in PHASES {
+            let ns = answer[time][phase].as_f64().expect("a number");
+            assert!(ns > 1.0 && ns < 1e8, "{structure}: {time} {phase} is {ns}");
+        }
+    }
+    let file = answer["file_over_payload"].as_f64().expect("a number");
+    assert!(file > 1.0, "{answer}");
+    answer
+}
+
+#[test]
+fn every_structure_goes_through_the_phases() {
+    let scratch = Scratch::new("phases");
+    let Some(mut rival) = Rival::start(&scratch.0) else {
+        return;
+    };
+    assert_eq!(rival.hello["structures"], json!(STRUCTURES));
+    for structure in STRUCTURES {
+        let answer = phases(&mut rival, structure, 5_000);
+        for when in ["mean", "of_means", "after"] {
+            let ratio = |pages: &str| answer[format!("{pages}_{when}")].as_f64();
+            let (small, large) = (ratio("ratio_4k"), ratio("ratio_2m"));
+            let (small, large) = (small.expect("a number"), large.expect("a number"));
+            assert!(
+                small > 1.0 && small < 10.0 && large >= small,
+                "{structure}: {when} {small} and {large}"
+            );
+        }
+        let swap = &answer["ns_cpu"]["swap"];
+        assert_eq!(swap.is_number(), structure == "string_swap");
+        assert!(answer["fences"].is_null(), "not asked for yet");
+        assert_eq!(scratch.files(), 0, "no file has a name");
+    }
+    rival.quit();
+}
+
+#[test]
+fn two_threads_share_a_structure() {
+    let scratch = Scratch::new("shared");
+    let Some(mut rival) = Rival::start(&scratch.0) else {
+        return;
+    };
+    for structure in STRUCTURES {
+        let answer = rival.ask(json!({"op": "two_threads", "structure": structure, "n": 3001}));
+        assert_eq!(answer["structure"], structure, "{answer}");
+        for time in ["ns_cpu", "ns_wall"] {
+            for change in ["insert", "delete"] {
+                let ns = answer[time][change].as_f64().expect("a number");
+                assert!(ns > 100.0 && ns < 1e7, "{structure}: {time} {change} {ns}");
+            }
+        }
+    }
+    rival.quit();
+}
+
+#[test]
+fn the_databases_go_through_the_phases() {
+    for name in ["lmdb", "redb"] {
+        let scratch = Scratch::new(name);
+        let mut rival = Rival::start_of(name, &scratch.0).expect("it is built in");
+        assert_eq!(rival.hello["rival"], name);
+        assert_eq!(rival.hello["structures"], json!(["map"]));
+        assert_eq!(rival.hello["rivals"], json!(["libpmemobj", "lmdb", "redb"]));
+        for n in [5, 2000] {
+            let answer = phases(&mut rival, "map", n);
+            assert!(answer["ratio_2m_mean"].is_null() && answer["fences"].is_null());
+            assert_eq!(scratch.files(), 0, "no file has a name");
+        }
+        for (request, word) in [
+            (
+                json!({"op": "phases", "structure": "list", "n": 9, "seed": 1}),
+                "'list'",
+            ),
+            (
+                json!({"op": "two_threads", "structure": "map", "n": 9}),
+                name,
+            ),
+            (json!({"op": "tx_empty", "count": 9}), name),
+            (json!({"op": "count_fences", "of": "list_insert"}), name),
+        ] {
+            let answer = rival.ask(request);
+            let error = answer["error"].as_str().expect("a complaint");
+            assert!(error.contains(word) && error.contains("map"), "{error}");
+        }
+        rival.quit();
+    }
+}
+
+#[test]
+fn fences_of_a_change_are_counted_and_remembered() {
+    let scratch = Scratch::new("changes");
+    let Some(mut rival) = Rival::start(&scratch.0) else {
+        return;
+    };
+    let counted = rival.ask(json!({"op": "count_fences", "of": "list_delete"}));
+    if let Some(error) = counted["error"].as_str() {
+        assert!(error.contains("single-step"), "{error}");
+        println!("skipped: {error}");
+        return;
+    }
+    assert_eq!(counted["of"], "list_delete");
+    assert_eq!(counted["system_calls_per_op"], 0.0, "{counted}");
+    let fences = counted["fences_per_op"].as_f64().expect("a number");
+    assert!(
+        (7.0..=13.0).contains(&fences),
+        "two snapshots and a free: {counted}"
+    );
+    let answer = phases(&mut rival, "list", 100);
+    assert_eq!(answer["fences"], json!({"delete": fences}));
+    rival.quit();
+}
+
 #[test]
 fn a_bad_line_is_named_and_the_next_is_answered() {
     let scratch = Scratch::new("bad");
@@ -184,6 +323,11 @@ fn a_bad_line_is_named_and_the_next_is_answered() {
         (r#"{"op":"dance","count":1}"#, "dance"),
         (r#"{"op":"tx_empty","count":8,"threads":9}"#, "threads"),
         (r#"{"op":"count_fences","of":"dance"}"#, "dance"),
+        (
+            r#"{"op":"phases","structure":"dance","n":9,"seed":1}"#,
+            "dance",
+        ),
+        (r#"{"op":"phases","structure":"list","n":9}"#, "seed"),
     ]
     .into_iter()
     .enumerate()

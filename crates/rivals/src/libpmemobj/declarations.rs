@@ -8,6 +8,8 @@ use std::ffi::{c_int, c_void};
 pub const TX_PARAM_NONE: c_int = 0;
 /// `TX_STAGE_WORK`.
 pub const TX_STAGE_WORK: c_int = 1;
+/// `POBJ_XADD_NO_SNAPSHOT`.
+pub const POBJ_XADD_NO_SNAPSHOT: u64 = 1 << 2;
 /// `OID_NULL`.
 pub const OID_NULL: Oid = Oid {
     pool_uuid_lo: 0,
@@ -16,12 +18,20 @@ pub const OID_NULL: Oid = Oid {
 
 /// `PMEMoid`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oid {
     /// The pool's number.
     pub pool_uuid_lo: u64,
     /// Bytes from the pool's base to the object's first.
     pub off: u64,
+}
+
+impl Oid {
+    /// `OID_IS_NULL`.
+    #[inline]
+    pub fn is_null(self) -> bool {
+        self.off == 0
+    }
 }
 
 /// `PMEMobjpool`, opaque.
@@ -47,6 +57,7 @@ macro_rules! with_calls {
             pmemobj_tx_abort: unsafe extern "C" fn(c_int),
             pmemobj_tx_end: unsafe extern "C" fn() -> c_int,
             pmemobj_tx_add_range_direct: unsafe extern "C" fn(*const c_void, usize) -> c_int,
+            pmemobj_tx_xadd_range_direct: unsafe extern "C" fn(*const c_void, usize, u64) -> c_int,
             pmemobj_tx_alloc: unsafe extern "C" fn(usize, u64) -> Oid,
             pmemobj_tx_free: unsafe extern "C" fn(Oid) -> c_int,
         }

@@ -1,4 +1,4 @@
-//! The opened library and a safe face on it. The only file with unsafe code, which rests on this:
+//! The opened library and a safe face on it. Its unsafe code rests on this:
 //!
 //! - the declarations are the headers' (`declarations.rs`);
 //! - the library stays open while [`Library`] lives, the pool while [`Pool`] lives, and everything
@@ -15,10 +15,9 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::Failure;
-use super::declarations::{Constructor, OID_NULL, Oid, RawPool, TX_PARAM_NONE, TX_STAGE_WORK};
-
-/// Bytes of a pool file: several times what all rigs of two threads hold.
-const POOL_BYTES: usize = 128 << 20;
+use super::declarations::{
+    Constructor, OID_NULL, Oid, POBJ_XADD_NO_SNAPSHOT, RawPool, TX_PARAM_NONE, TX_STAGE_WORK,
+};
 
 macro_rules! calls {
     ($($name:ident: $type:ty,)*) => {
@@ -78,6 +77,9 @@ pub struct Pool<'l> {
     library: &'l Library,
     base: NonNull<u8>,
     poisoned: AtomicBool,
+    /// Whether the next transaction is to be aborted when its body is done.
+    #[cfg(test)]
+    pub(super) abort_next: AtomicBool,
 }
 
 // SAFETY: `base` is only handed to libpmemobj, which locks internally, and used to compute
@@ -86,15 +88,17 @@ unsafe impl Sync for Pool<'_> {}
 
 impl<'l> Pool<'l> {
     /// Makes a pool in a file that does not exist yet.
-    pub(super) fn create(library: &'l Library, path: &CStr) -> Result<Self, Failure> {
+    pub(super) fn create(library: &'l Library, path: &CStr, bytes: usize) -> Result<Self, Failure> {
         let (create, layout) = (library.calls.pmemobj_create, c"firn-rivals");
         // SAFETY: both strings end with NUL and live through the call.
-        let base = unsafe { create(path.as_ptr(), layout.as_ptr(), POOL_BYTES, 0o600) };
+        let base = unsafe { create(path.as_ptr(), layout.as_ptr(), bytes, 0o600) };
         let base = NonNull::new(base.cast()).ok_or_else(|| library.refused("pmemobj_create"))?;
         Ok(Self {
             library,
             base,
             poisoned: AtomicBool::new(false),
+            #[cfg(test)]
+            abort_next: AtomicBool::new(false),
         })
     }
 
@@ -153,33 +157,77 @@ impl<'l> Pool<'l> {
         }
     }
 
+    /// Has the pool taken for sound after an abort of which nobody holds what it took back.
+    #[cfg(test)]
+    pub(super) fn forgive(&self) {
+        self.poisoned.store(false, Relaxed);
+    }
+
     /// Snapshots a part of an object in this thread's transaction.
     #[inline]
     pub(super) fn tx_snapshot(&self, of: &Object, at: usize, bytes: usize) -> Result<(), Failure> {
-        let add = self.library.calls.pmemobj_tx_add_range_direct;
-        // SAFETY: in bounds, as `at` checks; a wrong stage ends the process.
-        let code = unsafe { add(of.at(at, bytes).as_ptr().cast(), bytes) };
-        self.library.check("pmemobj_tx_add_range_direct", code)
+        self.tx_add_range(of.at(at, bytes), bytes)
     }
 
     /// Allocates in this thread's transaction.
     #[inline]
     pub(super) fn tx_alloc(&self, bytes: usize) -> Result<Object<'_>, Failure> {
+        Ok(self.object(self.tx_alloc_oid(bytes)?, bytes))
+    }
+
+    /// Allocates in this thread's transaction, and gives the reference that links hold.
+    #[inline]
+    pub(super) fn tx_alloc_oid(&self, bytes: usize) -> Result<Oid, Failure> {
         // SAFETY: no memory is handed over; a wrong stage ends the process.
         let oid = unsafe { (self.library.calls.pmemobj_tx_alloc)(bytes, 0) };
         if oid.off == 0 {
             return Err(self.library.refused("pmemobj_tx_alloc"));
         }
-        Ok(self.object(oid, bytes))
+        Ok(oid)
     }
 
     /// Frees in this thread's transaction.
     #[inline]
     pub(super) fn tx_free(&self, object: Object<'_>) -> Result<(), Failure> {
+        // SAFETY: the object was allocated, and is consumed here.
+        unsafe { self.tx_free_oid(object.oid) }
+    }
+
+    /// Frees in this thread's transaction what a reference names.
+    ///
+    /// # Safety
+    /// It names a live object of this pool, and nobody uses it again.
+    #[inline]
+    pub(super) unsafe fn tx_free_oid(&self, oid: Oid) -> Result<(), Failure> {
         self.check_sound()?;
-        // SAFETY: the object was allocated, and is consumed here; a wrong stage ends the process.
-        let code = unsafe { (self.library.calls.pmemobj_tx_free)(object.oid) };
+        // SAFETY: the caller's; a wrong stage ends the process.
+        let code = unsafe { (self.library.calls.pmemobj_tx_free)(oid) };
         self.library.check("pmemobj_tx_free", code)
+    }
+
+    /// Snapshots bytes of the pool in this thread's transaction.
+    #[inline]
+    pub(super) fn tx_add_range(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Failure> {
+        let add = self.library.calls.pmemobj_tx_add_range_direct;
+        // SAFETY: a range outside of the pool is refused; a wrong stage ends the process.
+        let code = unsafe { add(start.as_ptr().cast(), bytes) };
+        self.library.check("pmemobj_tx_add_range_direct", code)
+    }
+
+    /// Has the commit of this thread's transaction write back bytes of the pool that hold nothing
+    /// an abort would need.
+    #[inline]
+    pub(super) fn tx_add_unused(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Failure> {
+        let add = self.library.calls.pmemobj_tx_xadd_range_direct;
+        // SAFETY: as above.
+        let code = unsafe { add(start.as_ptr().cast(), bytes, POBJ_XADD_NO_SNAPSHOT) };
+        self.library.check("pmemobj_tx_xadd_range_direct", code)
+    }
+
+    /// The pool's first byte.
+    #[inline]
+    pub(super) fn base(&self) -> NonNull<u8> {
+        self.base
     }
 
     #[inline]
@@ -233,6 +281,11 @@ impl Object<'_> {
     #[inline]
     pub fn offset(&self) -> u64 {
         self.oid.off
+    }
+
+    /// The reference that links hold.
+    pub(super) fn oid(&self) -> Oid {
+        self.oid
     }
 
     /// The word at byte `at`, which is a multiple of eight.

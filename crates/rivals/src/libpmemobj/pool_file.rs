@@ -8,9 +8,9 @@ use std::path::Path;
 use super::{Failure, Library, Pool};
 
 impl<'l> Pool<'l> {
-    /// Makes a pool in `dir` and takes its file's name away. From then on the file goes when the
+    /// Makes a pool of `bytes` bytes in `dir` and takes its file's name away. From then on the file goes when the
     /// process goes, however that ends.
-    pub fn create_in(library: &'l Library, dir: &Path) -> Result<Self, Failure> {
+    pub fn create_in(library: &'l Library, dir: &Path, bytes: usize) -> Result<Self, Failure> {
         let path = dir.join(format!(
             "firn-rivals-libpmemobj-{}.pool",
             std::process::id()
@@ -18,7 +18,7 @@ impl<'l> Pool<'l> {
         let Ok(name) = CString::new(path.as_os_str().as_bytes()) else {
             return Err(Failure::Path { path });
         };
-        let pool = Self::create(library, &name)?;
+        let pool = Self::create(library, &name, bytes)?;
         let unlinked = fs::remove_file(&path);
         unlinked.map_err(|source| Failure::Io {
             doing: "unlinking the pool file",

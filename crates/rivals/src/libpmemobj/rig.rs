@@ -7,6 +7,8 @@ use super::library::{Object, Pool, Slots};
 use super::region::Region;
 use super::{Failure, Kind};
 
+/// Bytes of a pool file: several times what all rigs of two threads hold.
+pub const POOL_BYTES: usize = 128 << 20;
 /// Ranges of a thread, which its snapshots go through in turns: few enough to stay in the cache.
 const PLACES: usize = 64;
 /// Bytes from one range to the next: two lines, so that the library never merges two ranges.

@@ -29,6 +29,13 @@ impl<'p> Pool<'p> {
                 pool: self,
                 _same_thread: PhantomData,
             })?;
+            #[cfg(test)]
+            if self
+                .abort_next
+                .swap(false, std::sync::atomic::Ordering::Relaxed)
+            {
+                return Err(Failure::Poisoned);
+            }
             self.tx_commit()?;
             Ok(result)
         });

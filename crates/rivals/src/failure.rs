@@ -8,7 +8,8 @@ use thiserror::Error;
 
 use crate::single_step::TraceError;
 
-/// A rival's failure. After any but [`Failure::Refused`] its pool is as it was before.
+/// A rival's failure. After any but [`Failure::Refused`] and [`Failure::Wrong`] its pool is as it
+/// was before.
 #[derive(Debug, Error)]
 pub enum Failure {
     /// The library is not on this machine.
@@ -40,6 +41,25 @@ pub enum Failure {
     /// An earlier transaction of this pool was aborted.
     #[error("the pool is poisoned: an earlier transaction was aborted; start the rival again")]
     Poisoned,
+    /// A database refused a call.
+    #[error("{doing} failed: {said}")]
+    Database {
+        /// What was being done.
+        doing: &'static str,
+        /// What the database said.
+        said: String,
+    },
+    /// A structure does not hold what was put into it.
+    #[error("{structure} is wrong: {said}")]
+    Wrong {
+        /// The structure.
+        structure: &'static str,
+        /// What was found, and what was expected.
+        said: String,
+    },
+    /// This rival has no such operation or structure.
+    #[error("{0}")]
+    Unknown(String),
     /// The path cannot be handed to C.
     #[error("{}: the path holds a NUL byte", path.display())]
     Path {
@@ -71,6 +91,23 @@ impl Failure {
         Self::NotInstalled {
             name: name.into(),
             said: sentence(error),
+        }
+    }
+
+    /// A database refused what was being done.
+    pub fn database(doing: &'static str) -> impl Fn(&dyn std::error::Error) -> Self {
+        move |error| Self::Database {
+            doing,
+            said: sentence(error),
+        }
+    }
+
+    /// A structure was asked to delete what it does not hold.
+    #[cold]
+    pub fn absent(structure: &'static str) -> Self {
+        Self::Wrong {
+            structure,
+            said: "what is to be deleted is not there".into(),
         }
     }
 

@@ -1,0 +1,196 @@
+//! Objects of a pool that hold links, words and values, changed in transactions: what the C macros
+//! are to a user of libpmemobj.
+//!
+//! A reference is dereferenced by adding its offset to the pool's base, which is less than
+//! `pmemobj_direct` does. A range is snapshotted once a transaction: the library would find out
+//! about the second time itself, by a look-up that a careful user spares it.
+//!
+//! The unsafe code rests on what [`Nodes::new`] asks for, and on this: a pool is used by one
+//! thread at a time through its `Nodes`, and the library changes no byte of a live object but in a
+//! transaction's abort, after which the pool is poisoned.
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+
+use super::Failure;
+use super::declarations::Oid;
+use super::library::Pool;
+use crate::phases::{Change, Footprint, Occupied, VALUE_BYTES, Value};
+
+/// Changes that are kept before memory for more is asked for.
+const CHANGES: usize = 1 << 16;
+
+/// The objects of one structure.
+pub struct Nodes<'p> {
+    pool: &'p Pool<'p>,
+    base: NonNull<u8>,
+    /// Offsets of ranges that this transaction may change.
+    snapshotted: Vec<u64>,
+    changes: Vec<Change>,
+    footprint: Footprint,
+}
+
+// SAFETY: the pool may be used by any thread, a transaction begins and ends within one call, and
+// `base` is the pool's own. What changes is reached through `&mut`.
+unsafe impl Send for Nodes<'_> {}
+
+impl<'p> Nodes<'p> {
+    /// No objects yet.
+    ///
+    /// # Safety
+    /// Every reference handed to this value's functions comes from its `alloc` or `zalloc`, or
+    /// from a link where such a one was put, and its object was not freed since. Every range lies
+    /// in the object and starts at a multiple of eight. References are read only where links are.
+    pub unsafe fn new(pool: &'p Pool<'p>) -> Self {
+        let base = pool.base();
+        Self {
+            pool,
+            base,
+            snapshotted: Vec::with_capacity(64),
+            changes: Vec::with_capacity(CHANGES),
+            footprint: Footprint::of_mapping_at(base.addr().get() as u64),
+        }
+    }
+
+    /// Runs `body` as one transaction, durable on return.
+    #[inline]
+    pub fn transaction<R>(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        self.begin().transaction(|_| body(self))
+    }
+
+    /// Forgets the last transaction's snapshots, and gives the pool in which to start the next.
+    #[inline]
+    pub fn begin(&mut self) -> &'p Pool<'p> {
+        self.snapshotted.clear();
+        self.pool
+    }
+
+    /// Allocates zeroed bytes outside of a transaction, for ever.
+    pub fn zalloc(&mut self, bytes: usize) -> Result<Oid, Failure> {
+        let oid = self.pool.zalloc(bytes)?.oid();
+        self.note(oid, bytes, true);
+        Ok(oid)
+    }
+
+    /// Allocates in the transaction. Every byte must be written, and is written back at commit.
+    #[inline]
+    pub fn alloc(&mut self, bytes: usize) -> Result<Oid, Failure> {
+        let oid = self.pool.tx_alloc_oid(bytes)?;
+        self.note(oid, bytes, true);
+        Ok(oid)
+    }
+
+    /// Frees in the transaction an object of `bytes` bytes.
+    #[inline]
+    pub fn free(&mut self, oid: Oid, bytes: usize) -> Result<(), Failure> {
+        self.note(oid, bytes, false);
+        // SAFETY: a live object, by the contract of `new`.
+        unsafe { self.pool.tx_free_oid(oid) }
+    }
+
+    /// Snapshots bytes of an object, unless this transaction did already or made the object.
+    #[inline]
+    pub fn change(&mut self, oid: Oid, at: usize, bytes: usize) -> Result<(), Failure> {
+        let start = oid.off + at as u64;
+        if self.snapshotted.contains(&start) {
+            return Ok(());
+        }
+        self.snapshotted.push(start);
+        self.pool.tx_add_range(self.place(oid, at), bytes)
+    }
+
+    /// Says that the range of a new object needs no snapshot.
+    #[inline]
+    pub fn is_new(&mut self, oid: Oid, at: usize) {
+        self.snapshotted.push(oid.off + at as u64);
+    }
+
+    /// Has the commit write back bytes of an object that nothing refers to before it.
+    #[inline]
+    pub fn fill_unused(&mut self, oid: Oid, at: usize, bytes: usize) -> Result<(), Failure> {
+        self.pool.tx_add_unused(self.place(oid, at), bytes)
+    }
+
+    /// Reads a word.
+    #[inline]
+    pub fn word(&self, oid: Oid, at: usize) -> u64 {
+        // SAFETY: eight bytes of a live object, aligned, by the contract of `new`.
+        unsafe { self.place(oid, at).cast().read() }
+    }
+
+    /// Writes a word.
+    #[inline]
+    pub fn set_word(&mut self, oid: Oid, at: usize, word: u64) {
+        // SAFETY: as above; `&mut` keeps other accesses away.
+        unsafe { self.place(oid, at).cast().write(word) }
+    }
+
+    /// Reads a link.
+    #[inline]
+    pub fn link(&self, oid: Oid, at: usize) -> Oid {
+        // SAFETY: sixteen bytes of a live object, aligned, by the contract of `new`.
+        unsafe { self.place(oid, at).cast().read() }
+    }
+
+    /// Writes a link.
+    #[inline]
+    pub fn set_link(&mut self, oid: Oid, at: usize, link: Oid) {
+        // SAFETY: as above; `&mut` keeps other accesses away.
+        unsafe { self.place(oid, at).cast().write(link) }
+    }
+
+    /// Copies a value out.
+    #[inline]
+    pub fn value(&self, oid: Oid, at: usize, into: &mut Value) {
+        // SAFETY: so many bytes of a live object, by the contract of `new`; a borrowed array of
+        // Rust's lies outside of the pool.
+        unsafe { copy(self.place(oid, at), NonNull::from(into).cast()) }
+    }
+
+    /// Copies a value in.
+    #[inline]
+    pub fn set_value(&mut self, oid: Oid, at: usize, value: &Value) {
+        // SAFETY: as above.
+        unsafe { copy(NonNull::from(value).cast(), self.place(oid, at)) }
+    }
+
+    /// What is live.
+    pub fn occupied(&mut self) -> Occupied {
+        for change in self.changes.drain(..) {
+            self.footprint.apply(change);
+        }
+        self.footprint.occupied()
+    }
+
+    /// Bytes from the pool's start to the end of the highest object that there ever was.
+    pub fn reach(&mut self) -> u64 {
+        self.occupied();
+        self.footprint.reach()
+    }
+
+    #[inline]
+    fn note(&mut self, oid: Oid, bytes: usize, came: bool) {
+        self.changes.push(Change {
+            start: self.base.addr().get() as u64 + oid.off,
+            bytes: bytes as u64,
+            came,
+        });
+    }
+
+    #[inline]
+    fn place(&self, oid: Oid, at: usize) -> NonNull<u8> {
+        // SAFETY: within the pool's mapping, as a live object is, by the contract of `new`.
+        unsafe { self.base.add(oid.off as usize + at) }
+    }
+}
+
+/// # Safety
+/// Both are places of a value, apart from each other.
+#[inline]
+unsafe fn copy(from: NonNull<u8>, to: NonNull<u8>) {
+    // SAFETY: the caller's.
+    unsafe { from.copy_to_nonoverlapping(to, VALUE_BYTES) }
+}

@@ -1,0 +1,92 @@
+//! An array of strings that are allocated one by one, two of which can change places.
+
+use crate::failure::Failure;
+use crate::libpmemobj::declarations::{OID_NULL, Oid};
+use crate::libpmemobj::nodes::Nodes;
+use crate::phases::{Occupied, Structure, Swap, VALUE_BYTES, Value};
+
+const LINK_BYTES: usize = size_of::<Oid>();
+
+/// The array.
+pub struct StringSwap<'p> {
+    nodes: Nodes<'p>,
+    array: Oid,
+}
+
+impl<'p> StringSwap<'p> {
+    /// An array of `n` empty places.
+    pub fn new(mut nodes: Nodes<'p>, n: u32) -> Result<Self, Failure> {
+        let array = nodes.zalloc(n as usize * LINK_BYTES)?;
+        Ok(Self { nodes, array })
+    }
+
+    fn set(nodes: &mut Nodes<'p>, array: Oid, number: u32, link: Oid) -> Result<(), Failure> {
+        let at = place(number);
+        nodes.change(array, at, LINK_BYTES)?;
+        nodes.set_link(array, at, link);
+        Ok(())
+    }
+
+    fn exchange(&mut self, one: u32, other: u32) -> Result<(), Failure> {
+        let array = self.array;
+        self.nodes.transaction(|nodes| {
+            let links = (
+                nodes.link(array, place(one)),
+                nodes.link(array, place(other)),
+            );
+            Self::set(nodes, array, one, links.1)?;
+            Self::set(nodes, array, other, links.0)
+        })
+    }
+}
+
+fn place(number: u32) -> usize {
+    number as usize * LINK_BYTES
+}
+
+impl Structure for StringSwap<'_> {
+    fn name(&self) -> &'static str {
+        "string_swap"
+    }
+
+    fn insert(&mut self, number: u32, _: u64, value: &Value) -> Result<(), Failure> {
+        let array = self.array;
+        self.nodes.transaction(|nodes| {
+            let string = nodes.alloc(VALUE_BYTES)?;
+            nodes.set_value(string, 0, value);
+            Self::set(nodes, array, number, string)
+        })
+    }
+
+    fn delete(&mut self, number: u32, _: u64) -> Result<(), Failure> {
+        let array = self.array;
+        self.nodes.transaction(|nodes| {
+            let string = nodes.link(array, place(number));
+            if string.is_null() {
+                return Err(Failure::absent("string_swap"));
+            }
+            Self::set(nodes, array, number, OID_NULL)?;
+            nodes.free(string, VALUE_BYTES)
+        })
+    }
+
+    fn get(&mut self, number: u32, _: u64, into: &mut Value) -> Result<bool, Failure> {
+        let string = self.nodes.link(self.array, place(number));
+        if !string.is_null() {
+            self.nodes.value(string, 0, into);
+        }
+        Ok(!string.is_null())
+    }
+
+    fn swap(&self) -> Option<Swap<Self>> {
+        Some(Self::exchange)
+    }
+
+    fn occupied(&mut self) -> Option<Occupied> {
+        Some(self.nodes.occupied())
+    }
+
+    fn file_bytes(&mut self) -> Result<u64, Failure> {
+        Ok(self.nodes.reach())
+    }
+}

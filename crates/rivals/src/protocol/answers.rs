@@ -1,0 +1,163 @@
+//! The lines out.
+
+use serde::Serialize;
+
+use crate::phases::Outcome;
+
+/// The first line out: who answers.
+#[derive(Serialize)]
+pub struct Hello {
+    /// The rival's name.
+    pub rival: &'static str,
+    /// All rivals that this program knows.
+    pub rivals: Vec<&'static str>,
+    /// The version that the library's own file states.
+    pub version: String,
+    /// Whether and how fences are counted.
+    pub fences_counted: &'static str,
+    /// The operations that may be asked for.
+    pub operations: Vec<&'static str>,
+    /// The structures that may be asked for phases.
+    pub structures: Vec<&'static str>,
+}
+
+/// The answer to a line that was carried out.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// To an operation.
+    Timed(Timed),
+    /// To `count_fences`.
+    Counted(Counted),
+    /// To `phases`.
+    Phased(Phased),
+    /// To `two_threads`.
+    Shared(SharedByTwo),
+}
+
+/// The answer to a timed operation.
+#[derive(Serialize)]
+pub struct Timed {
+    /// The operation.
+    pub op: &'static str,
+    /// Operations that were timed, all threads together.
+    pub count: u64,
+    /// Threads that shared them.
+    pub threads: u64,
+    /// Thread CPU time of all threads over `count`.
+    pub ns_cpu_per_op: f64,
+    /// Wall time of the slowest thread over `count`: with two threads that do not disturb each
+    /// other it is half of one thread's.
+    pub ns_wall_per_op: f64,
+    /// Fences, when `count_fences` was asked before.
+    pub fences_per_op: Option<f64>,
+    /// Where `fences_per_op` comes from, or how to get it.
+    pub how_fences_were_counted: &'static str,
+}
+
+/// The answer to `count_fences`. All but `op` and `of` are means over `count` operations.
+#[derive(Serialize)]
+pub struct Counted {
+    /// `count_fences`.
+    pub op: &'static str,
+    /// The operation that was counted.
+    pub of: String,
+    /// Operations that were single-stepped.
+    pub count: u64,
+    /// `sfence` and `mfence`.
+    pub fences_per_op: f64,
+    /// The operation with the fewest.
+    pub fences_least: u64,
+    /// The operation with the most.
+    pub fences_most: u64,
+    /// Lines written back, by whichever instruction.
+    pub write_backs_per_op: f64,
+    /// Of those, by `clwb`.
+    pub clwb_per_op: f64,
+    /// Of those, by `clflushopt`.
+    pub clflushopt_per_op: f64,
+    /// Of those, by `clflush`.
+    pub clflush_per_op: f64,
+    /// Stores past the cache, in instructions, whatever their width.
+    pub nontemporal_stores_per_op: f64,
+    /// Instructions with a lock prefix, and exchanges with memory: they order, but not counted as
+    /// fences.
+    pub locked_per_op: f64,
+    /// System calls: above zero, the library would not be flushing from user space.
+    pub system_calls_per_op: f64,
+    /// Instructions in all.
+    pub instructions_per_op: f64,
+    /// How.
+    pub how_fences_were_counted: &'static str,
+}
+
+/// The answer to `phases`. Ratios are null where blocks have no addresses.
+#[derive(Serialize)]
+pub struct Phased {
+    /// `phases`.
+    pub op: &'static str,
+    /// The structure.
+    pub structure: &'static str,
+    /// Its entries.
+    pub n: u32,
+    /// What was measured.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Fences of an operation, as far as `count_fences` was asked for before.
+    pub fences: Option<Fences>,
+    /// How.
+    pub how: &'static str,
+}
+
+/// The answer to `two_threads`.
+#[derive(Serialize)]
+pub struct SharedByTwo {
+    /// `two_threads`.
+    pub op: &'static str,
+    /// The structure.
+    pub structure: &'static str,
+    /// Entries that were inserted and deleted.
+    pub n: u32,
+    /// CPU time of both threads over `n`.
+    pub ns_cpu: Changes,
+    /// Wall time of the slower one over `n`.
+    pub ns_wall: Changes,
+    /// How.
+    pub how: &'static str,
+}
+
+/// Nanoseconds of a change.
+#[derive(Clone, Copy, Serialize)]
+pub struct Changes {
+    /// An insertion.
+    pub insert: f64,
+    /// A deletion.
+    pub delete: f64,
+}
+
+/// Fences of a structure's operations.
+#[derive(Clone, Copy, Serialize)]
+pub struct Fences {
+    /// Of an insertion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub insert: Option<f64>,
+    /// Of a deletion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delete: Option<f64>,
+}
+
+impl Fences {
+    /// These, if any of them is known.
+    pub fn any(self) -> Option<Self> {
+        self.insert.or(self.delete).map(|_| self)
+    }
+}
+
+/// The answer to a line that could not be carried out.
+#[derive(Serialize)]
+pub struct Complaint {
+    /// The number of the line, from one.
+    pub line: u64,
+    /// What is wrong with it.
+    pub error: String,
+}

@@ -1,0 +1,17 @@
+//! The lines that go over standard input and output, one JSON object each.
+//!
+//! | line in | line out |
+//! |---|---|
+//! | (at start) | [`Hello`] |
+//! | `{"op":"tx_snapshot_64","count":20000,"threads":1}` | [`Timed`] |
+//! | `{"op":"count_fences","of":"tx_snapshot_64"}`, or of `list_insert` and the like | [`Counted`] |
+//! | `{"op":"phases","structure":"list","n":100000,"seed":1}` | [`Phased`] |
+//! | `{"op":"two_threads","structure":"list","n":100000}` | [`SharedByTwo`] |
+//! | `{"op":"quit"}` | (the process ends) |
+//! | anything else | [`Complaint`], and the next line is read |
+
+mod answers;
+mod request;
+
+pub use answers::{Answer, Changes, Complaint, Counted, Fences, Hello, Phased, SharedByTwo, Timed};
+pub use request::{Line, Request};

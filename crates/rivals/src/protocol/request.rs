@@ -1,0 +1,254 @@
+//! The lines in.
+
+use std::ops::RangeInclusive;
+
+use serde::Deserialize;
+
+use crate::libpmemobj::{Countable, Kind};
+use crate::phases::ENTRIES;
+
+/// Most operations of one request.
+const MOST_OPERATIONS: u64 = 1_000_000_000;
+/// Most threads of one request.
+const MOST_THREADS: u64 = 2;
+
+/// What a line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Run and time operations.
+    Time {
+        /// Which.
+        kind: Kind,
+        /// How many, all threads together.
+        count: u64,
+        /// By how many threads.
+        threads: u64,
+    },
+    /// Count the fences of an operation.
+    CountFences(Countable),
+    /// Run and time the phases.
+    Phases {
+        /// Of which structure.
+        structure: String,
+        /// Entries.
+        n: u32,
+        /// Chooses what is deleted.
+        seed: u64,
+    },
+    /// Have two threads share a structure.
+    TwoThreads {
+        /// Which.
+        structure: String,
+        /// Entries.
+        n: u32,
+    },
+}
+
+/// A line that was understood.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    /// Do something.
+    Request(Request),
+    /// End.
+    Quit,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    op: String,
+    count: Option<u64>,
+    threads: Option<u64>,
+    of: Option<String>,
+    structure: Option<String>,
+    n: Option<u64>,
+    seed: Option<u64>,
+}
+
+impl Fields {
+    /// Those besides `op` that are there.
+    fn given(&self) -> Vec<&'static str> {
+        let all = [
+            ("count", self.count.is_some()),
+            ("threads", self.threads.is_some()),
+            ("of", self.of.is_some()),
+            ("structure", self.structure.is_some()),
+            ("n", self.n.is_some()),
+            ("seed", self.seed.is_some()),
+        ];
+        let given = all.into_iter().filter(|(_, given)| *given);
+        given.map(|(name, _)| name).collect()
+    }
+}
+
+impl Line {
+    /// Reads one line.
+    ///
+    /// Errors: a sentence that names what is wrong with it.
+    pub fn parse(line: &[u8]) -> Result<Self, String> {
+        let fields: Fields =
+            serde_json::from_slice(line).map_err(|problem| format!("not a request: {problem}"))?;
+        let takes: &[&str] = match fields.op.as_str() {
+            "quit" => &[],
+            "count_fences" => &["of"],
+            "phases" => &["structure", "n", "seed"],
+            "two_threads" => &["structure", "n"],
+            op => {
+                named(op)?;
+                &["count", "threads"]
+            }
+        };
+        let op = &fields.op;
+        if let Some(field) = fields.given().iter().find(|field| !takes.contains(field)) {
+            return Err(format!("'{op}' takes no field '{field}'"));
+        }
+        match op.as_str() {
+            "quit" => Ok(Self::Quit),
+            "count_fences" => counting(fields),
+            "phases" => phases(fields),
+            "two_threads" => two_threads(fields),
+            _ => timing(fields),
+        }
+    }
+}
+
+fn missing(field: &str) -> String {
+    format!("the field '{field}' is missing")
+}
+
+fn timing(fields: Fields) -> Result<Line, String> {
+    let kind = named(&fields.op)?;
+    let count = fields.count.ok_or_else(|| missing("count"))?;
+    let threads = fields.threads.unwrap_or(1);
+    within("threads", threads, 1..=MOST_THREADS)?;
+    within("count", count, threads..=MOST_OPERATIONS)?;
+    Ok(Line::Request(Request::Time {
+        kind,
+        count,
+        threads,
+    }))
+}
+
+fn counting(fields: Fields) -> Result<Line, String> {
+    let of = fields.of.ok_or_else(|| missing("of"))?;
+    let countable = Countable::named(&of).ok_or_else(|| {
+        let operations = Kind::all().map(|kind| kind.name().to_owned());
+        let known: Vec<_> = operations.chain(Countable::names_of_steps()).collect();
+        format!(
+            "nothing called '{of}' is counted, known: {}",
+            known.join(", ")
+        )
+    })?;
+    Ok(Line::Request(Request::CountFences(countable)))
+}
+
+fn phases(fields: Fields) -> Result<Line, String> {
+    let n = entries(&fields)?;
+    let structure = fields.structure.ok_or_else(|| missing("structure"))?;
+    let seed = fields.seed.ok_or_else(|| missing("seed"))?;
+    Ok(Line::Request(Request::Phases { structure, n, seed }))
+}
+
+fn two_threads(fields: Fields) -> Result<Line, String> {
+    let n = entries(&fields)?;
+    let structure = fields.structure.ok_or_else(|| missing("structure"))?;
+    Ok(Line::Request(Request::TwoThreads { structure, n }))
+}
+
+fn entries(fields: &Fields) -> Result<u32, String> {
+    let n = fields.n.ok_or_else(|| missing("n"))?;
+    within("n", n, ENTRIES)?;
+    u32::try_from(n).map_err(|_| format!("'n' is {n}, too many"))
+}
+
+fn within(name: &str, number: u64, range: RangeInclusive<u64>) -> Result<(), String> {
+    if range.contains(&number) {
+        return Ok(());
+    }
+    Err(format!("'{name}' is {number}, not within {range:?}"))
+}
+
+fn named(op: &str) -> Result<Kind, String> {
+    Kind::named(op).ok_or_else(|| {
+        let known: Vec<_> = Kind::all().map(Kind::name).collect();
+        format!(
+            "unknown op '{op}', known: {}, count_fences, phases, two_threads, quit",
+            known.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read() {
+        let line = br#"{"op":"alloc_128","count":10,"threads":2}"#;
+        let kind = Kind::named("alloc_128").unwrap();
+        assert_eq!(
+            Line::parse(line),
+            Ok(Line::Request(Request::Time {
+                kind,
+                count: 10,
+                threads: 2
+            }))
+        );
+        assert_eq!(Line::parse(br#"{"op":"quit"}"#), Ok(Line::Quit));
+        let line = br#"{"op":"phases","structure":"map","n":10,"seed":3}"#;
+        assert_eq!(
+            Line::parse(line),
+            Ok(Line::Request(Request::Phases {
+                structure: "map".into(),
+                n: 10,
+                seed: 3
+            }))
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (line, word) in [
+            (&br#"{"op":"tx_empty"}"#[..], "'count' is missing"),
+            (br#"{"op":"tx_empty","count":0}"#, "'count' is 0"),
+            (
+                br#"{"op":"tx_empty","count":1,"threads":2}"#,
+                "'count' is 1",
+            ),
+            (
+                br#"{"op":"tx_empty","count":9,"threads":3}"#,
+                "'threads' is 3",
+            ),
+            (br#"{"op":"tx_empty","count":-1}"#, "-1"),
+            (br#"{"op":"dance","count":9}"#, "'dance'"),
+            (br#"{"op":"count_fences"}"#, "'of'"),
+            (br#"{"op":"tx_empty","count":9,"size":1}"#, "size"),
+            (
+                br#"{"op":"phases","n":9,"seed":1}"#,
+                "'structure' is missing",
+            ),
+            (
+                br#"{"op":"phases","structure":"map","seed":1}"#,
+                "'n' is missing",
+            ),
+            (
+                br#"{"op":"phases","structure":"map","n":9}"#,
+                "'seed' is missing",
+            ),
+            (
+                br#"{"op":"phases","structure":"map","n":4,"seed":1}"#,
+                "'n' is 4",
+            ),
+            (
+                br#"{"op":"phases","structure":"map","n":9,"seed":1,"of":"x"}"#,
+                "'of'",
+            ),
+            (br#"{"op":"quit","n":9}"#, "'n'"),
+            (b"hello", "not a request"),
+            (b"\xff\xfe", "not a request"),
+        ] {
+            let problem = Line::parse(line).unwrap_err();
+            assert!(problem.contains(word), "{problem} does not say {word}");
+        }
+    }
+}
