@@ -144,7 +144,9 @@ impl Medium for Mapped {
         let end = at.0.saturating_add(len).min(self.len());
         let start = at.0.min(end) & !(FRAME_BYTES - 1);
         // Where it fails, a page is faulted in at the first store to it.
-        let _ = self.window.populate_for_stores(start..round_up(end, FRAME_BYTES));
+        let _ = self
+            .window
+            .populate_for_stores(start..round_up(end, FRAME_BYTES));
     }
 
     fn load_bytes(&self, at: VirtAddr, into: &mut [u8]) {
