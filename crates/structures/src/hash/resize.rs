@@ -90,11 +90,10 @@ pub(crate) fn join<'t, M: Medium>(root: Root<'t, Tx<'t, M>>, buckets: u64) -> Re
     directory(root).shrink(last)?;
 
     if fits(first, gone) {
-        let mut holes = holes_of(first);
-        for (place, hash) in hashes(gone).into_iter().enumerate() {
-            if let (true, Some(hole)) = (hash != 0, holes.next()) {
-                bucket::set(first, hole, hash, Some(bucket::entry(gone, place)?));
-            }
+        let free = places_where(first, |hash| hash == 0);
+        for (hole, place) in free.zip(places_where(gone, |hash| hash != 0)) {
+            let entry = bucket::entry(gone, place)?;
+            bucket::set(first, hole, hashes(gone)[place], Some(entry));
         }
         return free_unlinked(root.view(), gone);
     }
@@ -105,13 +104,16 @@ pub(crate) fn join<'t, M: Medium>(root: Root<'t, Tx<'t, M>>, buckets: u64) -> Re
 
 /// Whether both are single nodes, and the first has room for the entries of the second.
 fn fits<'t, M: Medium>(first: Node<'t, Tx<'t, M>>, second: Node<'t, Tx<'t, M>>) -> bool {
-    let used = |node| hashes(node).iter().filter(|&&hash| hash != 0).count();
+    let used = |node| places_where(node, |hash| hash != 0).count();
     let is_single = |node: Node<'t, Tx<'t, M>>| node.follow(Bucket::NEXT).is_none();
     is_single(first) && is_single(second) && used(first) + used(second) <= PLACES
 }
 
-/// The free places of a node.
-fn holes_of<'t, M: Medium>(node: Node<'t, Tx<'t, M>>) -> impl Iterator<Item = usize> {
+/// The places of a node whose hash, zero for a free one, is as asked for. As they are now.
+fn places_where<'t, M: Medium>(
+    node: Node<'t, Tx<'t, M>>,
+    asked: impl Fn(u32) -> bool,
+) -> impl Iterator<Item = usize> {
     let hashes = hashes(node);
-    (0..PLACES).filter(move |&place| hashes[place] == 0)
+    (0..PLACES).filter(move |&place| asked(hashes[place]))
 }
