@@ -18,16 +18,18 @@ pub(crate) const PLACES: usize = 9;
 const HASH_WORDS: usize = PLACES.div_ceil(2);
 
 /// A node of a bucket: two lines.
+///
+/// The last word is read before the hashes are compared, so that both lines are on their way at once.
 #[derive(Stored)]
 #[firn(name = "firn.hash.bucket")]
 #[repr(C)]
 pub struct Bucket {
-    /// The node behind this one.
-    pub(crate) next: Ref<Bucket>,
     /// The entries' hashes, two a word; zero where there is none.
     pub(crate) hashes: [u64; HASH_WORDS],
     /// The entries.
     pub(crate) entries: [Ref<Bytes>; PLACES],
+    /// The node behind this one.
+    pub(crate) next: Ref<Bucket>,
 }
 
 const LINE_BYTES: usize = 64;
@@ -133,9 +135,9 @@ pub(crate) fn entry<'g, V: View<'g>>(
 /// A node without entries.
 pub(crate) fn new_node<'t, M: Medium>(tx: Tx<'t, M>) -> Result<Node<'t, Tx<'t, M>>, Error> {
     tx.alloc(Bucket {
-        next: Ref::NULL,
         hashes: [0; HASH_WORDS],
         entries: [const { Ref::NULL }; PLACES],
+        next: Ref::NULL,
     })
 }
 

@@ -49,6 +49,7 @@ fn find<'t, M: Medium>(
     let mut node = first;
     let mut budget = ChainBudget::new(root);
     loop {
+        let behind = node.follow(Bucket::NEXT);
         let hashes = hashes(node);
         for place in (0..PLACES).filter(|&place| hashes[place] == hash) {
             let entry = bucket::entry(node, place)?;
@@ -62,8 +63,8 @@ fn find<'t, M: Medium>(
                 });
             }
         }
-        match bucket::next(node)? {
-            Some(next) => node = next,
+        match behind {
+            Some(next) => node = next.check_type()?,
             None => {
                 let free = hashes.iter().position(|&hash| hash == 0);
                 return Ok(Found::Not { last: node, free });

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use firn_heap::{Error, ReadLock, View};
 
-use super::bucket::{self, ChainBudget, Hashes, Node, PLACES, Root, bucket_count, hashes};
+use super::bucket::{self, Bucket, ChainBudget, Hashes, Node, PLACES, Root, bucket_count, hashes};
 use super::hash::{bucket_of, hash_of};
 use super::{HashRoot, OwnedEntry};
 use crate::map::entry::{self, Parts};
@@ -62,6 +62,7 @@ impl<'g, V: View<'g>> HashReader<'_, 'g, V> {
         let mut node = bucket::first(self.root, bucket_of(hash, buckets))?;
         let mut budget = ChainBudget::new(self.root);
         loop {
+            let behind = node.follow(Bucket::NEXT);
             let hashes = hashes(node);
             for place in (0..PLACES).filter(|&place| hashes[place] == hash) {
                 let entry = bucket::entry(node, place)?;
@@ -69,8 +70,8 @@ impl<'g, V: View<'g>> HashReader<'_, 'g, V> {
                     return Ok(Some((entry, parts)));
                 }
             }
-            match bucket::next(node)? {
-                Some(next) => node = next,
+            match behind {
+                Some(next) => node = next.check_type()?,
                 None => return Ok(None),
             }
             budget.spend(node)?;

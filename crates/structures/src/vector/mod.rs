@@ -220,10 +220,15 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
     #[inline]
     pub fn swap(&mut self, a: u64, b: u64) -> Result<(), Error> {
         let (array_a, array_b) = (self.array_with(a)?, self.array_with(b)?);
-        let at_a = present(array_a.get(place_of(a)), self.root)?;
-        let at_b = present(array_b.get(place_of(b)), self.root)?;
-        array_a.set(place_of(a), Some(at_b))?;
-        array_b.set(place_of(b), Some(at_a))
+        let (at_a, at_b) = (array_a.get(place_of(a)), array_b.get(place_of(b)));
+        if at_a.is_none() || at_b.is_none() {
+            return Err(element::damaged(
+                "a missing element of a sequence",
+                self.root,
+            ));
+        }
+        array_a.set(place_of(a), at_b)?;
+        array_b.set(place_of(b), at_a)
     }
 
     /// Removes the element at `index`, puts the last one there, and returns what was removed.
