@@ -49,6 +49,15 @@ enum Kind {
     Strings,
 }
 
+const KINDS: [Kind; 6] = [
+    Kind::List,
+    Kind::Map,
+    Kind::Hash,
+    Kind::Vector,
+    Kind::Queue,
+    Kind::Strings,
+];
+
 /// Elements of the array of strings.
 const STRINGS: u64 = 5;
 
@@ -366,15 +375,16 @@ fn every_image_of_the_array_of_strings_under_adr() {
 #[test]
 fn every_image_where_caches_or_the_page_cache_survive() {
     for domain in [Domain::Eadr, Domain::Process] {
-        explore_all(Kind::List, domain);
-        explore_all(Kind::Map, domain);
+        for kind in KINDS {
+            explore_all(kind, domain);
+        }
     }
 }
 
 #[test]
 #[ignore = "long: sequences of three operations"]
 fn every_image_of_three_operations_under_adr() {
-    for kind in [Kind::List, Kind::Map] {
+    for kind in KINDS {
         for first in OPS {
             for second in OPS {
                 for third in OPS {

@@ -139,7 +139,7 @@ pub fn run<S: Subject>(seed: u64, rounds: u64) {
         let mut random = Random(seed);
         let mut model = S::empty();
         for round in 0..rounds {
-            let grows = round * 4 / rounds % 2 == 0;
+            let grows = (round * 4 / rounds).is_multiple_of(2);
             transact::<S>(&mut session, &mut model, grows, &mut random);
             match random.below(30) {
                 0 => drop(pool.collect(&collecting()).unwrap()),
