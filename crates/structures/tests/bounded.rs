@@ -28,7 +28,11 @@ fn key(number: u64) -> [u8; 8] {
 }
 
 fn shape(session: &mut Session<Crash>) -> firn_structures::hash::Shape {
-    session.read(|view| HashMap::open(view, "it").unwrap().shape().unwrap())
+    session.read(|view| {
+        let map = HashMap::open(view, "it").unwrap();
+        assert_eq!(map.check().unwrap(), Vec::<String>::new());
+        map.shape().unwrap()
+    })
 }
 
 #[test]

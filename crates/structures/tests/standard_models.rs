@@ -288,22 +288,22 @@ impl Subject for OfStrings {
 
 #[test]
 fn a_hash_map_equals_the_standard_one() {
-    model::run::<OfHash>(31, 300);
+    model::run::<OfHash>(31, 600);
 }
 
 #[test]
 fn a_vector_equals_the_standard_one() {
-    model::run::<OfVector>(32, 300);
+    model::run::<OfVector>(32, 600);
 }
 
 #[test]
 fn a_queue_equals_a_deque() {
-    model::run::<OfQueue>(33, 300);
+    model::run::<OfQueue>(33, 600);
 }
 
 #[test]
 fn an_array_of_strings_equals_an_array() {
-    model::run::<OfStrings>(34, 300);
+    model::run::<OfStrings>(34, 600);
 }
 
 /// Past the point where a table has three levels, and back.

@@ -15,7 +15,7 @@ use crate::reclaim::free_unlinked;
 use crate::table::place_of;
 
 /// Entries for each bucket above which there is one bucket more.
-const MANY_ENTRIES: u64 = 6;
+const MANY_ENTRIES: u64 = 5;
 /// Entries for each bucket below which there is one bucket less.
 const FEW_ENTRIES: u64 = 3;
 
