@@ -3,6 +3,10 @@
 //! ```text
 //! map    ordered byte strings to byte strings: a B+tree that logs few lines
 //! list   byte strings keyed by a number, doubly linked
+//! hash     byte strings to byte strings, unordered: a hash table that grows without a stop
+//! vector   byte strings by position, growing at the end
+//! queue    byte strings, first in, first out
+//! strings  byte strings by position, of a fixed number
 //! ```
 //!
 //! A collection is an object of the pool. A value of [`Map`] or [`List`] names it inside one guard or
@@ -37,12 +41,22 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod element;
+pub mod hash;
 pub mod list;
 pub mod map;
+pub mod queue;
 mod reclaim;
+pub mod strings;
+mod table;
+pub mod vector;
 
+pub use hash::HashMap;
 pub use list::List;
 pub use map::Map;
+pub use queue::Queue;
+pub use strings::StringArray;
+pub use vector::Vector;
 
 /// Errors: there is a root of this name.
 fn refuse_taken_name<'g, V: firn_heap::View<'g>>(

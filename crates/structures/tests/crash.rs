@@ -2,14 +2,16 @@
 //! recovery included?
 //!
 //! Three keys; insert, update (an insert of a key that is there), remove, and each of them aborted.
-//! One key is there from the start, so that every sequence of one or two operations occurs.
+//! One key is there from the start, so that every sequence of one or two operations occurs. A vector
+//! and a queue hold the key as an element's first byte; a queue's removal takes the first element,
+//! whatever the key.
 
 use std::cell::RefCell;
 
 use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer};
 use firn_heap::{Error, Pool, PoolOptions, Session, Tx};
 use firn_media::Domain;
-use firn_structures::{List, Map};
+use firn_structures::{HashMap, List, Map, Queue, StringArray, Vector};
 
 /// Keys and values in the structure's own order.
 type Content = Vec<(u8, Vec<u8>)>;
@@ -41,7 +43,23 @@ const PRESENT: u8 = 2;
 enum Kind {
     List,
     Map,
+    Hash,
+    Vector,
+    Queue,
+    Strings,
 }
+
+const KINDS: [Kind; 6] = [
+    Kind::List,
+    Kind::Map,
+    Kind::Hash,
+    Kind::Vector,
+    Kind::Queue,
+    Kind::Strings,
+];
+
+/// Elements of the array of strings.
+const STRINGS: u64 = 5;
 
 fn options() -> PoolOptions {
     PoolOptions {
@@ -53,6 +71,25 @@ fn options() -> PoolOptions {
 
 fn value(number: u8) -> Vec<u8> {
     vec![number; 10 + usize::from(number)]
+}
+
+/// A key and its value in one element.
+fn element(key: u8, value: &[u8]) -> Vec<u8> {
+    [&[key], value].concat()
+}
+
+fn split(element: &[u8]) -> (u8, Vec<u8>) {
+    (element[0], element[1..].to_vec())
+}
+
+/// Where a vector holds the key.
+fn position<'t>(vector: &Vector<'t, Tx<'t, Crash>>, key: u8) -> Result<Option<u64>, Error> {
+    for index in 0..vector.len()? {
+        if vector.get(index)?.is_some_and(|e| e[0] == key) {
+            return Ok(Some(index));
+        }
+    }
+    Ok(None)
 }
 
 fn insert(kind: Kind, tx: Tx<'_, Crash>, key: u8, value: &[u8]) -> Result<(), Error> {
@@ -67,6 +104,18 @@ fn insert(kind: Kind, tx: Tx<'_, Crash>, key: u8, value: &[u8]) -> Result<(), Er
                 list.push_back(u64::from(key), value)
             }
         }
+        Kind::Hash => HashMap::open(tx, "it")?.insert(&[key], value).map(|_| ()),
+        Kind::Vector => {
+            let mut vector = Vector::open(tx, "it")?;
+            match position(&vector, key)? {
+                Some(index) => vector.set(index, &element(key, value)),
+                None => vector.push(&element(key, value)),
+            }
+        }
+        Kind::Queue => Queue::open(tx, "it")?.push_back(&element(key, value)),
+        Kind::Strings => StringArray::open(tx, "it")?
+            .set(key.into(), value)
+            .map(|_| ()),
     }
 }
 
@@ -74,6 +123,16 @@ fn remove(kind: Kind, tx: Tx<'_, Crash>, key: u8) -> Result<(), Error> {
     match kind {
         Kind::Map => Map::open(tx, "it")?.remove(&[key]).map(|_| ()),
         Kind::List => List::open(tx, "it")?.remove(u64::from(key)).map(|_| ()),
+        Kind::Hash => HashMap::open(tx, "it")?.remove(&[key]).map(|_| ()),
+        Kind::Vector => {
+            let mut vector = Vector::open(tx, "it")?;
+            match position(&vector, key)? {
+                Some(index) => vector.remove(index).map(|_| ()),
+                None => Ok(()),
+            }
+        }
+        Kind::Queue => Queue::open(tx, "it")?.pop_front().map(|_| ()),
+        Kind::Strings => StringArray::open(tx, "it")?.clear(key.into()).map(|_| ()),
     }
 }
 
@@ -94,11 +153,13 @@ fn apply(kind: Kind, session: &mut Session<Crash>, op: Op, number: u8) -> Result
 
 fn model(kind: Kind, content: &mut Content, op: Op, number: u8) {
     match op {
+        Op::Insert(key) if kind == Kind::Queue => content.push((key, value(number))),
+        Op::Remove(_) if kind == Kind::Queue => drop(content.drain(..content.len().min(1))),
         Op::Insert(key) => match content.iter_mut().find(|(k, _)| *k == key) {
             Some((_, old)) => *old = value(number),
             None => {
                 content.push((key, value(number)));
-                if kind == Kind::Map {
+                if matches!(kind, Kind::Map | Kind::Hash | Kind::Strings) {
                     content.sort();
                 }
             }
@@ -136,6 +197,42 @@ fn read(kind: Kind, session: &mut Session<Crash>) -> Result<Content, String> {
                 }
                 (wrong, content)
             }
+            Kind::Hash => {
+                let map = HashMap::open(view, "it").map_err(text)?;
+                let wrong = map.check().map_err(text)?;
+                let reader = map.read().map_err(text)?;
+                let mut content = Content::new();
+                for entry in reader.iter().map_err(text)? {
+                    let (key, value) = entry.and_then(|e| e.to_pair()).map_err(text)?;
+                    content.push((key[0], value));
+                }
+                content.sort();
+                (wrong, content)
+            }
+            Kind::Vector => {
+                let vector = Vector::open(view, "it").map_err(text)?;
+                let wrong = vector.check().map_err(text)?;
+                let reader = vector.read().map_err(text)?;
+                let elements: Result<Vec<_>, _> = reader.iter().collect();
+                let elements = elements.map_err(text)?;
+                (wrong, elements.iter().map(|e| split(e)).collect())
+            }
+            Kind::Queue => {
+                let queue = Queue::open(view, "it").map_err(text)?;
+                let wrong = queue.check().map_err(text)?;
+                let reader = queue.read().map_err(text)?;
+                let elements: Result<Vec<_>, _> = reader.iter().collect();
+                let elements = elements.map_err(text)?;
+                (wrong, elements.iter().map(|e| split(e)).collect())
+            }
+            Kind::Strings => {
+                let array = StringArray::open(view, "it").map_err(text)?;
+                let wrong = array.check().map_err(text)?;
+                let reader = array.read().map_err(text)?;
+                let strings: Result<Vec<_>, _> = reader.iter().collect();
+                let keyed = (0..).zip(strings.map_err(text)?);
+                (wrong, keyed.filter_map(|(k, s)| Some((k, s?))).collect())
+            }
         };
         match wrong.first() {
             Some(wrong) => Err(wrong.clone()),
@@ -152,6 +249,10 @@ fn setup(kind: Kind, crash: &Crash) {
             match kind {
                 Kind::Map => Map::create(tx, "it").map(|_| ())?,
                 Kind::List => List::create(tx, "it").map(|_| ())?,
+                Kind::Hash => HashMap::create(tx, "it").map(|_| ())?,
+                Kind::Vector => Vector::create(tx, "it").map(|_| ())?,
+                Kind::Queue => Queue::create(tx, "it").map(|_| ())?,
+                Kind::Strings => StringArray::create(tx, "it", STRINGS).map(|_| ())?,
             }
             insert(kind, tx, PRESENT, &value(0))
         })
@@ -252,17 +353,38 @@ fn every_image_of_the_map_under_adr() {
 }
 
 #[test]
+fn every_image_of_the_hash_map_under_adr() {
+    explore_all(Kind::Hash, Domain::Adr);
+}
+
+#[test]
+fn every_image_of_the_vector_under_adr() {
+    explore_all(Kind::Vector, Domain::Adr);
+}
+
+#[test]
+fn every_image_of_the_queue_under_adr() {
+    explore_all(Kind::Queue, Domain::Adr);
+}
+
+#[test]
+fn every_image_of_the_array_of_strings_under_adr() {
+    explore_all(Kind::Strings, Domain::Adr);
+}
+
+#[test]
 fn every_image_where_caches_or_the_page_cache_survive() {
     for domain in [Domain::Eadr, Domain::Process] {
-        explore_all(Kind::List, domain);
-        explore_all(Kind::Map, domain);
+        for kind in KINDS {
+            explore_all(kind, domain);
+        }
     }
 }
 
 #[test]
 #[ignore = "long: sequences of three operations"]
 fn every_image_of_three_operations_under_adr() {
-    for kind in [Kind::List, Kind::Map] {
+    for kind in KINDS {
         for first in OPS {
             for second in OPS {
                 for third in OPS {

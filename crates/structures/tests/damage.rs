@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use firn_heap::{Error, Pool, Session, View};
 use firn_mapped::Mapped;
 use firn_media::Medium;
-use firn_structures::{List, Map};
+use firn_structures::{HashMap, List, Map, Queue, StringArray, Vector};
 use support::{Random, pool};
 
 const HEADER_BYTES: u64 = 8;
@@ -144,15 +144,115 @@ fn key(number: u64) -> Vec<u8> {
     }
 }
 
-/// Damages one to three words at a time, uses the structure, and repairs it.
+fn use_hash(session: &mut Session<Mapped>, random: &mut Random) -> Result<(), Error> {
+    let keys: Vec<_> = (0..20).map(|_| key(random.below(300))).collect();
+    {
+        let guard = session.guard();
+        let map = HashMap::open(guard.view(), "it")?;
+        let _ = map.check();
+        let reader = map.read()?;
+        for key in &keys {
+            let _ = reader.get(key);
+        }
+        for entry in reader.iter()?.flatten() {
+            let _ = entry.to_pair();
+        }
+    }
+    session.transaction(|tx| {
+        let mut map = HashMap::open(tx, "it")?;
+        for (index, key) in keys.iter().enumerate() {
+            let _ = match index % 4 {
+                0 => map.insert(key, b"another value").map(|_| ()),
+                1 => map.remove(key).map(|_| ()),
+                2 => map.update(key, |old| old.map(<[u8]>::to_vec)),
+                _ => map.take(key).map(|_| ()),
+            };
+        }
+        let _ = map.check();
+        let _ = map.clear();
+        let _ = map.check();
+        Err(Error::ReadOnly)
+    })
+}
+
+fn use_vector(session: &mut Session<Mapped>, random: &mut Random) -> Result<(), Error> {
+    let index = random.below(30);
+    {
+        let guard = session.guard();
+        let vector = Vector::open(guard.view(), "it")?;
+        let _ = vector.check();
+        let reader = vector.read()?;
+        let _ = reader.get(index);
+        reader.iter().for_each(drop);
+        reader.iter().rev().for_each(drop);
+    }
+    session.transaction(|tx| {
+        let mut vector = Vector::open(tx, "it")?;
+        let _ = vector.push(b"more");
+        let _ = vector.set(index, b"another");
+        let _ = vector.swap(index, 2);
+        let _ = vector.insert(index, b"more");
+        let _ = vector.remove(index);
+        let _ = vector.swap_remove(index);
+        let _ = vector.pop();
+        let _ = vector.truncate(20);
+        let _ = vector.clear();
+        let _ = vector.check();
+        Err(Error::ReadOnly)
+    })
+}
+
+fn use_queue(session: &mut Session<Mapped>, random: &mut Random) -> Result<(), Error> {
+    {
+        let guard = session.guard();
+        let queue = Queue::open(guard.view(), "it")?;
+        let _ = queue.check();
+        let _ = queue.front();
+        queue.read()?.iter().for_each(drop);
+    }
+    session.transaction(|tx| {
+        let mut queue = Queue::open(tx, "it")?;
+        for _ in 0..random.below(200) {
+            let _ = queue.push_back(b"more");
+            let _ = queue.pop_front();
+        }
+        let _ = queue.clear();
+        let _ = queue.check();
+        Err(Error::ReadOnly)
+    })
+}
+
+fn use_strings(session: &mut Session<Mapped>, random: &mut Random) -> Result<(), Error> {
+    let (a, b) = (random.below(38), random.below(38));
+    {
+        let guard = session.guard();
+        let array = StringArray::open(guard.view(), "it")?;
+        let _ = array.check();
+        let reader = array.read()?;
+        let _ = reader.get(a);
+        reader.iter().for_each(drop);
+    }
+    session.transaction(|tx| {
+        let mut array = StringArray::open(tx, "it")?;
+        let _ = array.set(a, b"another");
+        let _ = array.swap(a, b);
+        let _ = array.take(b);
+        let _ = array.clear(a);
+        let _ = array.check();
+        Err(Error::ReadOnly)
+    })
+}
+
+/// Damages one to three words at a time, uses the structure, and repairs it. `reference_at` is where
+/// the root object has a reference, in bytes.
 fn bombard(
-    root: u64,
+    (root, reference_at): (u64, u64),
     pool: &Pool<Mapped>,
     mut using: impl FnMut(&mut Random) -> Result<(), Error>,
 ) {
-    let id = load(pool, root + HEADER_BYTES + 24) >> 48;
+    let id = load(pool, root + HEADER_BYTES + reference_at) >> 48;
     let words = words_of(pool, root, id);
-    assert!(words.len() > 200);
+    assert!(words.len() > 150);
     let mut random = Random(4711);
     let mut refused = 0;
     for round in 0..ROUNDS {
@@ -188,7 +288,7 @@ fn a_damaged_map_is_an_error() {
         let guard = session.guard();
         Map::open(guard.view(), "it").unwrap().object().address().0
     };
-    bombard(root, &pool, |random| use_map(&mut session, random));
+    bombard((root, 24), &pool, |random| use_map(&mut session, random));
     let guard = session.guard();
     let map = Map::open(guard.view(), "it").unwrap();
     assert_eq!(map.check().unwrap(), Vec::<String>::new());
@@ -209,9 +309,80 @@ fn a_damaged_list_is_an_error() {
         let guard = session.guard();
         List::open(guard.view(), "it").unwrap().object().address().0
     };
-    bombard(root, &pool, |random| use_list(&mut session, random));
+    bombard((root, 24), &pool, |random| use_list(&mut session, random));
     let guard = session.guard();
     let list = List::open(guard.view(), "it").unwrap();
     assert_eq!(list.check().unwrap(), Vec::<String>::new());
     assert_eq!(guard.view().root_names().unwrap(), ["it"]);
+}
+
+#[test]
+fn a_damaged_hash_map_is_an_error() {
+    let pool = pool();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let mut map = HashMap::create(tx, "it")?;
+            (0..200).try_for_each(|number| map.insert(&key(number), &[1; 24]).map(|_| ()))
+        })
+        .unwrap();
+    let root = session.read(|view| HashMap::open(view, "it").unwrap().object().address().0);
+    bombard((root, 40), &pool, |random| use_hash(&mut session, random));
+    let guard = session.guard();
+    let map = HashMap::open(guard.view(), "it").unwrap();
+    assert_eq!(map.check().unwrap(), Vec::<String>::new());
+    assert_eq!(map.len().unwrap(), 200);
+}
+
+#[test]
+fn a_damaged_vector_is_an_error() {
+    let pool = pool();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let mut vector = Vector::create(tx, "it")?;
+            (0..300).try_for_each(|_| vector.push(&[1; 24]))
+        })
+        .unwrap();
+    let root = session.read(|view| Vector::open(view, "it").unwrap().object().address().0);
+    bombard((root, 24), &pool, |random| use_vector(&mut session, random));
+    let guard = session.guard();
+    let vector = Vector::open(guard.view(), "it").unwrap();
+    assert_eq!(vector.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_damaged_queue_is_an_error() {
+    let pool = pool();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let mut queue = Queue::create(tx, "it")?;
+            (0..300).try_for_each(|_| queue.push_back(&[1; 24]))
+        })
+        .unwrap();
+    let root = session.read(|view| Queue::open(view, "it").unwrap().object().address().0);
+    bombard((root, 24), &pool, |random| use_queue(&mut session, random));
+    let guard = session.guard();
+    let queue = Queue::open(guard.view(), "it").unwrap();
+    assert_eq!(queue.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_damaged_array_of_strings_is_an_error() {
+    let pool = pool();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let mut array = StringArray::create(tx, "it", 38)?;
+            (0..30).try_for_each(|index| array.set(index, &[1; 40]).map(|_| ()))
+        })
+        .unwrap();
+    let root = session.read(|view| StringArray::open(view, "it").unwrap().object().address().0);
+    bombard((root, 16), &pool, |random| {
+        use_strings(&mut session, random)
+    });
+    let guard = session.guard();
+    let array = StringArray::open(guard.view(), "it").unwrap();
+    assert_eq!(array.check().unwrap(), Vec::<String>::new());
 }

@@ -4,7 +4,7 @@ mod support;
 
 use firn_heap::{Error, Pool, PoolKind, PoolOptions};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_structures::{List, Map};
+use firn_structures::{HashMap, List, Map, Queue, Vector};
 
 #[test]
 fn an_insert_without_room_changes_nothing() {
@@ -70,5 +70,94 @@ fn an_insert_without_room_changes_nothing() {
             assert!(List::open(view, "list").unwrap().is_empty().unwrap());
         });
         assert_eq!(pool.trace().unwrap().objects, 2);
+    }
+}
+
+#[test]
+fn tables_stay_sound_without_room_and_can_be_emptied() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
+        let options = PoolOptions {
+            kind,
+            max_bytes: Some(24 << 20),
+            ..PoolOptions::new("test")
+        };
+        let pool = Pool::create(medium, &options).unwrap();
+        let mut session = pool.session().unwrap();
+        session
+            .transaction(|tx| {
+                HashMap::create(tx, "hash")?;
+                Vector::create(tx, "vector")?;
+                Queue::create(tx, "queue").map(|_| ())
+            })
+            .unwrap();
+        // Of several classes, so that some fit in when an array or a bucket does not.
+        let bytes = |n: u64| {
+            vec![
+                n as u8;
+                if n.is_multiple_of(3) {
+                    900
+                } else {
+                    (n % 9) as usize * 16
+                }
+            ]
+        };
+        let (mut done, mut refused, mut number) = ([0; 3], 0, 0);
+        while refused < 3_000 {
+            number += 1;
+            let mut one = [false; 3];
+            let outcome = session.transaction(|tx| {
+                // Errors are swallowed: what failed must have changed nothing.
+                one = [
+                    HashMap::open(tx, "hash")?
+                        .insert(&u64::to_le_bytes(number), &bytes(number))
+                        .is_ok(),
+                    Vector::open(tx, "vector")?.push(&bytes(number + 1)).is_ok(),
+                    Queue::open(tx, "queue")?
+                        .push_back(&bytes(number + 2))
+                        .is_ok(),
+                ];
+                Ok::<_, Error>(())
+            });
+            if outcome.is_err() {
+                one = [false; 3];
+            }
+            done.iter_mut()
+                .zip(one)
+                .for_each(|(sum, one)| *sum += u64::from(one));
+            refused += u64::from(one.contains(&false));
+        }
+        let findings = pool.check().unwrap();
+        assert!(findings.is_empty(), "{findings:?}");
+        assert_eq!(pool.trace().unwrap().reclaimed, 0);
+        session.read(|view| {
+            let hash = HashMap::open(view, "hash").unwrap();
+            let vector = Vector::open(view, "vector").unwrap();
+            let queue = Queue::open(view, "queue").unwrap();
+            let none = Vec::<String>::new();
+            assert_eq!(hash.check().unwrap(), none);
+            assert_eq!(vector.check().unwrap(), none);
+            assert_eq!(queue.check().unwrap(), none);
+            let lens = [&hash.len(), &vector.len(), &queue.len()];
+            assert_eq!(lens.map(|len| *len.as_ref().unwrap()), done);
+        });
+        for n in 1..=number {
+            session
+                .transaction(|tx| {
+                    HashMap::open(tx, "hash")?.remove(&n.to_le_bytes())?;
+                    Vector::open(tx, "vector")?.pop()?;
+                    Queue::open(tx, "queue")?.pop_front().map(|_| ())
+                })
+                .unwrap();
+        }
+        session
+            .transaction(|tx| {
+                assert_eq!(HashMap::open(tx, "hash")?.len()?, 0);
+                HashMap::open(tx, "hash")?.clear()?;
+                Vector::open(tx, "vector")?.clear()?;
+                Queue::open(tx, "queue")?.clear()
+            })
+            .unwrap();
+        assert_eq!(pool.trace().unwrap().objects, 3);
     }
 }

@@ -122,7 +122,14 @@ pub(crate) fn value_into<'g, V: View<'g>>(
     Ok(())
 }
 
-fn append<'g, V: View<'g>>(entry: Entry<'g, V>, at: usize, len: usize, into: &mut Vec<u8>) {
+/// Appends `len` bytes of the content from byte `at` on, which lie within it.
+#[inline]
+pub(crate) fn append<'g, V: View<'g>>(
+    entry: Entry<'g, V>,
+    at: usize,
+    len: usize,
+    into: &mut Vec<u8>,
+) {
     let start = into.len();
     into.resize(start + len, 0);
     load(entry, at, &mut into[start..]);

@@ -18,7 +18,7 @@
 //! truncated separators of prefix B-trees (Bayer, Unterauer, TODS 1977).
 
 mod check;
-mod entry;
+pub(crate) mod entry;
 mod fence;
 mod insert;
 mod key;

@@ -1,6 +1,8 @@
 //! What the tests share: pools, and a generator of numbers.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod model;
+
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +30,18 @@ impl Random {
     pub fn below(&mut self, limit: u64) -> u64 {
         (self.next() >> 16) % limit
     }
+}
+
+/// Bytes that differ from each other, most of them few.
+pub fn random_bytes(random: &mut Random) -> Vec<u8> {
+    let len = match random.below(12) {
+        0 => 0,
+        1 => 600 + random.below(300),
+        2 => 128,
+        _ => random.below(40),
+    };
+    let first = random.next();
+    (0..len).map(|i| (first.wrapping_add(i)) as u8).collect()
 }
 
 /// Whether a key lies within bounds.

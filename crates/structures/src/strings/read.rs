@@ -1,0 +1,132 @@
+//! Reading under a lock that is held.
+
+use core::marker::PhantomData;
+use core::ops::Range;
+use std::collections::HashSet;
+
+use firn_heap::{Error, Obj, ReadLock, View};
+
+use super::{Root, StringsRoot, string, strings};
+use crate::element;
+
+/// Findings after which a check ends.
+const MAX_FINDINGS: usize = 100;
+
+/// An array that no writer changes while this lives. See [`super::StringArray::read`].
+pub struct StringsReader<'l, 'g, V: View<'g>> {
+    root: Root<'g, V>,
+    _lock: ReadLock<'g, V::Medium>,
+    /// A transaction cannot change the array through the value that this was made of.
+    of: PhantomData<&'l ()>,
+}
+
+impl<'g, V: View<'g>> StringsReader<'_, 'g, V> {
+    #[inline]
+    pub(crate) fn new(root: Root<'g, V>, lock: ReadLock<'g, V::Medium>) -> Self {
+        Self {
+            root,
+            _lock: lock,
+            of: PhantomData,
+        }
+    }
+
+    /// Number of elements, clear ones included.
+    pub fn len(&self) -> u64 {
+        self.root.load(StringsRoot::LEN)
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The string at `index`; `None` if it is clear, or beyond the array.
+    pub fn get(&self, index: u64) -> Result<Option<Vec<u8>>, Error> {
+        string(self.root, index)?.map(Obj::to_vec).transpose()
+    }
+
+    /// Appends the string at `index` to `into`, without another allocation if it has room. Returns
+    /// whether there is one.
+    #[inline]
+    pub fn get_into(&self, index: u64, into: &mut Vec<u8>) -> Result<bool, Error> {
+        match string(self.root, index)? {
+            Some(string) => string.read_into(into).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// All elements in order, from either end; `None` for one that is clear.
+    pub fn iter(&self) -> Iter<'_, 'g, V> {
+        Iter {
+            root: self.root,
+            rest: 0..self.len(),
+            of: PhantomData,
+        }
+    }
+}
+
+/// Elements of an array. After an error there are no further ones.
+pub struct Iter<'r, 'g, V: View<'g>> {
+    root: Root<'g, V>,
+    rest: Range<u64>,
+    of: PhantomData<&'r ()>,
+}
+
+impl<'g, V: View<'g>> Iter<'_, 'g, V> {
+    fn copy(&mut self, index: u64) -> Result<Option<Vec<u8>>, Error> {
+        let copied = string(self.root, index).and_then(|s| s.map(Obj::to_vec).transpose());
+        if copied.is_err() {
+            self.rest = 0..0;
+        }
+        copied
+    }
+}
+
+impl<'g, V: View<'g>> Iterator for Iter<'_, 'g, V> {
+    type Item = Result<Option<Vec<u8>>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let index = self.rest.next()?;
+        Some(self.copy(index))
+    }
+}
+
+impl<'g, V: View<'g>> DoubleEndedIterator for Iter<'_, 'g, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let index = self.rest.next_back()?;
+        Some(self.copy(index))
+    }
+}
+
+impl<'g, V: View<'g>> core::iter::FusedIterator for Iter<'_, 'g, V> {}
+
+/// Looks at every element; the caller holds the lock. Ends at the first finding behind which the
+/// rest cannot be trusted.
+pub(crate) fn check<'g, V: View<'g>>(root: Root<'g, V>) -> Vec<String> {
+    let mut findings = Vec::new();
+    if let Err(error) = walk(root, &mut findings) {
+        findings.push(error.to_string());
+    }
+    findings
+}
+
+fn walk<'g, V: View<'g>>(root: Root<'g, V>, findings: &mut Vec<String>) -> Result<(), Error> {
+    if root.load(StringsRoot::LEN) == 0 {
+        return Ok(());
+    }
+    let strings = strings(root)?;
+    let mut seen = HashSet::new();
+    for index in 0..crate::plausible_len(root.view(), strings.len() as u64) {
+        let Some(string) = strings.get(index as usize) else {
+            continue;
+        };
+        element::sound(string)?.checked_len()?;
+        if !seen.insert(string.address().0) {
+            findings.push(format!("the string at {index} is another's too"));
+        }
+        if findings.len() >= MAX_FINDINGS {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,354 @@
+//! A vector of byte strings, which grows at its end without being copied.
+//!
+//! The elements are the references of a table: a tree of arrays of 2 KiB, which grows by one of them
+//! at a time. What is found in constant time is found in a handful of steps, three up to sixteen
+//! million elements. Everything but the root object can be moved by the collector, and no array pins
+//! a page.
+//!
+//! Crash: a change belongs to its transaction; a crash leaves all of it or nothing.
+//! Concurrency: readers share the vector's lock, a writer has it alone until its transaction ends.
+
+mod read;
+
+use firn_heap::{Bytes, Error, Obj, Ref, Refs, Stored, Tx, View};
+use firn_media::Medium;
+
+use crate::element::{self, Element, check_index, present};
+use crate::reclaim::free_unlinked;
+use crate::table::{Array, Table, place_of};
+
+pub use read::{Iter, VectorReader};
+
+/// What a vector's name refers to.
+#[derive(Stored)]
+#[firn(name = "firn.vector")]
+#[repr(C)]
+pub struct VectorRoot {
+    /// Id of the lock.
+    pub(crate) lock: u64,
+    /// Number of elements.
+    pub(crate) len: u64,
+    /// Levels of the table.
+    pub(crate) height: u64,
+    /// The table of the elements.
+    pub(crate) top: Ref<Refs<Bytes>>,
+}
+
+type Root<'g, V> = Obj<'g, VectorRoot, V>;
+
+/// The elements of a vector.
+#[inline]
+fn table<'g, V: View<'g>>(root: Root<'g, V>) -> Table<'g, VectorRoot, Bytes, V> {
+    Table {
+        root,
+        top: VectorRoot::TOP,
+        height: VectorRoot::HEIGHT,
+    }
+}
+
+/// The element at `index`, which is below the length.
+#[inline]
+fn at<'g, V: View<'g>>(root: Root<'g, V>, index: u64) -> Result<Element<'g, V>, Error> {
+    present(table(root).get(index)?, root)
+}
+
+/// A vector, seen through a guard or a transaction. It is named by a root of the pool, or by a field
+/// that refers to its [`VectorRoot`].
+///
+/// Every function takes constant time unless it says otherwise, and returns [`Error::Damaged`] or
+/// [`Error::WrongType`] for media that make no sense, in a transaction [`Error::Conflict`] where it
+/// would have to wait against the order of locks. A vector that shrinks gives its arrays back, all
+/// but two; [`Vector::clear`] gives back every one.
+pub struct Vector<'g, V: View<'g>> {
+    root: Root<'g, V>,
+    lock: u64,
+}
+
+impl<'g, V: View<'g>> Vector<'g, V> {
+    /// The vector of the root `name`.
+    ///
+    /// Errors: no such root, or it is no vector.
+    pub fn open(view: V, name: &str) -> Result<Self, Error> {
+        view.root(name).map(Self::at)
+    }
+
+    /// The vector of the root `name`, or `None` if there is no such root.
+    ///
+    /// Errors: the root is no vector.
+    pub fn find(view: V, name: &str) -> Result<Option<Self>, Error> {
+        Ok(view.find_root(name)?.map(Self::at))
+    }
+
+    /// The vector at this object, which a field or a handle refers to.
+    pub fn at(root: Obj<'g, VectorRoot, V>) -> Self {
+        Self {
+            root,
+            lock: root.load(VectorRoot::LOCK),
+        }
+    }
+
+    /// The object that stands for the vector: refer to it from a field, or make a handle of it.
+    pub fn object(&self) -> Obj<'g, VectorRoot, V> {
+        self.root
+    }
+
+    /// Takes the read lock until the returned value is dropped; everything can be read through it.
+    ///
+    /// In a guard, hold one at a time: a second lock that has to wait for a writer, who waits for
+    /// the first one, waits forever.
+    #[inline]
+    pub fn read(&self) -> Result<VectorReader<'_, 'g, V>, Error> {
+        let lock = self.root.view().lock_shared(self.lock)?;
+        Ok(VectorReader::new(self.root, lock))
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> Result<u64, Error> {
+        Ok(self.read()?.len())
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> Result<bool, Error> {
+        Ok(self.len()? == 0)
+    }
+
+    /// The element at `index`; `None` beyond the end.
+    pub fn get(&self, index: u64) -> Result<Option<Vec<u8>>, Error> {
+        self.read()?.get(index)
+    }
+
+    /// Appends the element at `index` to `into`, without another allocation if it has room. Returns
+    /// whether there is one.
+    #[inline]
+    pub fn get_into(&self, index: u64, into: &mut Vec<u8>) -> Result<bool, Error> {
+        self.read()?.get_into(index, into)
+    }
+
+    /// Every invariant that does not hold, in sentences; none for a sound vector. In linear time.
+    pub fn check(&self) -> Result<Vec<String>, Error> {
+        let _lock = self.root.view().lock_shared(self.lock)?;
+        Ok(read::check(self.root))
+    }
+}
+
+impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
+    /// Makes an empty vector and the root `name` for it.
+    ///
+    /// Errors: there is such a root already ([`Error::WrongKind`]), or no place for another; the
+    /// pool is full.
+    pub fn create(tx: Tx<'t, M>, name: &str) -> Result<Self, Error> {
+        crate::refuse_taken_name(tx, name)?;
+        let vector = Self::new(tx)?;
+        tx.set_root(name, vector.root)?;
+        Ok(vector)
+    }
+
+    /// The vector of the root `name`, made if there is no such root.
+    ///
+    /// Errors: the root is no vector, the pool is full.
+    pub fn open_or_create(tx: Tx<'t, M>, name: &str) -> Result<Self, Error> {
+        match Self::find(tx, name)? {
+            Some(vector) => Ok(vector),
+            None => Self::create(tx, name),
+        }
+    }
+
+    /// Makes an empty vector without a name: refer to its [`Vector::object`] from a field, or it is
+    /// reclaimed.
+    ///
+    /// Errors: the pool is full.
+    pub fn new(tx: Tx<'t, M>) -> Result<Self, Error> {
+        let root = tx.alloc(VectorRoot {
+            lock: tx.new_lock_id(),
+            len: 0,
+            height: 0,
+            top: Ref::NULL,
+        })?;
+        Ok(Self::at(root))
+    }
+
+    /// Appends an element.
+    ///
+    /// Errors: the element is too large, the pool is full; the vector is as before.
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let len = self.lock()?;
+        // Looked for before anything is stored: until then reading in a transaction is cheaper.
+        let array = table(self.root).reach(len)?;
+        let element = element::alloc(self.root.view(), bytes)?;
+        array.set(place_of(len), Some(element))?;
+        self.root.store(VectorRoot::LEN, len + 1);
+        Ok(())
+    }
+
+    /// Removes the last element and returns it.
+    pub fn pop(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let Some(last) = self.lock()?.checked_sub(1) else {
+            return Ok(None);
+        };
+        let bytes = at(self.root, last)?.to_vec()?;
+        self.drop_last(last)?;
+        Ok(Some(bytes))
+    }
+
+    /// Replaces the element at `index`, in place where the number of its bytes stays.
+    ///
+    /// Errors: `index` is beyond the end ([`Error::BadRange`]), the element is too large, the pool is
+    /// full; the vector is as before.
+    #[inline]
+    pub fn set(&mut self, index: u64, bytes: &[u8]) -> Result<(), Error> {
+        let array = self.array_with(index)?;
+        present(array.get(place_of(index)), self.root)?;
+        element::replace(array, place_of(index), bytes, None)?;
+        Ok(())
+    }
+
+    /// Replaces the element at `index` and returns what it was.
+    ///
+    /// Errors: as [`Vector::set`].
+    pub fn replace(&mut self, index: u64, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        let array = self.array_with(index)?;
+        present(array.get(place_of(index)), self.root)?;
+        let mut old = Vec::new();
+        element::replace(array, place_of(index), bytes, Some(&mut old))?;
+        Ok(old)
+    }
+
+    /// Exchanges two elements: two words are stored, the elements themselves are not touched.
+    ///
+    /// Errors: an index is beyond the end ([`Error::BadRange`]).
+    #[inline]
+    pub fn swap(&mut self, a: u64, b: u64) -> Result<(), Error> {
+        let (array_a, array_b) = (self.array_with(a)?, self.array_with(b)?);
+        let (at_a, at_b) = (array_a.get(place_of(a)), array_b.get(place_of(b)));
+        if at_a.is_none() || at_b.is_none() {
+            return Err(element::damaged(
+                "a missing element of a sequence",
+                self.root,
+            ));
+        }
+        array_a.set(place_of(a), at_b)?;
+        array_b.set(place_of(b), at_a)
+    }
+
+    /// Removes the element at `index`, puts the last one there, and returns what was removed.
+    ///
+    /// Errors: `index` is beyond the end ([`Error::BadRange`]).
+    pub fn swap_remove(&mut self, index: u64) -> Result<Vec<u8>, Error> {
+        let last = self.lock()?.saturating_sub(1);
+        self.swap(index, last)?;
+        let bytes = at(self.root, last)?.to_vec()?;
+        self.drop_last(last)?;
+        Ok(bytes)
+    }
+
+    /// Inserts an element at `index`, which may be the end; what was there and behind moves on by one.
+    ///
+    /// Takes time linear in the number of elements behind: a word of the log for each. A transaction
+    /// holds some hundred thousand of these.
+    ///
+    /// Errors: `index` is beyond the end ([`Error::BadRange`]), the element is too large, the pool is
+    /// full; the vector is as before.
+    pub fn insert(&mut self, index: u64, bytes: &[u8]) -> Result<(), Error> {
+        let len = self.lock()?;
+        check_index(index, len.saturating_add(1), self.root)?;
+        let root = self.root;
+        root.view().nested(|tx| {
+            table(root).reach(len)?;
+            let mut moving = Some(element::alloc(tx, bytes)?);
+            for at in index..=len {
+                let array = present_array(root, at)?;
+                let here = array.get(place_of(at));
+                array.set(place_of(at), moving)?;
+                moving = here;
+            }
+            root.store(VectorRoot::LEN, len + 1);
+            Ok(())
+        })
+    }
+
+    /// Removes the element at `index` and returns it; what is behind moves back by one.
+    ///
+    /// Takes time as [`Vector::insert`] does.
+    ///
+    /// Errors: `index` is beyond the end ([`Error::BadRange`]).
+    pub fn remove(&mut self, index: u64) -> Result<Vec<u8>, Error> {
+        let len = self.lock()?;
+        check_index(index, len, self.root)?;
+        let root = self.root;
+        let gone = at(root, index)?;
+        let bytes = gone.to_vec()?;
+        root.view().nested(|_| {
+            let mut moving = Some(gone);
+            for at in (index..len).rev() {
+                let array = present_array(root, at)?;
+                let here = array.get(place_of(at));
+                array.set(place_of(at), moving)?;
+                moving = here;
+            }
+            // The one that is removed has become the last.
+            self.drop_last(len - 1)
+        })?;
+        Ok(bytes)
+    }
+
+    /// Shortens the vector to `len` elements, if it is longer. In time linear in how many go.
+    pub fn truncate(&mut self, len: u64) -> Result<(), Error> {
+        let old = self.lock()?;
+        self.root.view().nested(|_| {
+            for last in (len..old).rev() {
+                self.drop_last(last)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes every element and gives all space back, in time linear in their number.
+    ///
+    /// All of it is one transaction, which remembers each object until it ends. Where that is too
+    /// much, truncate piece by piece.
+    pub fn clear(&mut self) -> Result<(), Error> {
+        self.lock()?;
+        let root = self.root;
+        root.view().nested(|tx| {
+            table(root).free(|element| free_unlinked(tx, element::sound(element)?))?;
+            root.store(VectorRoot::LEN, 0);
+            Ok(())
+        })
+    }
+
+    /// Removes the last element, which is at `last`.
+    fn drop_last(&self, last: u64) -> Result<(), Error> {
+        let array = present_array(self.root, last)?;
+        let gone = present(array.get(place_of(last)), self.root)?;
+        array.set(place_of(last), None)?;
+        self.root.store(VectorRoot::LEN, last);
+        free_unlinked(self.root.view(), gone)?;
+        table(self.root).shrink(last)
+    }
+
+    /// Takes the write lock; the length.
+    #[inline]
+    fn lock(&self) -> Result<u64, Error> {
+        self.root.view().lock_exclusive(self.lock)?;
+        Ok(self.root.load(VectorRoot::LEN))
+    }
+
+    /// Takes the write lock; the array that the element at `index` lies in.
+    #[inline]
+    fn array_with(&self, index: u64) -> Result<Array<'t, Bytes, Tx<'t, M>>, Error> {
+        check_index(index, self.lock()?, self.root)?;
+        present_array(self.root, index)
+    }
+}
+
+/// The array that `index`, which is below the length, lies in.
+#[inline]
+fn present_array<'g, V: View<'g>>(
+    root: Root<'g, V>,
+    index: u64,
+) -> Result<Array<'g, Bytes, V>, Error> {
+    table(root)
+        .array(index)?
+        .ok_or_else(|| element::damaged("the length of a vector", root))
+}
