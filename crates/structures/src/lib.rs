@@ -1,12 +1,16 @@
 //! Persistent collections over the heap.
 //!
 //! ```text
-//! map    ordered byte strings to byte strings: a B+tree that logs few lines
-//! list   byte strings keyed by a number, doubly linked
+//! map           ordered byte strings to byte strings: a B+tree that logs few lines
+//! list          byte strings keyed by a number, doubly linked
+//! avl           ordered numbers to byte strings: an AVL tree
+//! red_black     the same: a red-black tree
+//! inline_tree   the same for short values: a B+tree that holds them in its leaves
+//! tree          the interface of these three; binary: what the first two have in common
 //! ```
 //!
-//! A collection is an object of the pool. A value of [`Map`] or [`List`] names it inside one guard or
-//! transaction; its reading functions work in both, and see a transaction's own changes. What
+//! A collection is an object of the pool. A value of [`Map`], [`List`], [`AvlTree`], [`RedBlackTree`]
+//! or [`InlineTree`] names it inside one guard or transaction; its reading functions work in both, and see a transaction's own changes. What
 //! changes a collection takes its write lock to the end of the transaction.
 //!
 //! Every function answers damaged media with an error, never with a panic or an endless loop.
@@ -37,12 +41,20 @@
 //! ```
 #![deny(unsafe_code)]
 
+pub mod avl;
+mod binary;
+pub mod inline_tree;
 pub mod list;
 pub mod map;
 mod reclaim;
+pub mod red_black;
+pub mod tree;
 
+pub use avl::AvlTree;
+pub use inline_tree::InlineTree;
 pub use list::List;
 pub use map::Map;
+pub use red_black::RedBlackTree;
 
 /// Errors: there is a root of this name.
 fn refuse_taken_name<'g, V: firn_heap::View<'g>>(
