@@ -1,17 +1,21 @@
 //! Persistent collections over the heap.
 //!
 //! ```text
-//! map    ordered byte strings to byte strings: a B+tree that logs few lines
-//! list   byte strings keyed by a number, doubly linked
-//! hash     byte strings to byte strings, unordered: a hash table that grows without a stop
-//! vector   byte strings by position, growing at the end
-//! queue    byte strings, first in, first out
-//! strings  byte strings by position, of a fixed number
+//! map           ordered byte strings to byte strings: a B+tree that logs few lines
+//! hash          byte strings to byte strings, unordered: a hash table that grows without a stop
+//! avl           ordered numbers to byte strings: an AVL tree
+//! red_black     the same: a red-black tree
+//! inline_tree   the same for short values: a B+tree that holds them in its leaves
+//! list          byte strings keyed by a number, doubly linked
+//! vector        byte strings by position, growing at the end
+//! queue         byte strings, first in, first out
+//! strings       byte strings by position, of a fixed number
+//! tree          the interface of the three trees; binary: what the first two have in common
 //! ```
 //!
-//! A collection is an object of the pool. A value of [`Map`] or [`List`] names it inside one guard or
-//! transaction; its reading functions work in both, and see a transaction's own changes. What
-//! changes a collection takes its write lock to the end of the transaction.
+//! A collection is an object of the pool. A value of [`Map`], [`List`] and the others names it inside
+//! one guard or transaction; its reading functions work in both, and see a transaction's own changes.
+//! What changes a collection takes its write lock to the end of the transaction.
 //!
 //! Every function answers damaged media with an error, never with a panic or an endless loop.
 //!
@@ -41,20 +45,28 @@
 //! ```
 #![deny(unsafe_code)]
 
+pub mod avl;
+mod binary;
 mod element;
 pub mod hash;
+pub mod inline_tree;
 pub mod list;
 pub mod map;
 pub mod queue;
 mod reclaim;
+pub mod red_black;
 pub mod strings;
 mod table;
+pub mod tree;
 pub mod vector;
 
+pub use avl::AvlTree;
 pub use hash::HashMap;
+pub use inline_tree::InlineTree;
 pub use list::List;
 pub use map::Map;
 pub use queue::Queue;
+pub use red_black::RedBlackTree;
 pub use strings::StringArray;
 pub use vector::Vector;
 

@@ -2,15 +2,19 @@
 //! recovery included?
 //!
 //! Three keys; insert, update (an insert of a key that is there), remove, and each of them aborted.
-//! One key is there from the start, so that every sequence of one or two operations occurs. A vector
-//! and a queue hold the key as an element's first byte; a queue's removal takes the first element,
-//! whatever the key.
+//! One key is there from the start, so that every sequence of one or two operations occurs. In the
+//! binary trees there are four, so that an insert or a removal rotates. A vector and a queue hold the key
+//! as an element's first byte; a queue's removal takes the first element, whatever the key.
 
 use std::cell::RefCell;
 
-use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer};
-use firn_heap::{Error, Pool, PoolOptions, Session, Tx};
+use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Report};
+use firn_heap::{Error, Pool, PoolOptions, Session, Tx, View};
 use firn_media::Domain;
+use firn_structures::avl::Avl;
+use firn_structures::inline_tree::Inline;
+use firn_structures::red_black::RedBlack;
+use firn_structures::tree::{self, Tree};
 use firn_structures::{HashMap, List, Map, Queue, StringArray, Vector};
 
 /// Keys and values in the structure's own order.
@@ -37,7 +41,20 @@ const OPS: [Op; 9] = [
 ];
 
 /// The key that is there from the start.
-const PRESENT: u8 = 2;
+const PRESENT: [u8; 1] = [2];
+
+/// The trees' own: one fewer, and what they begin with.
+const TREE_OPS: [Op; 8] = [
+    Op::Insert(50),
+    Op::Insert(15),
+    Op::Insert(20),
+    Op::Remove(10),
+    Op::Remove(20),
+    Op::Remove(40),
+    Op::AbortedInsert(50),
+    Op::AbortedRemove(20),
+];
+const TREE_PRESENT: [u8; 4] = [10, 20, 30, 40];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -47,15 +64,39 @@ enum Kind {
     Vector,
     Queue,
     Strings,
+    Avl,
+    RedBlack,
+    Inline,
 }
 
-const KINDS: [Kind; 6] = [
+impl Kind {
+    fn ops(self) -> &'static [Op] {
+        match self {
+            Self::Avl | Self::RedBlack | Self::Inline => &TREE_OPS,
+            _ => &OPS,
+        }
+    }
+
+    fn present(self) -> &'static [u8] {
+        match self {
+            Self::Avl | Self::RedBlack => &TREE_PRESENT,
+            // A leaf that splits has more images than can be tried: see the test of that.
+            Self::Inline => &TREE_PRESENT[..2],
+            _ => &PRESENT,
+        }
+    }
+}
+
+const KINDS: [Kind; 9] = [
     Kind::List,
     Kind::Map,
     Kind::Hash,
     Kind::Vector,
     Kind::Queue,
     Kind::Strings,
+    Kind::Avl,
+    Kind::RedBlack,
+    Kind::Inline,
 ];
 
 /// Elements of the array of strings.
@@ -116,7 +157,32 @@ fn insert(kind: Kind, tx: Tx<'_, Crash>, key: u8, value: &[u8]) -> Result<(), Er
         Kind::Strings => StringArray::open(tx, "it")?
             .set(key.into(), value)
             .map(|_| ()),
+        Kind::Avl => insert_in::<Avl>(tx, key, value),
+        Kind::RedBlack => insert_in::<RedBlack>(tx, key, value),
+        Kind::Inline => insert_in::<Inline>(tx, key, value),
     }
+}
+
+fn insert_in<K: tree::Kind>(tx: Tx<'_, Crash>, key: u8, value: &[u8]) -> Result<(), Error> {
+    let mut tree = Tree::<_, K>::open(tx, "it")?;
+    tree.insert(u64::from(key), value).map(|_| ())
+}
+
+fn remove_in<K: tree::Kind>(tx: Tx<'_, Crash>, key: u8) -> Result<(), Error> {
+    let mut tree = Tree::<_, K>::open(tx, "it")?;
+    tree.remove(u64::from(key)).map(|_| ())
+}
+
+/// What is wrong with a tree, and its content.
+fn read_of<'g, V: View<'g>, K: tree::Kind>(view: V) -> Result<(Vec<String>, Content), Error> {
+    let tree = Tree::<_, K>::open(view, "it")?;
+    let wrong = tree.check()?;
+    let reader = tree.read()?;
+    let entries = reader.iter().map(|entry| {
+        let (key, value) = entry?.to_pair()?;
+        Ok::<_, Error>((key as u8, value))
+    });
+    Ok((wrong, entries.collect::<Result<_, _>>()?))
 }
 
 fn remove(kind: Kind, tx: Tx<'_, Crash>, key: u8) -> Result<(), Error> {
@@ -133,6 +199,9 @@ fn remove(kind: Kind, tx: Tx<'_, Crash>, key: u8) -> Result<(), Error> {
         }
         Kind::Queue => Queue::open(tx, "it")?.pop_front().map(|_| ()),
         Kind::Strings => StringArray::open(tx, "it")?.clear(key.into()).map(|_| ()),
+        Kind::Avl => remove_in::<Avl>(tx, key),
+        Kind::RedBlack => remove_in::<RedBlack>(tx, key),
+        Kind::Inline => remove_in::<Inline>(tx, key),
     }
 }
 
@@ -159,7 +228,7 @@ fn model(kind: Kind, content: &mut Content, op: Op, number: u8) {
             Some((_, old)) => *old = value(number),
             None => {
                 content.push((key, value(number)));
-                if matches!(kind, Kind::Map | Kind::Hash | Kind::Strings) {
+                if !matches!(kind, Kind::List | Kind::Vector | Kind::Queue) {
                     content.sort();
                 }
             }
@@ -233,6 +302,9 @@ fn read(kind: Kind, session: &mut Session<Crash>) -> Result<Content, String> {
                 let keyed = (0..).zip(strings.map_err(text)?);
                 (wrong, keyed.filter_map(|(k, s)| Some((k, s?))).collect())
             }
+            Kind::Avl => read_of::<_, Avl>(view).map_err(text)?,
+            Kind::RedBlack => read_of::<_, RedBlack>(view).map_err(text)?,
+            Kind::Inline => read_of::<_, Inline>(view).map_err(text)?,
         };
         match wrong.first() {
             Some(wrong) => Err(wrong.clone()),
@@ -253,8 +325,12 @@ fn setup(kind: Kind, crash: &Crash) {
                 Kind::Vector => Vector::create(tx, "it").map(|_| ())?,
                 Kind::Queue => Queue::create(tx, "it").map(|_| ())?,
                 Kind::Strings => StringArray::create(tx, "it", STRINGS).map(|_| ())?,
+                Kind::Avl => Tree::<_, Avl>::create(tx, "it").map(|_| ())?,
+                Kind::RedBlack => Tree::<_, RedBlack>::create(tx, "it").map(|_| ())?,
+                Kind::Inline => Tree::<_, Inline>::create(tx, "it").map(|_| ())?,
             }
-            insert(kind, tx, PRESENT, &value(0))
+            let mut present = kind.present().iter();
+            present.try_for_each(|&key| insert(kind, tx, key, &value(0)))
         })
         .unwrap();
     drop(session);
@@ -285,7 +361,14 @@ fn verify(kind: Kind, crash: Crash, state: &CrashState, legal: &[Content]) -> Re
 
 /// Explores one sequence; returns how often the check ran.
 fn explore(kind: Kind, domain: Domain, ops: &[Op]) -> u64 {
-    let mut legal = vec![vec![(PRESENT, value(0))]];
+    let report = explore_up_to(kind, domain, ops, ExploreOptions::default().max_states);
+    assert!(report.exhaustive(), "{ops:?}");
+    report.states
+}
+
+fn explore_up_to(kind: Kind, domain: Domain, ops: &[Op], max_states: u64) -> Report {
+    let present = kind.present().iter();
+    let mut legal = vec![present.map(|&key| (key, value(0))).collect::<Content>()];
     for (number, &op) in (1..).zip(ops) {
         let mut next = legal.last().unwrap().clone();
         model(kind, &mut next, op, number);
@@ -295,6 +378,7 @@ fn explore(kind: Kind, domain: Domain, ops: &[Op]) -> u64 {
     let explorer = Explorer::new(
         ExploreOptions {
             recovery_depth: 1,
+            max_states,
             medium: CrashOptions::with_domain(domain),
             ..ExploreOptions::default()
         },
@@ -317,21 +401,20 @@ fn explore(kind: Kind, domain: Domain, ops: &[Op]) -> u64 {
     );
     let report = explorer.explore();
     println!("{kind:?} {ops:?} {report}");
-    let report = report.expect_clean();
-    assert!(report.exhaustive(), "{ops:?}");
+    report.expect_clean();
     for (op, done) in ops.iter().zip(outcome.borrow().iter()) {
         let aborts = matches!(op, Op::AbortedInsert(_) | Op::AbortedRemove(_));
         assert_eq!(*done, !aborts, "{op:?}");
     }
-    report.states
+    report
 }
 
 fn explore_all(kind: Kind, domain: Domain) {
     let started = std::time::Instant::now();
     let mut states = 0;
     let mut sequences = 0;
-    for first in OPS {
-        for second in OPS {
+    for &first in kind.ops() {
+        for &second in kind.ops() {
             states += explore(kind, domain, &[first, second]);
             sequences += 1;
         }
@@ -373,6 +456,33 @@ fn every_image_of_the_array_of_strings_under_adr() {
 }
 
 #[test]
+fn every_image_of_the_avl_tree_under_adr() {
+    explore_all(Kind::Avl, Domain::Adr);
+}
+
+#[test]
+fn every_image_of_the_red_black_tree_under_adr() {
+    explore_all(Kind::RedBlack, Domain::Adr);
+}
+
+#[test]
+fn every_image_of_the_inline_tree_under_adr() {
+    explore_all(Kind::Inline, Domain::Adr);
+}
+
+/// Images of a long run that are tried one by one; as many are drawn.
+const DRAWN: u64 = 3_000;
+
+#[test]
+fn drawn_images_of_leaves_that_split_and_merge() {
+    let inserts = [50, 30, 15, 16].map(Op::Insert);
+    let removals = [30, 50, 16, 10].map(Op::Remove);
+    let ops: Vec<_> = inserts.into_iter().chain(removals).collect();
+    let report = explore_up_to(Kind::Inline, Domain::Adr, &ops, DRAWN);
+    assert!(report.states >= DRAWN);
+}
+
+#[test]
 fn every_image_where_caches_or_the_page_cache_survive() {
     for domain in [Domain::Eadr, Domain::Process] {
         for kind in KINDS {
@@ -385,9 +495,9 @@ fn every_image_where_caches_or_the_page_cache_survive() {
 #[ignore = "long: sequences of three operations"]
 fn every_image_of_three_operations_under_adr() {
     for kind in KINDS {
-        for first in OPS {
-            for second in OPS {
-                for third in OPS {
+        for &first in kind.ops() {
+            for &second in kind.ops() {
+                for &third in kind.ops() {
                     explore(kind, Domain::Adr, &[first, second, third]);
                 }
             }

@@ -7,6 +7,10 @@ use std::collections::HashSet;
 use firn_heap::{Error, Pool, Session, View};
 use firn_mapped::Mapped;
 use firn_media::Medium;
+use firn_structures::avl::Avl;
+use firn_structures::inline_tree::Inline;
+use firn_structures::red_black::RedBlack;
+use firn_structures::tree::{Kind, Tree};
 use firn_structures::{HashMap, List, Map, Queue, StringArray, Vector};
 use support::{Random, pool};
 
@@ -135,6 +139,47 @@ fn use_list(session: &mut Session<Mapped>, random: &mut Random) -> Result<(), Er
         let _ = cursor.remove();
         Err(Error::ReadOnly)
     })
+}
+
+fn use_tree<K: Kind>(session: &mut Session<Mapped>, random: &mut Random) -> Result<(), Error> {
+    let keys: Vec<_> = (0..20).map(|_| number_key(random.below(300))).collect();
+    {
+        let guard = session.guard();
+        let tree = Tree::<_, K>::open(guard.view(), "it")?;
+        let _ = tree.check();
+        let reader = tree.read()?;
+        let _ = (reader.first(), reader.last());
+        for &key in &keys {
+            let _ = reader.get(key);
+            reader.range(key..).take(40).for_each(drop);
+            reader.range(..key).rev().take(40).for_each(drop);
+        }
+        for entry in reader.iter().flatten().chain(reader.iter().rev().flatten()) {
+            let _ = entry.to_pair();
+        }
+    }
+    let clear = random.below(4) == 0;
+    session.transaction(|tx| {
+        let mut tree = Tree::<_, K>::open(tx, "it")?;
+        for (index, &key) in keys.iter().enumerate() {
+            let _ = match index % 4 {
+                0 => tree.insert(key, b"another value"),
+                1 => tree.insert(key ^ 1, b"another value"),
+                2 => tree.remove(key),
+                _ => tree.update(key, |old| old.map(|old| old.repeat(2))),
+            };
+        }
+        if clear {
+            let _ = tree.clear();
+        }
+        let _ = tree.check();
+        Err(Error::ReadOnly)
+    })
+}
+
+/// An even one.
+fn number_key(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c16)
 }
 
 fn key(number: u64) -> Vec<u8> {
@@ -385,4 +430,48 @@ fn a_damaged_array_of_strings_is_an_error() {
     let guard = session.guard();
     let array = StringArray::open(guard.view(), "it").unwrap();
     assert_eq!(array.check().unwrap(), Vec::<String>::new());
+}
+
+fn a_damaged_tree_is_an_error<K: Kind>() {
+    let pool = pool();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let mut tree = Tree::<_, K>::create(tx, "it")?;
+            for number in 0..300 {
+                tree.insert(number_key(number), &[1; 24])?;
+            }
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    let root = {
+        let guard = session.guard();
+        let tree = Tree::<_, K>::open(guard.view(), "it").unwrap();
+        tree.object().address().0
+    };
+    // A tree of leaves has its height in front of the topmost node.
+    let is_reference = |at: &u64| load(&pool, root + HEADER_BYTES + at) >> 48 != 0;
+    let at = [16, 24].into_iter().find(is_reference).unwrap();
+    bombard((root, at), &pool, |random| {
+        use_tree::<K>(&mut session, random)
+    });
+    let guard = session.guard();
+    let tree = Tree::<_, K>::open(guard.view(), "it").unwrap();
+    assert_eq!(tree.check().unwrap(), Vec::<String>::new());
+    assert_eq!(tree.len().unwrap(), 300);
+}
+
+#[test]
+fn a_damaged_avl_tree_is_an_error() {
+    a_damaged_tree_is_an_error::<Avl>();
+}
+
+#[test]
+fn a_damaged_red_black_tree_is_an_error() {
+    a_damaged_tree_is_an_error::<RedBlack>();
+}
+
+#[test]
+fn a_damaged_inline_tree_is_an_error() {
+    a_damaged_tree_is_an_error::<Inline>();
 }

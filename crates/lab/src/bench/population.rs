@@ -2,11 +2,17 @@
 
 use firn_heap::{Bytes, Error, Handle, Pool, Ref, Refs, Session, Stored, Tx, View};
 use firn_media::Medium;
-use firn_structures::Map;
+use firn_structures::avl::Avl;
+use firn_structures::hash::HashRoot;
+use firn_structures::inline_tree::Inline;
 use firn_structures::map::MapRoot;
+use firn_structures::red_black::RedBlack;
+use firn_structures::strings::StringsRoot;
+use firn_structures::tree::{Kind, Tree};
+use firn_structures::{HashMap, Map, StringArray};
 
 use super::chain::Chain;
-use super::map::key;
+use super::map::{key, key_number};
 use super::{operation, reclaim};
 
 /// The root of a map.
@@ -34,6 +40,16 @@ pub(super) enum Shape {
     List,
     /// A doubly linked list of values whose elements an array of references names too.
     Chain,
+    /// An AVL tree.
+    Avl,
+    /// A red-black tree.
+    RedBlack,
+    /// A B+tree with values in its leaves.
+    InlineTree,
+    /// An array of strings.
+    Strings,
+    /// A hash map.
+    Hash,
 }
 
 impl Shape {
@@ -44,6 +60,11 @@ impl Shape {
             Shape::Refs => "refs",
             Shape::List => "list",
             Shape::Chain => "linked_list",
+            Shape::Avl => "avl",
+            Shape::RedBlack => "red_black",
+            Shape::InlineTree => "inline_tree",
+            Shape::Strings => "strings",
+            Shape::Hash => "hash",
         }
     }
 }
@@ -92,7 +113,15 @@ enum Way<M: Medium> {
     /// In front of the first element.
     List(Handle<Link, M>),
     Chain(Chain<M>),
+    Avl(TreeHandle<Avl, M>),
+    RedBlack(TreeHandle<RedBlack, M>),
+    InlineTree(TreeHandle<Inline, M>),
+    Strings(Handle<StringsRoot, M>),
+    Hash(Handle<HashRoot, M>),
 }
+
+/// A tree's root object.
+type TreeHandle<K, M> = Handle<<K as Kind>::Root, M>;
 
 impl<M: Medium> Way<M> {
     /// Brings an object.
@@ -115,6 +144,17 @@ impl<M: Medium> Way<M> {
                 Ok(())
             }
             Way::Chain(chain) => chain.insert(tx, number, value),
+            Way::Avl(tree) => insert_in::<Avl, M>(tx, tree, number, value),
+            Way::RedBlack(tree) => insert_in::<RedBlack, M>(tx, tree, number, value),
+            Way::InlineTree(tree) => insert_in::<Inline, M>(tx, tree, number, value),
+            Way::Strings(strings) => {
+                let mut strings = StringArray::at(tx.deref(strings).ok_or(GONE)?);
+                strings.set(number.into(), value).map(|_| ())
+            }
+            Way::Hash(map) => {
+                let mut map = HashMap::at(tx.deref(map).ok_or(GONE)?);
+                map.insert(&key(number), value).map(|_| ())
+            }
         }
     }
 
@@ -135,6 +175,17 @@ impl<M: Medium> Way<M> {
             // They go in one pass over the list.
             Way::List(_) => Err(GONE),
             Way::Chain(chain) => chain.remove(tx, number),
+            Way::Avl(tree) => remove_from::<Avl, M>(tx, tree, number),
+            Way::RedBlack(tree) => remove_from::<RedBlack, M>(tx, tree, number),
+            Way::InlineTree(tree) => remove_from::<Inline, M>(tx, tree, number),
+            Way::Strings(strings) => {
+                let mut strings = StringArray::at(tx.deref(strings).ok_or(GONE)?);
+                strings.clear(number.into()).map(|_| ())
+            }
+            Way::Hash(map) => {
+                let mut map = HashMap::at(tx.deref(map).ok_or(GONE)?);
+                map.remove(&key(number)).map(|_| ())
+            }
         }
     }
 
@@ -149,7 +200,7 @@ impl<M: Medium> Way<M> {
         match self {
             Way::Map(map) => {
                 let map = Map::at(view.deref(map).ok_or(GONE)?);
-                map.get_into(&key(number), into)?.then_some(()).ok_or(GONE)
+                there(map.get_into(&key(number), into)?)
             }
             Way::Refs(refs) => {
                 let refs = view.deref(refs).ok_or(GONE)?;
@@ -158,8 +209,55 @@ impl<M: Medium> Way<M> {
             }
             Way::List(_) => Err(GONE),
             Way::Chain(chain) => chain.get(view, number, into),
+            Way::Avl(tree) => get_from::<Avl, V>(view, tree, number, into),
+            Way::RedBlack(tree) => get_from::<RedBlack, V>(view, tree, number, into),
+            Way::InlineTree(tree) => get_from::<Inline, V>(view, tree, number, into),
+            Way::Strings(strings) => {
+                let strings = StringArray::at(view.deref(strings).ok_or(GONE)?);
+                there(strings.get_into(number.into(), into)?)
+            }
+            Way::Hash(map) => {
+                let map = HashMap::at(view.deref(map).ok_or(GONE)?);
+                there(map.get_into(&key(number), into)?)
+            }
         }
     }
+}
+
+fn there(found: bool) -> Result<(), Error> {
+    if found { Ok(()) } else { Err(GONE) }
+}
+
+#[inline]
+fn insert_in<K: Kind, M: Medium>(
+    tx: Tx<'_, M>,
+    tree: &TreeHandle<K, M>,
+    number: u32,
+    value: &[u8],
+) -> Result<(), Error> {
+    let mut tree = Tree::<_, K>::at(tx.deref(tree).ok_or(GONE)?);
+    tree.insert(key_number(number), value).map(|_| ())
+}
+
+#[inline]
+fn remove_from<K: Kind, M: Medium>(
+    tx: Tx<'_, M>,
+    tree: &TreeHandle<K, M>,
+    number: u32,
+) -> Result<(), Error> {
+    let mut tree = Tree::<_, K>::at(tx.deref(tree).ok_or(GONE)?);
+    tree.remove(key_number(number)).map(|_| ())
+}
+
+#[inline]
+fn get_from<'g, K: Kind, V: View<'g>>(
+    view: V,
+    tree: &TreeHandle<K, V::Medium>,
+    number: u32,
+    into: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let tree = Tree::<_, K>::at(view.deref(tree).ok_or(GONE)?);
+    there(tree.get_into(key_number(number), into)?)
 }
 
 /// A structure and its objects, through one thread's session.
@@ -193,6 +291,15 @@ impl<M: Medium> Population<M> {
                 Shape::Refs => Way::Refs(pool.handle(tx.alloc_refs::<Bytes>(n as usize)?)),
                 Shape::List => Way::List(pool.handle(tx.alloc(Link::new(0, Ref::NULL))?)),
                 Shape::Chain => Way::Chain(Chain::new(pool, tx, n)?),
+                Shape::Avl => Way::Avl(pool.handle(Tree::<_, Avl>::new(tx)?.object())),
+                Shape::RedBlack => {
+                    Way::RedBlack(pool.handle(Tree::<_, RedBlack>::new(tx)?.object()))
+                }
+                Shape::InlineTree => {
+                    Way::InlineTree(pool.handle(Tree::<_, Inline>::new(tx)?.object()))
+                }
+                Shape::Strings => Way::Strings(pool.handle(StringArray::new(tx, n)?.object())),
+                Shape::Hash => Way::Hash(pool.handle(HashMap::new(tx)?.object())),
             })
         })?;
         Ok(Self {

@@ -43,15 +43,12 @@ pub(super) struct Rival {
     pub(super) id: String,
     /// Name and version.
     pub(super) name: String,
-    /// What may be asked for.
-    operations: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct Hello {
     rival: String,
     version: String,
-    operations: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -124,10 +121,8 @@ impl Rival {
             answers: BufReader::new(answers),
             id: source.name.clone(),
             name: source.name.clone(),
-            operations: Vec::new(),
         };
         let hello: Hello = rival.answer()?;
-        rival.operations = hello.operations;
         rival.name = format!("{} {}", hello.rival, hello.version);
         Ok(rival)
     }
@@ -151,12 +146,6 @@ impl Rival {
     ) -> Result<Phased, BenchError> {
         self.say(&json!({ "op": "phases", "structure": structure, "n": n, "seed": seed }))?;
         self.answer()
-    }
-
-    /// The operation by which fences of an insert into this structure are counted, if they can be.
-    pub(super) fn counts(&self, structure: &str) -> Option<String> {
-        let operation = format!("{structure}_insert");
-        self.operations.contains(&operation).then_some(operation)
     }
 
     /// Fences and lines of an operation.

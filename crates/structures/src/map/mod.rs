@@ -24,7 +24,7 @@ mod insert;
 mod key;
 mod merge;
 mod node;
-mod order;
+pub(crate) mod order;
 mod path;
 mod range;
 mod read;

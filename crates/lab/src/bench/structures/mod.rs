@@ -48,16 +48,36 @@ struct Case {
 const PMEMOBJ: &[&str] = &[super::rival::LIBPMEMOBJ];
 const DATABASES: &[&str] = &["lmdb", "redb"];
 
-const CASES: [Case; 3] = [
+const CASES: [Case; 7] = [
     Case {
         shape: Shape::Chain,
         rivals: "list",
         of: PMEMOBJ,
     },
     Case {
-        shape: Shape::Refs,
+        shape: Shape::Avl,
+        rivals: "avl",
+        of: PMEMOBJ,
+    },
+    Case {
+        shape: Shape::RedBlack,
+        rivals: "red_black",
+        of: PMEMOBJ,
+    },
+    Case {
+        shape: Shape::Strings,
         rivals: "string_swap",
         of: PMEMOBJ,
+    },
+    Case {
+        shape: Shape::InlineTree,
+        rivals: "btree",
+        of: PMEMOBJ,
+    },
+    Case {
+        shape: Shape::Hash,
+        rivals: "hash",
+        of: &[],
     },
     Case {
         shape: Shape::Map,
@@ -254,10 +274,8 @@ fn figures_of(
                 compaction: Compaction::median(seen.iter()),
                 ..Figure::of(subject, &times)
             };
-            if kind == Kind::Insert
-                && let Some(op) = rival.counts(case.rivals)
-            {
-                let counted = rival.count(&op)?;
+            if kind == Kind::Insert && rival.id == super::rival::LIBPMEMOBJ {
+                let counted = rival.count(&format!("{}_insert", case.rivals))?;
                 figure.fences_per_op = Some(counted.fences_per_op);
                 figure.lines_per_op = Some(counted.lines_per_op);
             }

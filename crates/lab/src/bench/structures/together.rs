@@ -13,7 +13,7 @@ use super::{MOST_PASSES, SECTION, SYSTEM};
 use crate::Progress;
 
 /// Shapes of which each thread has one.
-const SHAPES: [Shape; 2] = [Shape::Chain, Shape::Refs];
+const SHAPES: [Shape; 2] = [Shape::Chain, Shape::Avl];
 const THREADS: u64 = 2;
 /// Of all entries, how many a thread has.
 const SHARE: u64 = 4;

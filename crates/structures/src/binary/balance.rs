@@ -1,0 +1,57 @@
+//! What a balanced binary tree adds to a binary tree.
+
+use firn_heap::{Error, Field, Obj, Ref, Stored, Tx, View};
+use firn_media::Medium;
+
+use super::node::{Node, NodeAt, Side};
+use super::path::Path;
+use crate::tree::check::Check;
+
+/// A way to keep a binary tree balanced.
+pub trait Balance: Sized + 'static {
+    /// What a tree's name refers to.
+    type TreeRoot: Stored;
+    /// Id of the lock.
+    const ROOT_LOCK: Field<Self::TreeRoot, u64>;
+    /// Number of entries.
+    const ROOT_LEN: Field<Self::TreeRoot, u64>;
+    /// The topmost node.
+    const ROOT_TOP: Field<Self::TreeRoot, Ref<Node>>;
+
+    /// The root of an empty tree.
+    fn empty(lock: u64) -> Self::TreeRoot;
+
+    /// Links `fresh`, a node without subtrees, at the end of `path`, where no node is.
+    fn link<'t, M: Medium>(
+        path: &Path<'t, Tx<'t, M>, Self>,
+        fresh: NodeAt<'t, Tx<'t, M>>,
+    ) -> Result<(), Error>;
+
+    /// Links `rest`, or nothing, at the end of `path` instead of a node of which it is the only
+    /// subtree.
+    fn unlink<'t, M: Medium>(
+        path: Path<'t, Tx<'t, M>, Self>,
+        rest: Option<NodeAt<'t, Tx<'t, M>>>,
+    ) -> Result<(), Error>;
+
+    /// On which side of a node with two subtrees its neighbour is unlinked in its place.
+    fn neighbour_side<'g, V: View<'g>>(node: NodeAt<'g, V>) -> Side;
+
+    /// Looks at a node that was reached by a link with the tag `tag` and whose subtrees measure
+    /// `left` and `right`; returns its own measure.
+    fn measure<'g, V: View<'g>>(
+        node: NodeAt<'g, V>,
+        tag: u8,
+        left: u32,
+        right: u32,
+        check: &mut Check,
+    ) -> u32;
+
+    /// The topmost node.
+    #[inline]
+    fn top<'g, V: View<'g>>(
+        root: Obj<'g, Self::TreeRoot, V>,
+    ) -> Result<Option<NodeAt<'g, V>>, Error> {
+        root.follow(Self::ROOT_TOP).map(Obj::check_type).transpose()
+    }
+}

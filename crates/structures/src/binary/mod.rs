@@ -1,0 +1,91 @@
+//! What the AVL tree and the red-black tree have in common.
+//!
+//! ```text
+//! node       what lies on media        path     the way down, remembered
+//! balance    what each adds            change   insert, remove, clear
+//! cursor     iterating                 check    whether every invariant holds
+//! ```
+//! A node is one object, its value another. What a tree needs to know for its balance lies in the
+//! tags of the references, so a node costs five words, and whatever changes in one is in one line:
+//! key and links lie in one for three nodes of four.
+//!
+//! No reference leads up. A change keeps the way down instead, which costs no line.
+
+pub(crate) mod balance;
+mod change;
+mod check;
+mod cursor;
+pub(crate) mod node;
+pub(crate) mod path;
+
+use firn_heap::{Bytes, Error, Field, Obj, Tx, View};
+use firn_media::Medium;
+
+use crate::tree::check::Check;
+use crate::tree::kind::{Kind, sealed::Sealed};
+use balance::Balance;
+use node::value;
+
+impl<B: Balance> Sealed for B {}
+
+impl<B: Balance> Kind for B {
+    type Root = B::TreeRoot;
+    type Spot<'g, V: View<'g>> = Obj<'g, Bytes, V>;
+    type Cursor<'g, V: View<'g>> = cursor::InOrder<'g, V>;
+
+    const VALUE_LIMIT: u64 = crate::tree::MAX_VALUE_BYTES;
+    const LOCK: Field<Self::Root, u64> = B::ROOT_LOCK;
+    const LEN: Field<Self::Root, u64> = B::ROOT_LEN;
+
+    fn new_root(lock: u64) -> Self::Root {
+        B::empty(lock)
+    }
+
+    #[inline]
+    fn find<'g, V: View<'g>>(
+        root: Obj<'g, Self::Root, V>,
+        key: u64,
+    ) -> Result<Option<Self::Spot<'g, V>>, Error> {
+        path::find::<V, B>(root, key)?.map(value).transpose()
+    }
+
+    #[inline]
+    fn value_into<'g, V: View<'g>>(
+        spot: Self::Spot<'g, V>,
+        into: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        spot.read_into(into)
+    }
+
+    fn value_len<'g, V: View<'g>>(spot: Self::Spot<'g, V>) -> Result<usize, Error> {
+        spot.checked_len()
+    }
+
+    fn insert<'t, M: Medium>(
+        root: Obj<'t, Self::Root, Tx<'t, M>>,
+        key: u64,
+        value: &[u8],
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<bool, Error> {
+        change::insert::<M, B>(root, key, value, old)
+    }
+
+    fn remove<'t, M: Medium>(
+        root: Obj<'t, Self::Root, Tx<'t, M>>,
+        key: u64,
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<bool, Error> {
+        change::remove::<M, B>(root, key, old)
+    }
+
+    fn clear<'t, M: Medium>(root: Obj<'t, Self::Root, Tx<'t, M>>) -> Result<(), Error> {
+        change::clear::<M, B>(root)
+    }
+
+    fn check<'g, V: View<'g>>(
+        root: Obj<'g, Self::Root, V>,
+        check: &mut Check,
+    ) -> Result<(), Error> {
+        check::check::<V, B>(root, check)
+    }
+}

@@ -1,0 +1,119 @@
+//! The way from the top down, remembered to change its nodes.
+
+use core::cmp::Ordering;
+
+use firn_heap::{Error, Obj, Tx, View};
+use firn_media::Medium;
+
+use super::balance::Balance;
+use super::node::{Node, NodeAt, Side, child};
+use crate::tree::damaged;
+
+/// Levels of a tree: more than a red-black tree of as many nodes as any pool can hold.
+pub(crate) const MAX_DEPTH: usize = 96;
+/// Steps that most paths do with.
+const USUAL_DEPTH: usize = 32;
+
+/// A node, and the side on which the path goes on.
+pub struct Step<'g, V: View<'g>> {
+    pub(crate) node: NodeAt<'g, V>,
+    pub(crate) side: Side,
+}
+
+impl<'g, V: View<'g>> Clone for Step<'g, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<'g, V: View<'g>> Copy for Step<'g, V> {}
+
+/// Steps from the top down. At depth `d` is the link that `d` steps lead to.
+pub struct Path<'g, V: View<'g>, B: Balance> {
+    pub(crate) root: Obj<'g, B::TreeRoot, V>,
+    pub(crate) steps: Vec<Step<'g, V>>,
+}
+
+/// The node of `key`.
+#[inline]
+pub(crate) fn find<'g, V: View<'g>, B: Balance>(
+    root: Obj<'g, B::TreeRoot, V>,
+    key: u64,
+) -> Result<Option<NodeAt<'g, V>>, Error> {
+    let mut next = B::top(root)?;
+    for _ in 0..MAX_DEPTH {
+        let Some(node) = next else { return Ok(None) };
+        let side = match key.cmp(&node.load(Node::KEY)) {
+            Ordering::Less => Side::Left,
+            Ordering::Greater => Side::Right,
+            Ordering::Equal => return Ok(Some(node)),
+        };
+        next = child(node, side)?;
+    }
+    Err(damaged("a tree without balance", root))
+}
+
+impl<'g, V: View<'g>, B: Balance> Path<'g, V, B> {
+    /// The path to where `key` is or would be linked, and its node if it is there.
+    pub(crate) fn to(
+        root: Obj<'g, B::TreeRoot, V>,
+        key: u64,
+    ) -> Result<(Self, Option<NodeAt<'g, V>>), Error> {
+        let mut path = Self {
+            root,
+            steps: Vec::with_capacity(USUAL_DEPTH),
+        };
+        let mut next = B::top(root)?;
+        while let Some(node) = next {
+            let side = match key.cmp(&node.load(Node::KEY)) {
+                Ordering::Less => Side::Left,
+                Ordering::Greater => Side::Right,
+                Ordering::Equal => return Ok((path, Some(node))),
+            };
+            next = path.descend(node, side)?;
+        }
+        Ok((path, None))
+    }
+
+    /// Adds a step and returns the node behind it.
+    #[inline]
+    pub(crate) fn descend(
+        &mut self,
+        node: NodeAt<'g, V>,
+        side: Side,
+    ) -> Result<Option<NodeAt<'g, V>>, Error> {
+        if self.steps.len() >= MAX_DEPTH {
+            return Err(damaged("a tree without balance", self.root));
+        }
+        self.steps.push(Step { node, side });
+        child(node, side)
+    }
+
+    /// Number of steps.
+    pub(crate) fn depth(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The tag of the link at `depth`.
+    pub(crate) fn tag(&self, depth: usize) -> u8 {
+        match depth.checked_sub(1) {
+            Some(above) => {
+                let Step { node, side } = self.steps[above];
+                node.tag(side.link())
+            }
+            None => self.root.tag(B::ROOT_TOP),
+        }
+    }
+}
+
+impl<'t, M: Medium, B: Balance> Path<'t, Tx<'t, M>, B> {
+    /// Changes the link at `depth`.
+    pub(crate) fn relink(&self, depth: usize, to: Option<NodeAt<'t, Tx<'t, M>>>, tag: u8) {
+        match depth.checked_sub(1) {
+            Some(above) => {
+                let Step { node, side } = self.steps[above];
+                node.link_tagged(side.link(), to, tag);
+            }
+            None => self.root.link_tagged(B::ROOT_TOP, to, tag),
+        }
+    }
+}

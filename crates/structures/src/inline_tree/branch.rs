@@ -1,0 +1,187 @@
+//! Branches: separators, and what lies between them.
+//!
+//! A branch has [`FANOUT`] slots, each with a separator and a child: every key below the child is at
+//! or above its separator, and below the next one. The separator at place 0 is not looked at. Free
+//! slots hold null references, so that nothing is kept alive that the tree has dropped.
+
+use firn_heap::{Error, Obj, Ref, Stored, Tx, View};
+use firn_media::Medium;
+
+use super::leaf::Leaf;
+use crate::map::order::{FANOUT, Order};
+use crate::tree::damaged;
+
+/// A branch: its children are leaves on the lowest level, other branches above.
+#[derive(Stored)]
+#[firn(name = "firn.inline_tree.branch")]
+#[repr(C)]
+pub struct Branch {
+    /// Which slots are in use, in which order.
+    pub(crate) order: u64,
+    /// The separators.
+    pub(crate) keys: [u64; FANOUT],
+    /// Children on the lowest level.
+    pub(crate) leaves: [Ref<Leaf>; FANOUT],
+    /// Children above it.
+    pub(crate) branches: [Ref<Branch>; FANOUT],
+}
+
+/// What a slot refers to.
+pub enum Child<'g, V: View<'g>> {
+    /// On the lowest level.
+    Leaf(Obj<'g, Leaf, V>),
+    /// Above it.
+    Branch(Obj<'g, Branch, V>),
+}
+
+impl<'g, V: View<'g>> Clone for Child<'g, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<'g, V: View<'g>> Copy for Child<'g, V> {}
+
+/// A branch whose order makes sense.
+pub struct BranchAt<'g, V: View<'g>> {
+    pub(crate) object: Obj<'g, Branch, V>,
+    pub(crate) order: Order,
+}
+
+impl<'g, V: View<'g>> Clone for BranchAt<'g, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<'g, V: View<'g>> Copy for BranchAt<'g, V> {}
+
+impl<'g, V: View<'g>> BranchAt<'g, V> {
+    /// Checks type, count and slots. A branch has a child.
+    #[inline]
+    pub(crate) fn new(object: Obj<'g, Branch, V>) -> Result<Self, Error> {
+        let object = object.check_type()?;
+        match Order::from_word(object.load(Branch::ORDER)) {
+            Some(order) if order.count() > 0 => Ok(Self { object, order }),
+            _ => Err(damaged("the order word of a tree's branch", object)),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn count(&self) -> usize {
+        self.order.count()
+    }
+
+    /// The separator at `place`.
+    pub(crate) fn key(&self, place: usize) -> u64 {
+        self.object.load(Branch::KEYS.at(self.order.slot(place)))
+    }
+
+    /// The place of the child whose range holds `key`.
+    ///
+    /// Looks at every slot, in use or not: the loads do not wait for the order word.
+    #[inline(always)]
+    pub(crate) fn route(&self, key: u64) -> usize {
+        let mut most = 0u32;
+        for slot in 0..FANOUT {
+            let separator = self.object.load(Branch::KEYS.at(slot));
+            most |= u32::from(separator <= key) << slot;
+        }
+        (most & self.order.slots(1)).count_ones() as usize
+    }
+
+    /// Touches the lines of the leaves' references, so that they are on their way while the
+    /// separators are compared.
+    #[inline(always)]
+    pub(crate) fn expect_leaves(&self) {
+        for slot in [0, FANOUT / 2, FANOUT - 1] {
+            core::hint::black_box(self.object.tag(Branch::LEAVES.at(slot)));
+        }
+    }
+
+    /// The leaf at `place` of a branch on the lowest level.
+    #[inline]
+    pub(crate) fn leaf(&self, place: usize) -> Result<Obj<'g, Leaf, V>, Error> {
+        let leaf = self
+            .object
+            .follow(Branch::LEAVES.at(self.order.slot(place)));
+        leaf.ok_or_else(|| damaged("a missing leaf of a tree's branch", self.object))
+    }
+
+    /// The branch at `place` of one above the lowest level.
+    #[inline]
+    pub(crate) fn branch(&self, place: usize) -> Result<Self, Error> {
+        let branch = self
+            .object
+            .follow(Branch::BRANCHES.at(self.order.slot(place)));
+        Self::new(branch.ok_or_else(|| damaged("a missing child of a tree's branch", self.object))?)
+    }
+
+    /// The child at `place` of a branch `level` levels above the lowest.
+    pub(crate) fn child(&self, place: usize, level: usize) -> Result<Child<'g, V>, Error> {
+        match level {
+            0 => self.leaf(place).map(Child::Leaf),
+            _ => Ok(Child::Branch(self.branch(place)?.object)),
+        }
+    }
+
+    /// Refuses an order word that names a slot twice: storing into it would lose a child.
+    pub(crate) fn check_for_change(&self) -> Result<(), Error> {
+        if self.order.is_permutation() {
+            return Ok(());
+        }
+        Err(damaged("the order word of a tree's branch", self.object))
+    }
+}
+
+impl<'t, M: Medium> BranchAt<'t, Tx<'t, M>> {
+    /// A branch with one child.
+    pub(crate) fn alloc(tx: Tx<'t, M>, child: Child<'t, Tx<'t, M>>) -> Result<Self, Error> {
+        let object = tx.alloc(Branch {
+            order: Order::identity(1).word(),
+            keys: [0; FANOUT],
+            leaves: [const { Ref::NULL }; FANOUT],
+            branches: [const { Ref::NULL }; FANOUT],
+        })?;
+        let branch = Self::new(object)?;
+        branch.set_child(0, child);
+        Ok(branch)
+    }
+
+    /// Makes a slot refer to `child`.
+    pub(crate) fn set_child(&self, slot: usize, child: Child<'t, Tx<'t, M>>) {
+        match child {
+            Child::Leaf(leaf) => self.object.link(Branch::LEAVES.at(slot), Some(leaf)),
+            Child::Branch(branch) => self.object.link(Branch::BRANCHES.at(slot), Some(branch)),
+        }
+    }
+
+    /// Changes the separator at `place`. That at place 0 is not looked at.
+    pub(crate) fn set_key(&self, place: usize, key: u64) {
+        if place > 0 {
+            let slot = self.order.slot(place);
+            self.object.store(Branch::KEYS.at(slot), key);
+        }
+    }
+
+    /// Puts a child at `place` of a branch that is not full.
+    pub(crate) fn add(&mut self, place: usize, key: u64, child: Child<'t, Tx<'t, M>>) {
+        let slot = self.order.slot(self.count());
+        self.object.store(Branch::KEYS.at(slot), key);
+        self.set_child(slot, child);
+        self.set_order(self.order.with_inserted(place));
+    }
+
+    /// Takes the child at `place` out, of a branch `level` levels above the lowest.
+    pub(crate) fn drop_child(&mut self, place: usize, level: usize) {
+        let slot = self.order.slot(place);
+        match level {
+            0 => self.object.link::<Leaf>(Branch::LEAVES.at(slot), None),
+            _ => self.object.link::<Branch>(Branch::BRANCHES.at(slot), None),
+        }
+        self.set_order(self.order.with_removed(place));
+    }
+
+    fn set_order(&mut self, order: Order) {
+        self.object.store(Branch::ORDER, order.word());
+        self.order = order;
+    }
+}

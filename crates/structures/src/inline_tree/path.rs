@@ -1,0 +1,111 @@
+//! The way from the top to a leaf.
+
+use firn_heap::{Error, Obj, View};
+
+use super::InlineRoot;
+use super::branch::BranchAt;
+use super::leaf::LeafAt;
+use crate::tree::damaged;
+
+/// Levels of branches. With branches that are sparse for the most part, still far more than any pool
+/// can hold.
+pub(crate) const MAX_HEIGHT: usize = 24;
+
+/// A tree's root object.
+pub(crate) type Root<'g, V> = Obj<'g, InlineRoot, V>;
+
+/// A branch and a place in it.
+pub(crate) struct Step<'g, V: View<'g>> {
+    pub(crate) branch: BranchAt<'g, V>,
+    pub(crate) place: usize,
+}
+
+impl<'g, V: View<'g>> Clone for Step<'g, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<'g, V: View<'g>> Copy for Step<'g, V> {}
+
+/// Number of levels of branches, checked.
+#[inline]
+pub(crate) fn height<'g, V: View<'g>>(root: Root<'g, V>) -> Result<usize, Error> {
+    let height = root.load(InlineRoot::HEIGHT);
+    if height > MAX_HEIGHT as u64 {
+        return Err(damaged("the height of a tree", root));
+    }
+    Ok(height as usize)
+}
+
+/// The topmost branch of a tree that is not empty.
+#[inline]
+pub(crate) fn top<'g, V: View<'g>>(root: Root<'g, V>) -> Result<BranchAt<'g, V>, Error> {
+    match root.follow(InlineRoot::TOP) {
+        Some(top) => BranchAt::new(top),
+        None => Err(damaged("a tree without its topmost branch", root)),
+    }
+}
+
+/// The leaf whose range holds `key`; `None` if the tree is empty.
+#[inline]
+pub(crate) fn leaf<'g, V: View<'g>>(
+    root: Root<'g, V>,
+    key: u64,
+) -> Result<Option<LeafAt<'g, V>>, Error> {
+    let height = height(root)?;
+    if height == 0 {
+        return Ok(None);
+    }
+    let mut branch = top(root)?;
+    for _ in 1..height {
+        branch = branch.branch(branch.route(key))?;
+    }
+    branch.expect_leaves();
+    LeafAt::new(branch.leaf(branch.route(key))?).map(Some)
+}
+
+/// Steps from the top down; none in an empty tree.
+pub(crate) struct Path<'g, V: View<'g>> {
+    pub(crate) steps: Vec<Step<'g, V>>,
+}
+
+impl<'g, V: View<'g>> Path<'g, V> {
+    /// The path to the leaf whose range holds `key`.
+    pub(crate) fn to(root: Root<'g, V>, key: u64) -> Result<Self, Error> {
+        let height = height(root)?;
+        let mut steps = Vec::with_capacity(height);
+        if height > 0 {
+            let mut branch = top(root)?;
+            for level in (0..height).rev() {
+                if level == 0 {
+                    branch.expect_leaves();
+                }
+                let place = branch.route(key);
+                steps.push(Step { branch, place });
+                if level > 0 {
+                    branch = branch.branch(place)?;
+                }
+            }
+        }
+        Ok(Self { steps })
+    }
+
+    /// The leaf that the path leads to; `None` in an empty tree.
+    pub(crate) fn leaf(&self) -> Result<Option<LeafAt<'g, V>>, Error> {
+        match self.steps.last() {
+            Some(Step { branch, place }) => LeafAt::new(branch.leaf(*place)?).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether the path takes the last place everywhere down to `depth`.
+    pub(crate) fn is_last(&self, depth: usize) -> bool {
+        let mut above = self.steps[..=depth].iter();
+        above.all(|step| step.place + 1 == step.branch.count())
+    }
+
+    /// The level of the branch at `depth`, the lowest is 0.
+    pub(crate) fn level(&self, depth: usize) -> usize {
+        self.steps.len() - 1 - depth
+    }
+}

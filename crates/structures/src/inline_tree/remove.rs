@@ -1,0 +1,212 @@
+//! Removing, and giving the space of sparse nodes back. Allocates nothing.
+
+use std::collections::HashSet;
+
+use firn_heap::{Error, Tx};
+use firn_media::Medium;
+
+use super::InlineRoot;
+use super::branch::{Branch, BranchAt};
+use super::leaf::{LEAF_SLOTS, LeafAt};
+use super::path::{self, Path, Root, Step};
+use crate::map::order::FANOUT;
+use crate::reclaim::free_unlinked;
+use crate::tree::damaged;
+
+/// A leaf with so many entries goes into a neighbour that has a slot to spare beyond.
+const SPARSE_LEAF: usize = 1;
+/// A branch with at most so many children looks for a neighbour to merge with.
+const SPARSE_BRANCH: usize = FANOUT / 4;
+/// Two branches with at most so many children together become one: some slots stay free, so that
+/// the next insert does not split it again.
+const MERGED: usize = FANOUT * 3 / 4;
+
+pub(crate) fn remove<'t, M: Medium>(
+    root: Root<'t, Tx<'t, M>>,
+    key: u64,
+    old: Option<&mut Vec<u8>>,
+) -> Result<bool, Error> {
+    let path = Path::to(root, key)?;
+    let Some(mut leaf) = path.leaf()? else {
+        return Ok(false);
+    };
+    let Some(slot) = leaf.find(key) else {
+        return Ok(false);
+    };
+    if let Some(old) = old {
+        leaf.value_into(slot, old);
+    }
+    let slots = leaf.slots.with(slot, None);
+    match slots.count() {
+        0 => drop_leaf(root, path, &leaf)?,
+        SPARSE_LEAF => {
+            leaf.set_slots(slots);
+            if merge_leaf(&path, &leaf)? {
+                drop_leaf(root, path, &leaf)?;
+            }
+        }
+        _ => leaf.set_slots(slots),
+    }
+    Ok(true)
+}
+
+/// Moves the one entry of a leaf to a neighbour, if that has room for it and one more. Returns
+/// whether it did.
+fn merge_leaf<'t, M: Medium>(
+    path: &Path<'t, Tx<'t, M>>,
+    leaf: &LeafAt<'t, Tx<'t, M>>,
+) -> Result<bool, Error> {
+    let Some(Step { branch, place }) = path.steps.last() else {
+        return Ok(false);
+    };
+    let before = place.checked_sub(1);
+    let behind = Some(place + 1).filter(|&p| p < branch.count());
+    for at in [before, behind].into_iter().flatten() {
+        let mut neighbour = LeafAt::new(branch.leaf(at)?)?;
+        let slot = leaf.slots.used().next().zip(neighbour.slots.free());
+        let Some((from, to)) = slot.filter(|_| neighbour.slots.count() + 1 < LEAF_SLOTS) else {
+            continue;
+        };
+        let mut value = Vec::new();
+        leaf.value_into(from, &mut value);
+        neighbour.fill(to, leaf.key(from), &value);
+        if at > *place && *place > 0 {
+            // The neighbour takes over the range too.
+            branch.set_key(at, branch.key(*place));
+        }
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// Takes the leaf that the path leads to out of the tree, with the branches that it leaves empty.
+fn drop_leaf<'t, M: Medium>(
+    root: Root<'t, Tx<'t, M>>,
+    mut path: Path<'t, Tx<'t, M>>,
+    leaf: &LeafAt<'t, Tx<'t, M>>,
+) -> Result<(), Error> {
+    let tx = root.view();
+    free_unlinked(tx, leaf.object)?;
+    for level in 0..path.steps.len() {
+        let depth = path.steps.len() - 1 - level;
+        let Step { branch, place } = &mut path.steps[depth];
+        branch.check_for_change()?;
+        if branch.count() > 1 {
+            branch.drop_child(*place, level);
+            return mend(root, &path, depth);
+        }
+        free_unlinked(tx, branch.object)?;
+    }
+    empty(root);
+    Ok(())
+}
+
+fn empty<'t, M: Medium>(root: Root<'t, Tx<'t, M>>) {
+    root.link::<Branch>(InlineRoot::TOP, None);
+    root.store(InlineRoot::HEIGHT, 0);
+}
+
+/// Merges sparse branches with their neighbours, from `depth` of the path up.
+fn mend<'t, M: Medium>(
+    root: Root<'t, Tx<'t, M>>,
+    path: &Path<'t, Tx<'t, M>>,
+    depth: usize,
+) -> Result<(), Error> {
+    for depth in (1..=depth).rev() {
+        // Read again: the level below has changed it.
+        let branch = BranchAt::new(path.steps[depth].branch.object)?;
+        if branch.count() > SPARSE_BRANCH {
+            return Ok(());
+        }
+        let Step {
+            branch: mut above,
+            place,
+        } = path.steps[depth - 1];
+        above.check_for_change()?;
+        let level = path.level(depth);
+        let before = place.checked_sub(1);
+        let behind = Some(place).filter(|&p| p + 1 < above.count());
+        let mut merged = false;
+        for first in [before, behind].into_iter().flatten() {
+            if merge_branches(&mut above, first, level)? {
+                merged = true;
+                break;
+            }
+        }
+        if !merged {
+            return Ok(());
+        }
+    }
+    lower(root)
+}
+
+/// Merges the branches at `first` and behind it, if they go into one with room to spare. Returns
+/// whether they did. They are `level` levels above the lowest.
+fn merge_branches<'t, M: Medium>(
+    above: &mut BranchAt<'t, Tx<'t, M>>,
+    first: usize,
+    level: usize,
+) -> Result<bool, Error> {
+    let (mut left, right) = (above.branch(first)?, above.branch(first + 1)?);
+    if left.count() + right.count() > MERGED {
+        return Ok(false);
+    }
+    if left.object == right.object {
+        return Err(damaged(
+            "two places of a branch with one child",
+            above.object,
+        ));
+    }
+    left.check_for_change()?;
+    for place in 0..right.count() {
+        let key = match place {
+            0 => above.key(first + 1),
+            _ => right.key(place),
+        };
+        left.add(left.count(), key, right.child(place, level)?);
+    }
+    above.drop_child(first + 1, level + 1);
+    free_unlinked(above.object.view(), right.object)?;
+    Ok(true)
+}
+
+/// Takes levels off the top that hold nothing but the way down.
+fn lower<'t, M: Medium>(root: Root<'t, Tx<'t, M>>) -> Result<(), Error> {
+    for height in (2..=path::height(root)?).rev() {
+        let top = path::top(root)?;
+        if top.count() > 1 {
+            break;
+        }
+        root.link(InlineRoot::TOP, Some(top.branch(0)?.object));
+        root.store(InlineRoot::HEIGHT, height as u64 - 1);
+        free_unlinked(root.view(), top.object)?;
+    }
+    Ok(())
+}
+
+/// Frees every node.
+pub(crate) fn clear<'t, M: Medium>(root: Root<'t, Tx<'t, M>>) -> Result<(), Error> {
+    let tx = root.view();
+    let height = path::height(root)?;
+    let mut left = Vec::new();
+    if height > 0 {
+        left.push((path::top(root)?, height - 1));
+    }
+    let mut seen = HashSet::new();
+    while let Some((branch, level)) = left.pop() {
+        branch.check_for_change()?;
+        if !seen.insert(branch.object.address().0) {
+            return Err(damaged("a branch that is reached twice", branch.object));
+        }
+        for place in 0..branch.count() {
+            if level > 0 {
+                left.push((branch.branch(place)?, level - 1));
+            } else {
+                free_unlinked(tx, LeafAt::new(branch.leaf(place)?)?.object)?;
+            }
+        }
+        free_unlinked(tx, branch.object)?;
+    }
+    empty(root);
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! What a tree must know about itself to be a [`super::Tree`].
+
+use firn_heap::{Error, Field, Obj, Stored, Tx, View};
+use firn_media::Medium;
+
+use super::check::Check;
+
+/// A kind of tree: [`crate::avl::Avl`], [`crate::red_black::RedBlack`] or
+/// [`crate::inline_tree::Inline`]. Closed: its functions are this crate's own.
+///
+/// Those that change a tree leave its length alone, and are called under its write lock; the others
+/// under its read lock.
+pub trait Kind: sealed::Sealed + Sized + 'static {
+    /// What the tree's name refers to.
+    type Root: Stored;
+    #[doc(hidden)]
+    type Spot<'g, V: View<'g>>: Copy;
+    #[doc(hidden)]
+    type Cursor<'g, V: View<'g>>: Cursor<'g, V, Self>;
+
+    /// Longest value, in bytes.
+    const VALUE_LIMIT: u64;
+    #[doc(hidden)]
+    const LOCK: Field<Self::Root, u64>;
+    #[doc(hidden)]
+    const LEN: Field<Self::Root, u64>;
+
+    #[doc(hidden)]
+    fn new_root(lock: u64) -> Self::Root;
+
+    /// Where the entry of `key` is.
+    #[doc(hidden)]
+    fn find<'g, V: View<'g>>(
+        root: Obj<'g, Self::Root, V>,
+        key: u64,
+    ) -> Result<Option<Self::Spot<'g, V>>, Error>;
+
+    #[doc(hidden)]
+    fn value_into<'g, V: View<'g>>(
+        spot: Self::Spot<'g, V>,
+        into: &mut Vec<u8>,
+    ) -> Result<(), Error>;
+
+    #[doc(hidden)]
+    fn value_len<'g, V: View<'g>>(spot: Self::Spot<'g, V>) -> Result<usize, Error>;
+
+    /// Inserts or replaces; appends what it replaced to `old`. Returns whether it replaced. The
+    /// length of `value` is within the limit.
+    #[doc(hidden)]
+    fn insert<'t, M: Medium>(
+        root: Obj<'t, Self::Root, Tx<'t, M>>,
+        key: u64,
+        value: &[u8],
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<bool, Error>;
+
+    /// Removes; appends the value to `old`. Returns whether the key was there.
+    #[doc(hidden)]
+    fn remove<'t, M: Medium>(
+        root: Obj<'t, Self::Root, Tx<'t, M>>,
+        key: u64,
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<bool, Error>;
+
+    /// Unlinks and frees everything but the root object.
+    #[doc(hidden)]
+    fn clear<'t, M: Medium>(root: Obj<'t, Self::Root, Tx<'t, M>>) -> Result<(), Error>;
+
+    /// Looks at everything but the length.
+    #[doc(hidden)]
+    fn check<'g, V: View<'g>>(root: Obj<'g, Self::Root, V>, check: &mut Check)
+    -> Result<(), Error>;
+}
+
+/// Which way an iteration goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// To greater keys.
+    Up,
+    /// To lesser keys.
+    Down,
+}
+
+/// A key, and where its entry is.
+pub type Found<'g, V, K> = (u64, <K as Kind>::Spot<'g, V>);
+
+/// A position between two entries that goes one way. Ends, or fails, on any media whose keys are in
+/// order; the caller looks at that.
+pub trait Cursor<'g, V: View<'g>, K: Kind>: Sized {
+    /// In front of the first entry, in this direction, whose key is at or beyond `key`.
+    fn seek(root: Obj<'g, K::Root, V>, direction: Direction, key: u64) -> Result<Self, Error>;
+
+    /// Steps over an entry; `None` at the end.
+    fn step(&mut self) -> Result<Option<Found<'g, V, K>>, Error>;
+}
+
+pub(crate) mod sealed {
+    /// Closes [`super::Kind`].
+    pub trait Sealed {}
+}

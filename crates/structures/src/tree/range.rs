@@ -1,0 +1,97 @@
+//! Iterating over the entries between two bounds, from either end.
+
+use core::marker::PhantomData;
+use core::ops::{Bound, RangeBounds};
+
+use firn_heap::{Error, Obj, View};
+
+use super::damaged;
+use super::kind::{Cursor, Direction, Found, Kind};
+use super::read::Entry;
+
+/// Entries in the order of their keys, and back from the other end.
+///
+/// Each step takes constant time on average. After an error there are no further entries.
+pub struct Range<'r, 'g, V: View<'g>, K: Kind> {
+    root: Obj<'g, K::Root, V>,
+    /// Least and greatest key to come; `None` when there is nothing left. Each step narrows it, so
+    /// damaged links cannot lead in a circle, and the two ends need not know each other.
+    left: Option<(u64, u64)>,
+    up: Option<K::Cursor<'g, V>>,
+    down: Option<K::Cursor<'g, V>>,
+    of: PhantomData<&'r ()>,
+}
+
+impl<'g, V: View<'g>, K: Kind> Range<'_, 'g, V, K> {
+    pub(crate) fn new(root: Obj<'g, K::Root, V>, bounds: &impl RangeBounds<u64>) -> Self {
+        let low = match bounds.start_bound() {
+            Bound::Unbounded => Some(0),
+            Bound::Included(&key) => Some(key),
+            Bound::Excluded(&key) => key.checked_add(1),
+        };
+        let high = match bounds.end_bound() {
+            Bound::Unbounded => Some(u64::MAX),
+            Bound::Included(&key) => Some(key),
+            Bound::Excluded(&key) => key.checked_sub(1),
+        };
+        Self {
+            root,
+            left: low.zip(high).filter(|(low, high)| low <= high),
+            up: None,
+            down: None,
+            of: PhantomData,
+        }
+    }
+
+    fn step(&mut self, direction: Direction) -> Result<Option<Found<'g, V, K>>, Error> {
+        let Some((low, high)) = self.left.take() else {
+            return Ok(None);
+        };
+        let (cursor, from) = match direction {
+            Direction::Up => (&mut self.up, low),
+            Direction::Down => (&mut self.down, high),
+        };
+        let cursor = match cursor {
+            Some(cursor) => cursor,
+            none => none.insert(K::Cursor::seek(self.root, direction, from)?),
+        };
+        let Some((key, spot)) = cursor.step()? else {
+            return Ok(None);
+        };
+        let (behind, beyond) = match direction {
+            Direction::Up => (key < low, key > high),
+            Direction::Down => (key > high, key < low),
+        };
+        if behind {
+            return Err(damaged("keys of a tree that are out of order", self.root));
+        }
+        if beyond {
+            return Ok(None);
+        }
+        self.left = match direction {
+            Direction::Up => key.checked_add(1).map(|low| (low, high)),
+            Direction::Down => key.checked_sub(1).map(|high| (low, high)),
+        };
+        self.left = self.left.filter(|(low, high)| low <= high);
+        Ok(Some((key, spot)))
+    }
+}
+
+impl<'r, 'g, V: View<'g>, K: Kind> Iterator for Range<'r, 'g, V, K> {
+    type Item = Result<Entry<'r, 'g, V, K>, Error>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let found = self.step(Direction::Up).transpose()?;
+        Some(found.map(Entry::new))
+    }
+}
+
+impl<'g, V: View<'g>, K: Kind> DoubleEndedIterator for Range<'_, 'g, V, K> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let found = self.step(Direction::Down).transpose()?;
+        Some(found.map(Entry::new))
+    }
+}
+
+impl<'g, V: View<'g>, K: Kind> core::iter::FusedIterator for Range<'_, 'g, V, K> {}
