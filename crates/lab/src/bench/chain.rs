@@ -24,8 +24,6 @@ pub(super) struct Chain<M: Medium> {
     index: Handle<Refs<Element>, M>,
 }
 
-type At<'g, V> = Obj<'g, Element, V>;
-
 impl Element {
     const fn new(number: u64, byte: u8) -> Self {
         Self {
@@ -73,18 +71,24 @@ impl<M: Medium> Chain<M> {
         reclaim::free(tx, old)
     }
 
-    /// Appends the value of an element.
-    #[inline]
-    pub(super) fn get<'g, V: View<'g, Medium = M>>(
+    /// The array of references.
+    pub(super) fn index<'g, V: View<'g, Medium = M>>(
         &self,
         view: V,
+    ) -> Result<Obj<'g, Refs<Element>, V>, Error> {
+        view.deref(&self.index).ok_or(GONE)
+    }
+
+    /// Appends the value of an element, if it is there.
+    #[inline]
+    pub(super) fn get<'g, V: View<'g>>(
+        index: Obj<'g, Refs<Element>, V>,
         number: u32,
         into: &mut Vec<u8>,
-    ) -> Result<(), Error> {
-        let index = view.deref(&self.index).ok_or(GONE)?;
-        let element: At<'g, V> = index.get(number as usize).ok_or(GONE)?;
-        let value = element.load(Element::VALUE);
-        into.extend(value.iter().flat_map(|word| word.to_le_bytes()));
-        Ok(())
+    ) -> bool {
+        let element = index.get(number as usize);
+        let value = element.map(|element| element.load(Element::VALUE));
+        into.extend(value.iter().flatten().flat_map(|word| word.to_le_bytes()));
+        value.is_some()
     }
 }

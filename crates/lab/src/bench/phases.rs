@@ -22,6 +22,8 @@ pub(super) const PHASES: usize = 3;
 const SAMPLES: usize = 200;
 /// Objects that are got at most.
 const MOST_GETS: usize = 200_000;
+/// Objects that are got in one guard.
+const MANY: usize = 100;
 /// Ratio at which a pool is packed before the last gets.
 const PACKED: f64 = 1.05;
 /// Bytes of a key.
@@ -88,7 +90,16 @@ pub(super) struct Run {
     pub(super) seen: Compaction,
     /// Finding objects while all are there, and when few are left and the pool was packed, if it had a
     /// collector.
-    pub(super) gets: Option<[Times; 2]>,
+    pub(super) gets: Option<[Got; 2]>,
+}
+
+/// What finding an object takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Got {
+    /// In a guard of its own.
+    pub(super) alone: Times,
+    /// In one of many.
+    pub(super) many: Times,
 }
 
 /// What a run does besides.
@@ -188,15 +199,20 @@ fn change(
     Ok((times / numbers.len().max(1) as f64, footprint))
 }
 
-/// Finds objects that are there, each in a guard of its own.
-fn got(population: &mut Population<Mapped>, numbers: &[u32]) -> Result<Times, BenchError> {
+/// Finds objects that are there.
+fn got(population: &mut Population<Mapped>, numbers: &[u32]) -> Result<Got, BenchError> {
     let numbers = &numbers[..numbers.len().min(MOST_GETS)];
     let mut value = Vec::new();
-    let start = Moment::now();
-    for &number in numbers {
-        population.get(number, &mut value)?;
-    }
-    Ok(start.elapsed() / numbers.len().max(1) as f64)
+    let mut got = |batch: usize| {
+        let start = Moment::now();
+        let mut batches = numbers.chunks(batch);
+        batches.try_for_each(|some| population.get(some, &mut value))?;
+        Ok::<_, Error>(start.elapsed() / numbers.len().max(1) as f64)
+    };
+    Ok(Got {
+        alone: got(1)?,
+        many: got(MANY)?,
+    })
 }
 
 /// Looks at a pool from time to time.

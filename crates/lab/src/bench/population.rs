@@ -189,43 +189,64 @@ impl<M: Medium> Way<M> {
         }
     }
 
-    /// Appends the value of an object that is there.
+    /// Copies the values of objects that are there, one after the other.
     #[inline]
     fn get<'g, V: View<'g, Medium = M>>(
         &self,
         view: V,
-        number: u32,
+        numbers: &[u32],
         into: &mut Vec<u8>,
     ) -> Result<(), Error> {
         match self {
             Way::Map(map) => {
                 let map = Map::at(view.deref(map).ok_or(GONE)?);
-                there(map.get_into(&key(number), into)?)
+                let reader = map.read()?;
+                each(numbers, into, |n, into| reader.get_into(&key(n), into))
             }
             Way::Refs(refs) => {
                 let refs = view.deref(refs).ok_or(GONE)?;
-                let bytes = refs.get(number as usize).ok_or(GONE)?;
-                bytes.read_into(into)
+                each(numbers, into, |n, into| {
+                    let bytes = refs.get(n as usize).ok_or(GONE)?;
+                    bytes.read_into(into).map(|()| true)
+                })
             }
             Way::List(_) => Err(GONE),
-            Way::Chain(chain) => chain.get(view, number, into),
-            Way::Avl(tree) => get_from::<Avl, V>(view, tree, number, into),
-            Way::RedBlack(tree) => get_from::<RedBlack, V>(view, tree, number, into),
-            Way::InlineTree(tree) => get_from::<Inline, V>(view, tree, number, into),
+            Way::Chain(chain) => {
+                let index = chain.index(view)?;
+                each(numbers, into, |n, into| Ok(Chain::<M>::get(index, n, into)))
+            }
+            Way::Avl(tree) => get_from::<Avl, V>(view, tree, numbers, into),
+            Way::RedBlack(tree) => get_from::<RedBlack, V>(view, tree, numbers, into),
+            Way::InlineTree(tree) => get_from::<Inline, V>(view, tree, numbers, into),
             Way::Strings(strings) => {
                 let strings = StringArray::at(view.deref(strings).ok_or(GONE)?);
-                there(strings.get_into(number.into(), into)?)
+                let reader = strings.read()?;
+                each(numbers, into, |n, into| reader.get_into(n.into(), into))
             }
             Way::Hash(map) => {
                 let map = HashMap::at(view.deref(map).ok_or(GONE)?);
-                there(map.get_into(&key(number), into)?)
+                let reader = map.read()?;
+                each(numbers, into, |n, into| reader.get_into(&key(n), into))
             }
         }
     }
 }
 
-fn there(found: bool) -> Result<(), Error> {
-    if found { Ok(()) } else { Err(GONE) }
+/// Gets one after the other into a buffer, which every one of them is.
+#[inline]
+fn each(
+    numbers: &[u32],
+    into: &mut Vec<u8>,
+    mut get: impl FnMut(u32, &mut Vec<u8>) -> Result<bool, Error>,
+) -> Result<(), Error> {
+    numbers.iter().try_for_each(|&number| {
+        into.clear();
+        if get(number, into)? {
+            Ok(())
+        } else {
+            Err(GONE)
+        }
+    })
 }
 
 #[inline]
@@ -253,11 +274,14 @@ fn remove_from<K: Kind, M: Medium>(
 fn get_from<'g, K: Kind, V: View<'g>>(
     view: V,
     tree: &TreeHandle<K, V::Medium>,
-    number: u32,
+    numbers: &[u32],
     into: &mut Vec<u8>,
 ) -> Result<(), Error> {
     let tree = Tree::<_, K>::at(view.deref(tree).ok_or(GONE)?);
-    there(tree.get_into(key_number(number), into)?)
+    let reader = tree.read()?;
+    each(numbers, into, |n, into| {
+        reader.get_into(key_number(n), into)
+    })
 }
 
 /// A structure and its objects, through one thread's session.
@@ -379,10 +403,9 @@ impl<M: Medium> Population<M> {
         })
     }
 
-    /// Finds an object that is there and copies its value, in a guard of its own.
-    pub(super) fn get(&mut self, number: u32, value: &mut Vec<u8>) -> Result<(), Error> {
-        value.clear();
-        self.way.get(self.session.guard().view(), number, value)
+    /// Finds objects that are there and copies the value of each, in one guard.
+    pub(super) fn get(&mut self, numbers: &[u32], value: &mut Vec<u8>) -> Result<(), Error> {
+        self.way.get(self.session.guard().view(), numbers, value)
     }
 
     /// Goes through the list once and takes these away, some in each transaction.

@@ -93,17 +93,21 @@ const SETTINGS: [Setting; 2] = [WITHOUT, NORMAL];
 enum Kind {
     Insert,
     Delete,
-    /// Finding while all are there.
+    /// Finding while all are there, a guard each, and many in one.
     Get,
-    /// Finding when four of five are deleted, after packing where there is a collector.
+    GetMany,
+    /// The same when four of five are deleted, after packing where there is a collector.
     GetAfter,
+    GetManyAfter,
 }
 
-const KINDS: [(Kind, &str); 4] = [
+const KINDS: [(Kind, &str); 6] = [
     (Kind::Insert, "insert"),
     (Kind::Delete, "delete"),
     (Kind::Get, "get"),
+    (Kind::GetMany, "get_many"),
     (Kind::GetAfter, "get_after"),
+    (Kind::GetManyAfter, "get_many_after"),
 ];
 
 /// The name of a figure.
@@ -193,8 +197,10 @@ impl Kind {
         match self {
             Kind::Insert => mixed(run.filled, insert, FIRST, SECOND),
             Kind::Delete => mixed(delete, delete_again, 0.5, 0.5),
-            Kind::Get => get,
-            Kind::GetAfter => get_after,
+            Kind::Get => get.alone,
+            Kind::GetMany => get.many,
+            Kind::GetAfter => get_after.alone,
+            Kind::GetManyAfter => get_after.many,
         }
     }
 
@@ -206,8 +212,8 @@ impl Kind {
         match self {
             Kind::Insert => mixed(of(|t| t.insert), of(|t| t.reinsert), FIRST, SECOND),
             Kind::Delete => mixed(of(|t| t.delete), of(|t| t.redelete), 0.5, 0.5),
-            Kind::Get => of(|t| t.get_full),
-            Kind::GetAfter => of(|t| t.get_after),
+            Kind::Get | Kind::GetMany => of(|t| t.get_full),
+            Kind::GetAfter | Kind::GetManyAfter => of(|t| t.get_after),
         }
     }
 }
@@ -294,6 +300,7 @@ fn figures_of(
 const HOW: &str = "FFCCD's phases: all inserted, 80 % deleted at random, inserted, deleted, one a \
                    transaction, values of 128 bytes; insert and delete are means over all of their \
                    kind; get_after when 80 % are deleted, packed first where there is a collector; \
+                   many: 100 in one guard, by one reader; \
                    with one from 1.5 to 1.25 where it says collecting";
 
 fn seen(run: &Run) -> Compaction {
@@ -332,7 +339,7 @@ fn counted(options: &Options, shape: Shape, kind: Kind) -> Result<Option<Counted
             crash.reset_counts();
             population.remove(rest)?;
         }
-        Kind::Get | Kind::GetAfter => return Ok(None),
+        Kind::Get | Kind::GetMany | Kind::GetAfter | Kind::GetManyAfter => return Ok(None),
     }
     let counts = crash.counts();
     Ok(Some(Counted {
