@@ -219,6 +219,25 @@ fn it_waits_for_the_trigger() {
 }
 
 #[test]
+fn what_it_cannot_mend_it_lets_be() {
+    // One huge page, most of it free: the ratio is high, and nothing can be won.
+    let pool = MIXED.pool(crash(), PoolKind::Traced);
+    let eager = CollectorOptions {
+        collect: collect(PageSize::Huge),
+        ..eager()
+    };
+    let collector = pool.start_collector(&eager).unwrap();
+    wait_until(pool.medium(), || collector.progress().collections > 0);
+    let begin = pool.medium().now_ns();
+    wait(pool.medium());
+    let waited = pool.medium().now_ns() - begin;
+    let done = collector.stop().unwrap();
+    let collected = done.collected;
+    let busy = collected.mark_ns + collected.summary_ns;
+    assert!(done.collections < 2 || busy < waited / 8, "{done:?}");
+}
+
+#[test]
 fn it_begins_ahead_where_the_ratio_rises() {
     let thin = MIXED.pool(crash(), PoolKind::Traced).ratio(PageSize::Small);
     let pool = Pool::create(crash(), &options(PoolKind::Traced)).unwrap();

@@ -149,9 +149,10 @@ fn watch<M: Medium>(pool: &Pool<M>, shared: &Shared, options: &CollectorOptions)
     let mut foresight = Foresight::default();
     while !shared.stop.load(Ordering::Acquire) {
         if foresight.is_due(&pool.inner, options) {
+            let begin = Moment::of(&pool.inner, options);
             match collect_once(pool, options) {
                 Ok(done) => {
-                    foresight.learn(&done.collected);
+                    foresight.learn(&pool.inner, options, &done.collected, &begin);
                     shared.done.lock(medium).add(&done);
                 }
                 // An operation stayed open, or the program collects by itself: later, then.
@@ -203,8 +204,30 @@ struct Foresight {
     seen: Option<(u64, f64)>,
     /// How long the last collection took until objects began to move, in nanoseconds.
     lead_ns: Option<u64>,
+    /// What the last collection could not mend: the ratio that it left, and until when another is not
+    /// worth it unless the ratio rises.
+    left: Option<(f64, u64)>,
 }
 
+/// When a collection began, or ended, and how many pages held objects then.
+struct Moment {
+    ns: u64,
+    pages: i64,
+}
+
+impl Moment {
+    fn of<M: Medium>(inner: &Inner<M>, options: &CollectorOptions) -> Self {
+        Self {
+            ns: inner.medium.now_ns(),
+            pages: inner.footprint_pages(options.collect.pages),
+        }
+    }
+}
+
+/// A collection that wins no page and leaves the ratio above the trigger is followed by another only after so many times as
+/// long, or when the ratio has risen by so much.
+const REST: u64 = 32;
+const WORSE: f64 = 1.05;
 /// What marking and planning may take for each object, as long as nothing is known better.
 const ASSUMED_LEAD_NS: u64 = 100;
 
@@ -223,14 +246,32 @@ impl Foresight {
         let objects = tally::sum(&inner.medium, Counter::Objects).max(0) as u64;
         let lead_ns = self.lead_ns.unwrap_or(objects * ASSUMED_LEAD_NS);
         let ahead_ns = lead_ns + options.interval.as_nanos() as u64;
+        if self
+            .left
+            .is_some_and(|(left, until)| now < until && ratio <= left * WORSE)
+        {
+            return false;
+        }
         let half_way = options.trigger.midpoint(options.collect.target);
         ratio > options.trigger
             || ratio > half_way && ratio + rise * ahead_ns as f64 > options.trigger
     }
 
-    fn learn(&mut self, done: &Collected) {
+    /// Takes in what a collection came to.
+    fn learn<M: Medium>(
+        &mut self,
+        inner: &Inner<M>,
+        options: &CollectorOptions,
+        done: &Collected,
+        begin: &Moment,
+    ) {
         self.lead_ns = Some(done.mark_ns + done.summary_ns / done.cycles.max(1));
         self.seen = None;
+        let end = Moment::of(inner, options);
+        let until = end.ns + REST * end.ns.saturating_sub(begin.ns);
+        let ratio = inner.ratio(options.collect.pages);
+        let in_vain = ratio > options.trigger && end.pages >= begin.pages;
+        self.left = in_vain.then_some((ratio, until));
     }
 }
 

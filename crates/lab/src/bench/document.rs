@@ -14,9 +14,9 @@ const HEAD: &str = "\
 Written by `firn bench --write`; do not edit it, measure again:
 
 ```sh
-apt-get install libpmemobj-dev    # the rival, on Debian
+apt-get install libpmemobj-dev    # a rival, on Debian
 cargo build --release -p firn
-target/release/firn bench --rival libpmemobj --write docs/performance.md
+target/release/firn bench --rival libpmemobj,lmdb,redb --write docs/performance.md
 cargo xtask test --long           # what tests show
 ```
 ";
