@@ -301,7 +301,7 @@ fn fills_and_empties<K: Kind>() {
     let mut session = pool.session().unwrap();
     let orders: [fn(u64) -> u64; 3] = [
         |i| i,
-        |i| 10_000 - i,
+        |i| !i,
         |i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15),
     ];
     session
