@@ -309,6 +309,20 @@ fn a_cycle_beside_two_operations() {
 }
 
 #[test]
+fn a_cycle_beside_two_operations_where_caches_or_the_page_cache_survive() {
+    for domain in [Domain::Eadr, Domain::Process] {
+        for scheme in [&ESPRESSO, &SFCCD, &PIGGYBACK] {
+            for first in OPS {
+                for second in OPS {
+                    let script = [first, second, Op::Nothing];
+                    explore(PoolKind::Traced, domain, scheme, script, 1).expect_clean();
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn the_printed_scheme_loses_a_commit() {
     let script = [Op::Change(0), Op::Nothing, Op::Nothing];
     let report = explore(PoolKind::Traced, Domain::Adr, &SFCCD_AS_PRINTED, script, 1);

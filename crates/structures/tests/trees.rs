@@ -299,11 +299,7 @@ fn equals_a_plain_map<K: Kind>(kind: PoolKind, seed: u64) {
 fn fills_and_empties<K: Kind>() {
     let pool = support::pool();
     let mut session = pool.session().unwrap();
-    let orders: [fn(u64) -> u64; 3] = [
-        |i| i,
-        |i| !i,
-        |i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15),
-    ];
+    let orders: [fn(u64) -> u64; 3] = [|i| i, |i| !i, |i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)];
     session
         .transaction(|tx| Tree::<_, K>::create(tx, "tree").map(|_| ()))
         .unwrap();

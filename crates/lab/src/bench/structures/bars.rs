@@ -26,14 +26,13 @@ const DATABASE: f64 = 3.0;
 const FILE: f64 = 1.5;
 
 /// Why bars are missed, where they are.
-const MISSES: &str = "a get waits for cache misses one after the other, of the way down and of the value, which \
-                      lies in an object of its own; the rival's, of a few instructions and without a \
-                      lock, is overlapped with the next ones";
+const MISSES: &str = "72 % of an AVL tree's get is the first load of a node, a miss of the cache and of the \
+                      TLB; why the rival's waits less on as many levels is not known yet";
 const LEAVES: &str = "a tree waits for cache misses on its way down as the rival's does; an inline leaf that \
                       splits is logged whole, 576 bytes";
 const LAGGING: &str = "the ratio rises while the collector works, see the collector's section";
 const NODES: &str = "the map's entries and nodes have 191 bytes for 136 of key and value when four of five \
-                     entries are gone at random and its leaves are half full";
+                     entries are gone at random";
 
 /// All bars of which there are figures.
 pub(super) fn bars(figures: &[Figure]) -> Vec<Bar> {
