@@ -20,7 +20,7 @@ use firn_heap::{Pool, PoolKind};
 use firn_mapped::Mapped;
 
 use super::clock::Times;
-use super::figure::{Figure, Subject};
+use super::figure::{Figure, Subject, middle};
 use super::herd::{Cost, Costs, Herd, Order};
 use super::rival::Rival;
 use super::{BenchError, Options, cores, pools};
@@ -37,8 +37,10 @@ const CALLS: usize = super::herd::MOST_AT_ONCE;
 /// What the rival measures beside: a call that is durable by itself.
 const RIVAL_OPERATIONS: [&str; 2] = ["alloc_128", "free_128"];
 
+/// Blocks are cheap here, and what is to be told apart is little.
+const BLOCKS: usize = 5;
 /// What is added to the names of figures of threads in pools of their own.
-pub(super) const APART: &str = " apart";
+const APART: &str = " apart";
 /// The figure of how far the cores are from each other.
 const ONE_WAY: &str = "a line to the other core";
 
@@ -71,6 +73,10 @@ impl Case {
         }
     }
 
+    fn pools(&self) -> u64 {
+        if self.apart { self.threads } else { 1 }
+    }
+
     /// The name of a figure of this case.
     fn operation(&self, verb: &str, kind: &str) -> String {
         let apart = if self.apart { APART } else { "" };
@@ -87,6 +93,21 @@ const CASES: [Case; 6] = [
     Case::new(1, false, MANY_OBJECTS, Order::Scattered, " scattered"),
     Case::new(2, false, MANY_OBJECTS, Order::Scattered, " scattered"),
     Case::new(2, true, MANY_OBJECTS, Order::Scattered, " scattered"),
+];
+
+const VERBS: [&str; 2] = ["alloc", "free"];
+type Pick = fn(&Blocks) -> &[Vec<Times>; 2];
+/// What is told of each verb, and where its blocks are.
+const KINDS: [(&str, Pick); 3] = [
+    ("call", |blocks| &blocks.call),
+    ("marginal", |blocks| &blocks.marginal),
+    ("whole", |blocks| &blocks.whole),
+];
+/// How each kind was measured.
+const HOW: [&str; 3] = [
+    "the calls inside transactions of 64, thread CPU clock around their loop",
+    "slope of whole transactions between 4 and 16 objects",
+    "transactions of 16 objects, over 16",
 ];
 
 /// Blocks of one figure, of allocating and of freeing.
@@ -110,12 +131,17 @@ pub(super) fn measure(
     let mut cases: Vec<Blocks> = CASES.iter().map(|_| Blocks::default()).collect();
     let dir = &options.memory_dir;
     let make = || pools::mapped(dir, POOL_BYTES, options.domain, PoolKind::Traced);
-    let pools = [make()?, make()?];
+    // Pools of its own for each case, that none has another's history.
+    let pools: Vec<Vec<Pool<Mapped>>> = CASES
+        .iter()
+        .map(|case| (0..case.pools()).map(|_| make()).collect())
+        .collect::<Result<_, _>>()?;
     let mut one_way = Vec::new();
-    progress.begin("allocator", Some((options.blocks * cases.len()) as u64));
-    for _ in 0..options.blocks {
-        for (case, blocks) in CASES.iter().zip(&mut cases) {
-            block(options, &pools, case, blocks, rival.as_deref_mut())?;
+    let count = options.blocks * BLOCKS;
+    progress.begin("allocator", Some((count * cases.len()) as u64));
+    for _ in 0..count {
+        for ((case, pools), blocks) in CASES.iter().zip(&pools).zip(&mut cases) {
+            block(options, pools, case, blocks, rival.as_deref_mut())?;
             one_way.extend(cores::one_way());
             progress.advance(1);
         }
@@ -127,6 +153,14 @@ pub(super) fn measure(
         .zip(&cases)
         .flat_map(|(case, blocks)| figures(options, case, blocks, rival.as_deref()))
         .collect();
+    for (at, case) in CASES.iter().enumerate().filter(|(_, case)| case.apart) {
+        // The case of the same threads in one pool stands before it, and ran before it in each block.
+        compare(
+            &mut all,
+            [&cases[at - 1], &cases[at]],
+            [&CASES[at - 1], case],
+        );
+    }
     if !one_way.is_empty() {
         let subject = Subject {
             system: cores::SYSTEM,
@@ -143,7 +177,7 @@ pub(super) fn measure(
 
 fn block(
     options: &Options,
-    pools: &[Pool<Mapped>; 2],
+    pools: &[Pool<Mapped>],
     case: &Case,
     blocks: &mut Blocks,
     rival: Option<&mut Rival>,
@@ -199,7 +233,7 @@ fn rounds(objects: u64, count: usize) -> u64 {
 
 /// Runs rounds of each of `batches` objects on so many threads at once, and adds up what they took.
 fn together<const N: usize>(
-    pools: &[Pool<Mapped>; 2],
+    pools: &[Pool<Mapped>],
     case: &Case,
     objects: u64,
     batches: [usize; N],
@@ -226,9 +260,8 @@ fn together<const N: usize>(
         Ok(costs)
     };
     std::thread::scope(|scope| {
-        let pool = |i: usize| &pools[if case.apart { i % pools.len() } else { 0 }];
         let workers: Vec<_> = (0..case.threads as usize)
-            .map(|i| scope.spawn(move || thread(pool(i))))
+            .map(|i| scope.spawn(move || thread(&pools[i % pools.len()])))
             .collect();
         let mut sum = [Costs::default(); N];
         for worker in workers {
@@ -243,27 +276,30 @@ fn together<const N: usize>(
     })
 }
 
+/// Says of the figures of threads in one pool how they compare with those in a pool each, block by
+/// block: the machine changes more from block to block than within one.
+fn compare(figures: &mut [Figure], blocks: [&Blocks; 2], cases: [&Case; 2]) {
+    for (which, verb) in VERBS.into_iter().enumerate() {
+        for (kind, pick) in KINDS {
+            let [together, apart] = blocks.map(|blocks| &pick(blocks)[which]);
+            let pairs = together.iter().zip(apart);
+            let ratio = middle(pairs.map(|(together, apart)| together.cpu_ns / apart.cpu_ns));
+            let operation = cases[0].operation(verb, kind);
+            let same = |figure: &&mut Figure| {
+                figure.operation == operation && figure.threads == cases[0].threads
+            };
+            if let Some(figure) = figures.iter_mut().find(same) {
+                figure.over_apart = Some(ratio);
+            }
+        }
+    }
+}
+
 fn figures(options: &Options, case: &Case, blocks: &Blocks, rival: Option<&str>) -> Vec<Figure> {
     let mut all = Vec::new();
-    for (which, verb) in ["alloc", "free"].into_iter().enumerate() {
-        let kinds = [
-            (
-                "call",
-                &blocks.call[which],
-                "the calls inside transactions of 64, thread CPU clock around their loop",
-            ),
-            (
-                "marginal",
-                &blocks.marginal[which],
-                "slope of whole transactions between 4 and 16 objects",
-            ),
-            (
-                "whole",
-                &blocks.whole[which],
-                "transactions of 16 objects, over 16",
-            ),
-        ];
-        for (kind, times, how) in kinds {
+    for (which, verb) in VERBS.into_iter().enumerate() {
+        for ((kind, pick), how) in KINDS.into_iter().zip(HOW) {
+            let times = &pick(blocks)[which];
             let operation = case.operation(verb, kind);
             all.push(Figure::of(
                 Subject {

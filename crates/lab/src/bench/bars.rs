@@ -1,7 +1,7 @@
 //! What the figures have to come up to, and whether they do.
 
 use super::figure::Figure;
-use super::{Options, allocator, reopen};
+use super::{Options, reopen};
 
 /// Durable transactions: what, operation, how many times as fast as the rival, fences.
 const TRANSACTIONS: [(&str, &str, Option<f64>, f64); 5] = [
@@ -65,7 +65,8 @@ const ALLOCATOR: [(&str, &str, &str, Option<f64>); 6] = [
         None,
     ),
 ];
-/// What a second thread may add before it counts as a loss: about what blocks differ by themselves.
+/// What two threads in one pool may take longer than the same two in a pool each before it counts as a
+/// loss: about what blocks differ by themselves.
 const LOSS: f64 = 1.1;
 const REOPEN_EQUAL: f64 = 1.2;
 const NS_PER_MS: f64 = 1e6;
@@ -250,15 +251,10 @@ fn call(
     let (ours, alone) = (of(threads)?, of(1)?);
     let theirs = find(figures, false, rivals, threads);
     let ratio = theirs.map(|theirs| theirs.ns_cpu_per_op / ours.ns_cpu_per_op);
-    let loss = ours.ns_cpu_per_op > alone.ns_cpu_per_op * LOSS;
+    let loss = threads > 1 && ours.over_apart.is_none_or(|over| over > LOSS);
     let more = |figure: &Figure| (figure.ns_cpu_per_op / alone.ns_cpu_per_op - 1.0) * 100.0;
-    let apart = find(
-        figures,
-        true,
-        &format!("{operation}{}", allocator::APART),
-        threads,
-    );
-    let apart = apart.map_or_else(String::new, |f| format!("; apart {:+.0} %", more(f)));
+    let own = |over: f64| format!("; over a pool each {:+.0} %", (over - 1.0) * 100.0);
+    let own = ours.over_apart.map_or_else(String::new, own);
     let limit = bar.map(|bar| match threads {
         1 => format!("{bar} ns"),
         _ => format!("{bar} ns, no loss"),
@@ -269,7 +265,7 @@ fn call(
         rival: theirs.map_or_else(|| NONE.to_owned(), |f| format!("{}, durable", cpu(f))),
         firn: match threads {
             1 => cpu(ours),
-            _ => format!("{} ({:+.0} %{apart})", cpu(ours), more(ours)),
+            _ => format!("{} ({:+.0} %{own})", cpu(ours), more(ours)),
         },
         ratio: ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.1}x")),
         bar: limit.unwrap_or_else(|| NONE.to_owned()),

@@ -39,9 +39,11 @@ const NOTES: &str = "\
   the bar is met for the call and would be missed in that wider reading.
 - The rival's allocation and free are calls that are durable by themselves, so their ratio compares
   unlike things; the transactions above compare like with like.
-- The percentage is what the second thread adds to the CPU time of one. The bar says *no loss* and names no
-  tolerance; a tenth, about what blocks differ by themselves, is ours. *Apart* is the control: two threads
-  that do the same in a pool each, and share nothing but the machine. What is lost there is the machine's.
+- The percentage is what the second thread adds to the CPU time of one. *Over a pool each* is the control: the
+  same two threads in one pool over the same two in pools of their own, which share nothing but the machine,
+  the median of the blocks' ratios. Only this is the pool's doing; the bar says *no loss* and names no
+  tolerance; a tenth, about what blocks differ by themselves, is ours. Each case has pools of its own, or
+  one would find the frames as another left them.
 - *A line to the other core* is how long a cache line takes from one core to the other. The host moves
   this machine's cores: while it measured, they were as near and as far from each other as minimum and
   maximum say. Whatever threads share costs more where they are far.

@@ -44,6 +44,9 @@ pub struct Figure {
     pub lines_per_op: Option<f64>,
     /// The rival's CPU time over this one, the median of each, where there is a rival.
     pub ratio_to_rival: Option<f64>,
+    /// CPU time of threads in one pool over that of as many in a pool each, the median of the blocks'
+    /// ratios, where both were measured.
+    pub over_apart: Option<f64>,
     /// What a collection did, where one was measured.
     #[serde(flatten)]
     pub compaction: Compaction,
@@ -186,6 +189,7 @@ impl Figure {
             fences_per_op: None,
             lines_per_op: None,
             ratio_to_rival: None,
+            over_apart: None,
             compaction: Compaction::default(),
             how: subject.how.to_owned(),
         }
