@@ -13,6 +13,7 @@
 //! The phase word says whether a plan counts and where it lies; it is the last to become durable.
 
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, round_up};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::class::{CLASSES, Class, MAX_SLOTS};
 use crate::geometry::{BITMAP_WORDS, Frame};
@@ -125,9 +126,30 @@ impl PlanHeader {
     }
 }
 
-/// Checksum over the words of all entries.
-pub fn entries_checksum(entries: &[u64]) -> u64 {
-    checksum(bytemuck::cast_slice(entries), SEED)
+/// The checksum over the words of all entries, taken piece by piece.
+pub struct EntriesChecksum(Xxh3);
+
+impl Default for EntriesChecksum {
+    fn default() -> Self {
+        Self(Xxh3::with_seed(SEED))
+    }
+}
+
+impl EntriesChecksum {
+    /// Takes in the words of the next entries.
+    pub fn update(&mut self, words: &[u64]) {
+        self.0.update(bytemuck::cast_slice(words));
+    }
+
+    /// The checksum of what was taken in.
+    pub fn value(&self) -> u64 {
+        self.0.digest()
+    }
+}
+
+/// The checksum over the words of all entries.
+pub fn entries_checksum(words: &[u64]) -> u64 {
+    checksum(bytemuck::cast_slice(words), SEED)
 }
 
 /// One source run of a plan.

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_BYTES, Frame};
-use firn_format::plan::{Entry, Phase, PlanHeader, entries_checksum};
+use firn_format::plan::{ENTRY_WORDS, EntriesChecksum, Phase, PlanHeader};
 use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, MediumExt, Scope};
@@ -29,6 +29,8 @@ use crate::stops::Stops;
 use crate::tally;
 use crate::tx::redo::Ring;
 
+/// Entries of a plan that are written together.
+const WRITTEN_TOGETHER: usize = 64;
 /// Objects of a cycle at most.
 const MAX_UNITS: u64 = 1 << 18;
 /// Bytes of source pages that one cycle empties, unless told otherwise.
@@ -492,6 +494,7 @@ impl<M: Medium> Inner<M> {
         let run = self
             .allocator
             .take_frames(medium, header.frames(), durable)?;
+        medium.populate(run.start(), run.bytes());
         for frame in run.each() {
             let word = FrameUse::Plan.to_word();
             medium.store_u64(frame.word_at(), word);
@@ -530,7 +533,7 @@ impl<M: Medium> Inner<M> {
     /// Makes the plan durable, then lets it count.
     fn activate(
         &self,
-        draft: Draft,
+        mut draft: Draft,
         frames: PlanFrames,
         scheme: &'static Scheme,
     ) -> Result<(), Error> {
@@ -544,7 +547,13 @@ impl<M: Medium> Inner<M> {
             write_back_bitmap(medium, run.frame, *class);
         }
         write_back_words(medium, plan, frames.0.frames);
-        let cycle = Cycle::new(medium, plan, header, scheme, draft.entries.clone())?;
+        let cycle = Cycle::new(
+            medium,
+            plan,
+            header,
+            scheme,
+            core::mem::take(&mut draft.entries),
+        )?;
         let cycle = Arc::new(cycle);
         self.populate(&draft);
         self.count_filled(&cycle)?;
@@ -663,15 +672,24 @@ fn write_plan<M: Medium>(
     scheme: &'static Scheme,
 ) -> PlanHeader {
     let _scope = medium.scope(Scope::Summary);
-    let words: Vec<u64> = draft.entries.iter().flat_map(Entry::to_words).collect();
+    let mut checksum = EntriesChecksum::default();
+    for (piece, entries) in draft.entries.chunks(WRITTEN_TOGETHER).enumerate() {
+        let mut words = [0; WRITTEN_TOGETHER * ENTRY_WORDS];
+        for (words, entry) in words.chunks_exact_mut(ENTRY_WORDS).zip(entries) {
+            words.copy_from_slice(&entry.to_words());
+        }
+        let words = &words[..entries.len() * ENTRY_WORDS];
+        checksum.update(words);
+        let at = PlanHeader::entry_at(plan, (piece * WRITTEN_TOGETHER) as u64);
+        medium.store_bytes(at, bytemuck::cast_slice(words));
+    }
     let header = PlanHeader {
         entries: draft.entries.len() as u64,
         units: draft.units,
         scheme: scheme.number,
-        checksum: entries_checksum(&words),
+        checksum: checksum.value(),
     };
     medium.store_bytes(plan.start(), bytemuck::cast_slice(&header.to_words()));
-    medium.store_bytes(PlanHeader::entry_at(plan, 0), bytemuck::cast_slice(&words));
     medium.zero(header.settled_at(plan), header.units * WORD_BYTES);
     let bytes = (1 + header.entries) * LINE_BYTES + header.units * WORD_BYTES;
     medium.write_back(plan.start(), bytes);

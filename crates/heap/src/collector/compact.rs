@@ -2,6 +2,7 @@
 //! order of their addresses.
 
 use firn_format::class::Class;
+use firn_format::geometry::Frame;
 use firn_format::plan::Entry;
 use firn_media::Medium;
 use firn_units::{FRAME_BYTES, LINE_BYTES};
@@ -40,10 +41,12 @@ pub(super) struct Compacted {
 
 impl Progress {
     pub(super) fn new<M: Medium>(cycle: &Cycle<M>) -> Self {
-        let mut order: Vec<u32> = (0..cycle.entries.len() as u32).collect();
-        order.sort_unstable_by_key(|&index| cycle.entries[index as usize].source);
+        // Where they come and which they are: sorting them looks at nothing else.
+        let sources = cycle.entries.iter().map(|entry| entry.source);
+        let mut order: Vec<(Frame, u32)> = sources.zip(0..).collect();
+        order.sort_unstable();
         Self {
-            order,
+            order: order.into_iter().map(|(_, index)| index).collect(),
             done: 0,
             released: 0,
         }

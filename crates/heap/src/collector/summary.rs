@@ -301,13 +301,7 @@ impl<M: Medium> Inner<M> {
         let mut sources = draft.closed.clone();
         let _scope = medium.scope(Scope::Summary);
         // Long runs first: what is left between them has room for the short ones.
-        sources.sort_by_key(|run| {
-            (
-                Reverse(run.what.frames()),
-                run.class().map_or(LARGE, Class::index),
-                run.frame,
-            )
-        });
+        sources.sort_unstable_by_key(plan_order);
         let mut rooms = self.rooms()?;
         for run in sources {
             let survivors = self.allocator.used_slots(medium, &run);
@@ -450,6 +444,16 @@ impl<M: Medium> Inner<M> {
         })
     }
 }
+
+/// Where a source comes in a plan: by its length, its class and its address, in one word that is
+/// compared at once.
+fn plan_order(run: &Run) -> u64 {
+    let shortness = MAX_MOVED_FRAMES.saturating_sub(run.what.frames());
+    let class = run.class().map_or(LARGE, Class::index) as u64;
+    shortness << 56 | class << 48 | run.frame.0
+}
+const _: () = assert!(MAX_MOVED_FRAMES <= 1 << 8 && LARGE < 1 << 8);
+const _: () = assert!(firn_format::geometry::MAX_POOL_BYTES / FRAME_BYTES <= 1 << 48);
 
 /// Chunks that destinations are taken from, the next one last.
 struct Rooms {
