@@ -120,6 +120,14 @@ impl Bar {
         }
     }
 
+    /// A figure that no bar is set for.
+    pub(super) fn figure(what: String, firn: String) -> Self {
+        Self {
+            verdict: NONE,
+            ..Self::ours(what, firn, NONE.to_owned(), true)
+        }
+    }
+
     /// A bar for how many times as fast as a rival.
     pub(super) fn against(
         what: String,
@@ -300,7 +308,12 @@ pub(super) fn reopenings(bar: &Reopening, options: &Options, figures: &[Figure])
         let median = ms(figure.ns_wall_per_op);
         let (min, max) = (ms(figure.ns_wall_min), ms(figure.ns_wall_max));
         bars.push(Bar::ours(
-            format!("{}, {} objects", bar.what, figure.n),
+            match figure.compaction.moved {
+                Some(planned) => {
+                    format!("{}, {} objects, a cycle of {planned}", bar.what, figure.n)
+                }
+                None => format!("{}, {} objects", bar.what, figure.n),
+            },
             format!("{median:.1} ms ({min:.1} to {max:.1})"),
             format!("{} ms", bar.most_ms),
             median <= bar.most_ms,

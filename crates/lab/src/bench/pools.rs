@@ -4,15 +4,18 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_crash::{Crash, CrashOptions};
-use firn_heap::{Pool, PoolKind, PoolOptions};
+use firn_heap::{Error, Pool, PoolKind, PoolOptions};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::{Domain, Medium};
-use firn_units::VirtAddr;
+use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 
 use super::BenchError;
+use super::clock::{Moment, Times};
 
 /// What the bench calls the content of its pools.
 pub(super) const LAYOUT: &str = "firn bench";
+/// Chunks of a file whose pages are timed.
+const FRESH_CHUNKS: u64 = 16;
 /// Bytes of a pool on memory that can lose power.
 const CRASH_BYTES: u64 = 64 << 20;
 
@@ -41,6 +44,23 @@ pub(super) fn mapped(
 pub(super) fn growing(dir: &Path, domain: Domain) -> Result<Pool<Mapped>, BenchError> {
     let medium = unnamed(dir, 0, domain)?;
     Ok(Pool::create(medium, &pool_options(PoolKind::Traced))?)
+}
+
+/// What a page costs of which a file in `dir` has no block: asking for it as a growing pool does, then
+/// having it at hand.
+pub(super) fn fresh_page(dir: &Path, domain: Domain) -> Result<Times, BenchError> {
+    let medium = unnamed(dir, 0, domain)?;
+    let start = Moment::now();
+    for chunk in 0..FRESH_CHUNKS {
+        let at = VirtAddr(chunk * CHUNK_BYTES);
+        medium.reserve(at, CHUNK_BYTES).map_err(Error::from)?;
+        medium.populate(at, CHUNK_BYTES);
+    }
+    let (times, pages) = (start.elapsed(), (FRESH_CHUNKS * FRAMES_PER_CHUNK) as f64);
+    Ok(Times {
+        cpu_ns: times.cpu_ns / pages,
+        wall_ns: times.wall_ns / pages,
+    })
 }
 
 fn unnamed(dir: &Path, bytes: u64, domain: Domain) -> Result<Mapped, BenchError> {

@@ -16,9 +16,10 @@ use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, Pool, PoolOptions, Session};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_structures::Map;
+use serde::{Deserialize, Serialize};
 
 use super::clock::{Moment, Times};
-use super::figure::{Figure, Subject};
+use super::figure::{Compaction, Figure, Subject};
 use super::pools::LAYOUT;
 use super::{BenchError, Options};
 use crate::Progress;
@@ -35,8 +36,9 @@ const FEWEST: usize = 5;
 const LIFE: Duration = Duration::from_millis(60);
 /// How long a child goes on that nobody kills.
 const LONGEST_LIFE: Duration = Duration::from_secs(60);
-/// Of so many entries one is deleted before a cycle is opened.
-const DELETED_OF: u64 = 5;
+/// Of so many entries one is deleted before a cycle is opened. Of so sparse pages each second one is
+/// won, so that the plan is as large as one may be, whatever the pool's size.
+const DELETED_OF: u64 = 2;
 
 /// In the middle of what a pool is killed.
 pub(super) struct Kind {
@@ -63,8 +65,8 @@ pub(super) const COMPACTING: Kind = Kind {
     structure: "reopen_compacting",
     section: super::collector::SECTION,
     operation: "reopen_compacting",
-    how: "as for reopen, with a cycle of the collector open, half of whose objects were moved; a fifth \
-          of the entries had been deleted before; each time of a copy of the pool as the kill left it",
+    how: "as for reopen, with a cycle of the collector open, half of whose objects (`moved`) were \
+          moved; every second entry had been deleted before; each time of a copy of the pool as the kill left it",
     compacting: true,
 };
 
@@ -78,6 +80,25 @@ pub struct ReopenPlan {
     /// A cycle of the collector is opened when the pool was filled, and must be open when it was
     /// reopened.
     pub compacting: bool,
+}
+
+/// What a child says when it has begun.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Said {
+    /// What its beginning took.
+    cpu_ns: f64,
+    wall_ns: f64,
+    /// Objects of the cycle that it has opened.
+    planned: Option<u64>,
+}
+
+impl Said {
+    fn times(self) -> Times {
+        Times {
+            cpu_ns: self.cpu_ns,
+            wall_ns: self.wall_ns,
+        }
+    }
 }
 
 /// A folder that goes with what is in it.
@@ -117,8 +138,9 @@ pub(super) fn measure(
     let pool = |objects: &u64| folder.0.join(format!("{objects}.pool"));
     let sizes = &options.objects;
     progress.begin("filling pools", Some(sizes.len() as u64));
+    let mut planned = Vec::new();
     for objects in sizes {
-        live_and_die(options, kind, &pool(objects), Some(*objects))?;
+        planned.push(live_and_die(options, kind, &pool(objects), Some(*objects))?.planned);
         write_out(&pool(objects))?;
         progress.advance(1);
     }
@@ -136,12 +158,12 @@ pub(super) fn measure(
                 copied.map_err(BenchError::io("copying a pool"))?;
                 write_out(&reopened)?;
             }
-            blocks.push(live_and_die(options, kind, &reopened, None)?);
+            blocks.push(live_and_die(options, kind, &reopened, None)?.times());
             progress.advance(1);
         }
     }
     progress.end();
-    let figure = |(&n, blocks): (&u64, &Vec<Times>)| {
+    let figure = |((&n, blocks), planned): ((&u64, &Vec<Times>), &Option<u64>)| {
         let subject = Subject {
             system: "firn",
             structure: kind.structure,
@@ -150,9 +172,20 @@ pub(super) fn measure(
             threads: 1,
             how: kind.how,
         };
-        Figure::of(subject, blocks)
+        Figure {
+            compaction: Compaction {
+                moved: *planned,
+                ..Compaction::default()
+            },
+            ..Figure::of(subject, blocks)
+        }
     };
-    Ok(sizes.iter().zip(&blocks).map(figure).collect())
+    Ok(sizes
+        .iter()
+        .zip(&blocks)
+        .zip(&planned)
+        .map(figure)
+        .collect())
 }
 
 /// So that writing it out does not disturb what is timed.
@@ -168,7 +201,7 @@ fn live_and_die(
     kind: &Kind,
     pool: &Path,
     fill: Option<u64>,
-) -> Result<Times, BenchError> {
+) -> Result<Said, BenchError> {
     let mut command = Command::new(&options.program);
     command.args(["bench", "--reopen"]).arg(pool);
     if let Some(fill) = fill {
@@ -185,14 +218,13 @@ fn live_and_die(
         let read = BufReader::new(pipe).read_line(&mut said);
         read.map_err(BenchError::io("reading what the child says"))?;
     }
-    let times = serde_json::from_str::<[f64; 2]>(&said);
-    let [cpu_ns, wall_ns] = times.map_err(|_| BenchError::Child {
+    let beginning: Said = serde_json::from_str(&said).map_err(|_| BenchError::Child {
         said: said.trim_end().to_owned(),
     })?;
     std::thread::sleep(LIFE);
     // It is to be killed, not to have ended.
     match victim.0.try_wait() {
-        Ok(None) => Ok(Times { cpu_ns, wall_ns }),
+        Ok(None) => Ok(beginning),
         _ => Err(BenchError::Child { said }),
     }
 }
@@ -203,8 +235,9 @@ fn live_and_die(
 /// Errors: the pool cannot be made, opened or written.
 pub fn reopen(plan: &ReopenPlan) -> Result<(), BenchError> {
     let start = Moment::now();
+    let mut planned = None;
     let (pool, mut session) = match plan.fill {
-        Some(objects) if plan.compacting => compacting(&plan.pool, objects)?,
+        Some(objects) if plan.compacting => compacting(&plan.pool, objects, &mut planned)?,
         Some(objects) => filled(&plan.pool, objects)?,
         None => reopened(&plan.pool)?,
     };
@@ -214,8 +247,14 @@ pub fn reopen(plan: &ReopenPlan) -> Result<(), BenchError> {
             open: pool.has_open_cycle(),
         });
     }
+    let said = Said {
+        cpu_ns,
+        wall_ns,
+        planned,
+    };
+    let said = serde_json::to_string(&said).map_err(io::Error::from);
     let mut out = io::stdout().lock();
-    writeln!(out, "[{cpu_ns}, {wall_ns}]")
+    said.and_then(|said| writeln!(out, "{said}"))
         .and_then(|()| out.flush())
         .map_err(BenchError::io("telling the parent"))?;
     let begin = Instant::now();
@@ -241,7 +280,11 @@ fn filled(path: &Path, objects: u64) -> Result<(Pool<Mapped>, Session<Mapped>), 
 }
 
 /// A pool of about so many entries with an open cycle, half of whose objects were moved.
-fn compacting(path: &Path, objects: u64) -> Result<(Pool<Mapped>, Session<Mapped>), BenchError> {
+fn compacting(
+    path: &Path,
+    objects: u64,
+    planned: &mut Option<u64>,
+) -> Result<(Pool<Mapped>, Session<Mapped>), BenchError> {
     let all = objects / (DELETED_OF - 1) * DELETED_OF;
     let (pool, mut session) = filled(path, all)?;
     for from in (0..all).step_by((BATCH * DELETED_OF) as usize) {
@@ -257,6 +300,7 @@ fn compacting(path: &Path, objects: u64) -> Result<(Pool<Mapped>, Session<Mapped
         ..CollectOptions::default()
     })?;
     collection.begin()?;
+    *planned = Some(collection.collected().planned);
     collection.compact(collection.collected().planned / 2)?;
     drop(collection);
     Ok((pool, session))

@@ -28,6 +28,9 @@ fn schemes() -> impl Iterator<Item = &'static Scheme> {
     SCHEMES.into_iter().filter(|s| s.moves && s.sound)
 }
 
+/// What a page costs that objects are moved to.
+pub(super) const FRESH_PAGE: &str = "fresh_page";
+
 /// The name of a figure.
 pub(super) fn name(scheme: &Scheme) -> String {
     format!("move_map_{}", scheme.name)
@@ -47,19 +50,34 @@ pub(super) fn measure(
         .filter(|scheme| options.wants(super::SECTION, &name(scheme)))
         .collect();
     let passes = options.blocks.min(MOST_PASSES);
+    let mut pages = Vec::new();
     let mut all: Vec<Vec<(Times, Compaction)>> = schemes.iter().map(|_| Vec::new()).collect();
     progress.begin("moving objects", Some((passes * schemes.len()) as u64));
     for _ in 0..passes {
         for (scheme, taken) in schemes.iter().zip(&mut all) {
+            pages.push(pools::fresh_page(&options.memory_dir, options.domain)?);
             taken.push(pass(options, scheme)?);
             progress.advance(1);
         }
     }
     progress.end();
     let figures = schemes.iter().zip(&all);
-    figures
+    let mut figures: Vec<Figure> = figures
         .map(|(scheme, passes)| figure(options, scheme, passes))
-        .collect()
+        .collect::<Result<_, _>>()?;
+    if !pages.is_empty() {
+        let subject = Subject {
+            system: SYSTEM,
+            structure: FRESH_PAGE,
+            operation: FRESH_PAGE,
+            n: 1,
+            threads: 1,
+            how: "a page of 4 KiB that the file has no block for: reserved by 2 MiB, then mapped for \
+                  stores; all of it the kernel's work",
+        };
+        figures.push(Figure::of(subject, &pages));
+    }
+    Ok(figures)
 }
 
 fn how(scheme: &'static Scheme, pages: PageSize) -> CollectOptions {
