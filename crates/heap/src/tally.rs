@@ -6,7 +6,6 @@ use firn_format::statistics::{
     BLOCKS, COUNTED_TYPES, Counter, FIRST_CLASS, FIRST_EVENT, WORDS, block_at,
 };
 use firn_media::Medium;
-use firn_units::VirtAddr;
 
 use crate::alloc::Footprint;
 
@@ -110,11 +109,10 @@ impl Tally {
     }
 }
 
-/// Adds to a word of a block. Returns where that is.
-fn add_to<M: Medium>(medium: &M, block: usize, word: usize, change: i64) -> VirtAddr {
+/// Adds to a word of a session's block, which nobody else writes.
+fn add_to<M: Medium>(medium: &M, block: usize, word: usize, change: i64) {
     let at = block_at(block) + word as u64 * 8;
     medium.store_u64(at, medium.load_u64(at).wrapping_add(change as u64));
-    at
 }
 
 /// Counts objects of a type and class in sums of all counters.
@@ -178,15 +176,19 @@ pub(crate) fn replace<M: Medium>(medium: &M, sums: &[i64; WORDS]) {
     }
 }
 
-/// Adds to the base block, which the sessions leave alone. For the collector, one at a time; durable
-/// with its next fence.
+/// Adds to the base block, which the sessions leave alone: for the collector, and for who gives space
+/// back beside it. Durable with the caller's next fence.
 pub(crate) fn add<M: Medium>(medium: &M, change: &[i64; WORDS]) {
     for (word, &change) in change
         .iter()
         .enumerate()
         .filter(|(_, change)| **change != 0)
     {
-        let at = add_to(medium, 0, word, change);
+        let at = block_at(0) + word as u64 * 8;
+        let mut old = medium.load_u64(at);
+        while let Err(now) = medium.compare_exchange_u64(at, old, old.wrapping_add(change as u64)) {
+            old = now;
+        }
         medium.write_back(at, 8);
     }
 }

@@ -181,7 +181,7 @@ impl<M: Medium> Chunks<M> {
         chunk: Chunk,
     ) -> Result<(ChunkState<M>, Footprint), FormatError> {
         if medium.is_writable() {
-            repair(medium, chunk, self.resumed.as_deref())?;
+            self.repair(medium, chunk)?;
         }
         let words = medium.words(CHUNK_LIVE + 8);
         let mut live_frames = 0;
@@ -248,6 +248,66 @@ impl<M: Medium> Chunks<M> {
         Ok((ChunkState { words }, footprint))
     }
 
+    /// Frees the words that a crash left of runs in which no object was ever published.
+    ///
+    /// A run's words reach media with the first commit that publishes an object in it, all under one
+    /// fence; before that, lines may have been evicted one by one. So a run that lacks a part holds
+    /// nothing. Called before this open of the pool allocates in the chunk.
+    ///
+    /// Runs that were reserved for a cycle count while that cycle is open, and are free otherwise: the
+    /// crash came before its plan counted. So are the frames of a plan.
+    fn repair(&self, medium: &M, chunk: Chunk) -> Result<(), FormatError> {
+        let cycle = self.resumed.as_deref();
+        for i in 0..FRAMES_PER_CHUNK {
+            let frame = chunk.first_frame().plus(i);
+            if medium.load_u64(frame.word_at()) == 0 {
+                continue;
+            }
+            let sound = match frame_use(medium, frame)? {
+                FrameUse::Free => true,
+                FrameUse::Log => false,
+                FrameUse::Plan => cycle.is_some_and(|cycle| cycle.holds_plan(frame)),
+                what @ (FrameUse::Slots(_) | FrameUse::Large { .. }) => {
+                    self.counts(medium, frame, what) && is_whole(medium, frame)?
+                }
+                FrameUse::Tail { back } => match frame.0.checked_sub(back).map(Frame) {
+                    Some(head) if head.chunk().is_data() => {
+                        let what = frame_use(medium, head)?;
+                        what.frames() > back
+                            && self.counts(medium, head, what)
+                            && is_whole(medium, head)?
+                    }
+                    _ => false,
+                },
+            };
+            if !sound {
+                for word in 0..BITMAP_WORDS {
+                    let at = frame.bitmap_at() + word * WORD_BYTES;
+                    if FrameUse::is_reserved(medium.load_u64(frame.word_at())) {
+                        medium.store_u64(at, 0);
+                    }
+                }
+                medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a run's first frame says that it counts. Runs of the open cycle do; others that are
+    /// reserved do not. A large object's words are durable before the entry that publishes it (A1,
+    /// choice b): where bits are the truth, a clear one says that this never was. Runs of slots without
+    /// an object stay, and serve the next ones.
+    fn counts(&self, medium: &M, head: Frame, what: FrameUse) -> bool {
+        let of_cycle = |cycle: &Arc<Cycle<M>>| cycle.part(head).is_some();
+        if self.resumed.as_ref().is_some_and(of_cycle) {
+            return true;
+        }
+        let is_dead = matches!(what, FrameUse::Large { .. })
+            && self.bitmaps_hold
+            && medium.load_u64(head.bitmap_at()) & 1 == 0;
+        !is_dead && !FrameUse::is_reserved(medium.load_u64(head.word_at()))
+    }
+
     /// Makes sure that every chunk of a run is known.
     pub(crate) fn get_all(&self, medium: &M, first: Frame, frames: u64) -> Result<(), FormatError> {
         for chunk in first.chunk().0..=first.plus(frames - 1).chunk().0 {
@@ -268,59 +328,6 @@ impl<M: Medium> Chunks<M> {
                 })
             })
     }
-}
-
-/// Frees the words that a crash left of runs in which no object was ever published.
-///
-/// A run's words reach media with the first commit that publishes an object in it, all under one
-/// fence; before that, lines may have been evicted one by one. So a run that lacks a part holds
-/// nothing. Called before this open of the pool allocates in the chunk.
-///
-/// Runs that were reserved for a cycle count while that cycle is open, and are free otherwise: the
-/// crash came before its plan counted. So are the frames of a plan.
-fn repair<M: Medium>(
-    medium: &M,
-    chunk: Chunk,
-    cycle: Option<&Cycle<M>>,
-) -> Result<(), FormatError> {
-    for i in 0..FRAMES_PER_CHUNK {
-        let frame = chunk.first_frame().plus(i);
-        if medium.load_u64(frame.word_at()) == 0 {
-            continue;
-        }
-        let sound = match frame_use(medium, frame)? {
-            FrameUse::Free => true,
-            FrameUse::Log => false,
-            FrameUse::Plan => cycle.is_some_and(|cycle| cycle.holds_plan(frame)),
-            FrameUse::Slots(_) | FrameUse::Large { .. } => {
-                counts(medium, frame, cycle) && is_whole(medium, frame)?
-            }
-            FrameUse::Tail { back } => match frame.0.checked_sub(back).map(Frame) {
-                Some(head) if head.chunk().is_data() => {
-                    frame_use(medium, head)?.frames() > back
-                        && counts(medium, head, cycle)
-                        && is_whole(medium, head)?
-                }
-                _ => false,
-            },
-        };
-        if !sound {
-            for word in 0..BITMAP_WORDS {
-                let at = frame.bitmap_at() + word * WORD_BYTES;
-                if FrameUse::is_reserved(medium.load_u64(frame.word_at())) {
-                    medium.store_u64(at, 0);
-                }
-            }
-            medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
-        }
-    }
-    Ok(())
-}
-
-/// Whether a run's first frame says that it counts: a reserved one does while its cycle is open.
-fn counts<M: Medium>(medium: &M, head: Frame, cycle: Option<&Cycle<M>>) -> bool {
-    !FrameUse::is_reserved(medium.load_u64(head.word_at()))
-        || cycle.is_some_and(|cycle| cycle.part(head).is_some())
 }
 
 fn frame_use<M: Medium>(medium: &M, frame: Frame) -> Result<FrameUse, FormatError> {
