@@ -92,9 +92,16 @@ pub(crate) struct Chunks<M: Medium> {
     bitmaps_hold: bool,
     /// The cycle that a crash interrupted and this open goes on with.
     resumed: Option<Arc<Cycle<M>>>,
-    /// Frames of runs that hold objects, and chunks in which such runs lie, of the chunks known.
-    live_frames: AtomicI64,
-    live_chunks: AtomicI64,
+    live: Live,
+}
+
+/// Frames of runs that hold objects, and chunks in which such runs lie, of the chunks known; on cache
+/// lines of their own, as sessions change them while others read what lies beside.
+#[derive(Default)]
+#[repr(align(128))]
+struct Live {
+    frames: AtomicI64,
+    chunks: AtomicI64,
 }
 
 const _: () = assert!(OWNER < FRAME_WORDS);
@@ -117,22 +124,23 @@ impl<M: Medium> Chunks<M> {
             regions: (0..regions).map(|_| OnceLock::new()).collect(),
             bitmaps_hold,
             resumed,
-            live_frames: AtomicI64::new(0),
-            live_chunks: AtomicI64::new(0),
+            live: Live::default(),
         }
     }
 
     /// Counts frames and chunks that hold objects.
     pub(super) fn count_footprint(&self, change: Footprint) {
-        self.live_frames.fetch_add(change.frames, Ordering::Relaxed);
-        self.live_chunks.fetch_add(change.chunks, Ordering::Relaxed);
+        self.live.frames.fetch_add(change.frames, Ordering::Relaxed);
+        if change.chunks != 0 {
+            self.live.chunks.fetch_add(change.chunks, Ordering::Relaxed);
+        }
     }
 
     /// Frames and chunks that hold objects, of the chunks that someone has needed.
     pub(super) fn footprint(&self) -> Footprint {
         Footprint {
-            frames: self.live_frames.load(Ordering::Relaxed),
-            chunks: self.live_chunks.load(Ordering::Relaxed),
+            frames: self.live.frames.load(Ordering::Relaxed),
+            chunks: self.live.chunks.load(Ordering::Relaxed),
         }
     }
 

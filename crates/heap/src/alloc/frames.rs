@@ -121,7 +121,8 @@ pub(crate) struct Limits {
     pub(crate) reserve_bytes: u64,
 }
 
-/// Which frames are free.
+/// Which frames are free, on cache lines of its own.
+#[repr(align(128))]
 pub(crate) struct FrameSpace(Lock<Space>);
 
 /// The frame space, locked.

@@ -32,8 +32,13 @@ const SHOWN: usize = 16;
 const ACTIVE: usize = 24;
 const SHARED_WORDS: usize = 32;
 
-/// How many slots ahead of its turn a slot must be reusable, or others' homes are adopted.
-const ADOPT_AHEAD: usize = SLOTS / 2;
+/// Of so many entries of a lane one has a W that was looked for; the others have what is known. Looking
+/// for it takes lines from every other session, and a W that lags says less, but nothing wrong.
+const SCAN_EVERY: usize = SLOTS / 2;
+/// How many slots ahead of its turn a slot must be reusable, or others' homes are adopted. When entry n is
+/// to be written, the last W that was looked for is that of an entry from n - SCAN_EVERY on, and all but
+/// the last entry before that was durable: without others, what came before n - SCAN_EVERY - 1 is reusable.
+const ADOPT_AHEAD: usize = SLOTS - SCAN_EVERY - 2;
 
 /// The lanes' volatile side.
 pub(crate) struct RedoLog<M: Medium> {
@@ -53,6 +58,10 @@ pub(crate) struct Ring {
     adopted: Vec<(usize, u64)>,
     /// What the entries in the slots have outside their slot.
     overflow: [Vec<FrameRun>; SLOTS],
+    /// The last number that this ring was given.
+    last: u64,
+    /// Whether others' homes were made durable since W was looked for.
+    has_adopted: bool,
 }
 
 /// A slot that may be written, with what its last entry had outside it.
@@ -224,6 +233,7 @@ impl<M: Medium> RedoLog<M> {
             // The slot is this session's: nobody else makes more of it than durable.
             self.slots.store(index, word & !STATE_MASK | DURABLE);
         }
+        ring.has_adopted |= !ring.adopted.is_empty();
         for (index, word) in ring.adopted.drain(..) {
             // Fails where someone else marked it, and where its slot has moved on since.
             let _ = self
@@ -274,11 +284,18 @@ impl<M: Medium> RedoLog<M> {
     ) -> Committed {
         let slot = free.slot;
         let index = lane * SLOTS + slot;
-        // R4: the lower bound is visible before the number is taken (the addition is locked).
-        self.slots.store(index, self.counter() << 2 | IN_FLIGHT);
+        // R4: the lower bound is visible before the number is taken (the addition is locked). Any number
+        // given out before is one; one's own costs no look at the counter.
+        self.slots.store(index, ring.last << 2 | IN_FLIGHT);
         let seq = self.shared.fetch_add(COUNTER, 1);
         self.slots.store(index, seq << 2 | IN_FLIGHT);
-        let watermark = self.scan(seq);
+        ring.last = seq;
+        let scans = slot.is_multiple_of(SCAN_EVERY) || core::mem::take(&mut ring.has_adopted);
+        let watermark = if scans {
+            self.scan(seq)
+        } else {
+            self.known_durable()
+        };
 
         let at = slot_at(lane, slot);
         let payload_words = entry.len() - ENTRY_HEADER_WORDS;

@@ -1,9 +1,12 @@
-//! Two threads, each on a structure of its own in one pool, against one.
+//! Two threads, each on a structure of its own in one pool, against one; and, to tell what they share
+//! there from what the machine makes them share, against two in a pool each. The pools have their pages:
+//! threads that have the kernel supply pages of one file wait for each other in it.
 
 use std::sync::Barrier;
 
-use firn_heap::{Error, Pool};
+use firn_heap::{Error, Pool, PoolKind};
 use firn_mapped::Mapped;
+use firn_units::{CHUNK_BYTES, round_up};
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Figure, Subject};
@@ -17,12 +20,25 @@ const SHAPES: [Shape; 2] = [Shape::Chain, Shape::Avl];
 const THREADS: u64 = 2;
 /// Of all entries, how many a thread has.
 const SHARE: u64 = 4;
+/// Bytes of a pool besides.
+const LEAST_BYTES: u64 = 64 << 20;
+/// Bytes of a pool for each of its entries, more than they take.
+const ENTRY_BYTES: u64 = 512;
 const HOW: &str = "each thread inserts into a structure of its own and deletes 80 % at random, one a \
-                   transaction, in one pool; wall time of the slower thread";
+                   transaction; wall time of the slower thread; pools whose pages are present";
+/// What is added to the name where each thread has a pool of its own.
+const APART: &str = " apart";
+/// Threads, and the pools that they share.
+const CASES: [(u64, u64); 3] = [(1, 1), (THREADS, 1), (THREADS, THREADS)];
 
 /// The name of a figure.
 pub(super) fn name(shape: Shape) -> String {
     format!("together_{}", shape.name())
+}
+
+/// The name of the figure of threads in pools of their own.
+pub(super) fn apart(shape: Shape) -> String {
+    format!("{}{APART}", name(shape))
 }
 
 /// Names of all figures.
@@ -46,19 +62,26 @@ pub(super) fn measure(
         .collect();
     let passes = options.blocks.min(MOST_PASSES);
     let n = (options.entries / SHARE).max(5);
+    let dir = &options.memory_dir;
+    let bytes = round_up(n * THREADS * ENTRY_BYTES, CHUNK_BYTES) + LEAST_BYTES;
     let mut figures = Vec::new();
     progress.begin("two threads", Some((passes * wanted.len()) as u64));
     for shape in wanted {
-        let mut blocks: [Vec<Times>; THREADS as usize] = Default::default();
+        let mut blocks: [Vec<Times>; CASES.len()] = Default::default();
         for _ in 0..passes {
-            for (threads, blocks) in (1..).zip(&mut blocks) {
-                let pool = pools::growing(&options.memory_dir, options.domain)?;
-                blocks.push(run(&pool, shape, n, threads)?);
+            for ((threads, pools), blocks) in CASES.into_iter().zip(&mut blocks) {
+                let pools: Vec<Pool<Mapped>> = (0..pools)
+                    .map(|_| pools::mapped(dir, bytes, options.domain, PoolKind::Traced))
+                    .collect::<Result<_, _>>()?;
+                blocks.push(run(&pools, shape, n, threads)?);
             }
             progress.advance(1);
         }
-        for (threads, blocks) in (1..).zip(&blocks) {
-            let name = name(shape);
+        for ((threads, pools), blocks) in CASES.into_iter().zip(&blocks) {
+            let name = match pools {
+                1 => name(shape),
+                _ => apart(shape),
+            };
             let subject = Subject {
                 system: SYSTEM,
                 structure: shape.name(),
@@ -76,11 +99,12 @@ pub(super) fn measure(
 
 /// CPU time of all threads and wall time of the slower one, over the operations of one thread: half the
 /// throughput takes twice as long.
-fn run(pool: &Pool<Mapped>, shape: Shape, n: u64, threads: u64) -> Result<Times, BenchError> {
+fn run(pools: &[Pool<Mapped>], shape: Shape, n: u64, threads: u64) -> Result<Times, BenchError> {
     let begin = &Barrier::new(threads as usize);
     let results: Vec<Result<Times, Error>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads)
-            .map(|seed| scope.spawn(move || work(pool, shape, n, seed, begin)))
+            .zip(pools.iter().cycle())
+            .map(|(seed, pool)| scope.spawn(move || work(pool, shape, n, seed, begin)))
             .collect();
         let joined = threads.into_iter().map(|thread| {
             thread
