@@ -3,7 +3,7 @@
 use firn_units::VirtAddr;
 
 use crate::FormatError;
-use crate::class::Class;
+use crate::class::{CLASSES, Class};
 use crate::sealed::Seal;
 
 /// What a frame is used for. A free frame's word is zero.
@@ -40,9 +40,29 @@ const PLAN: u64 = 5;
 /// Frames that an object may have at most.
 pub const MAX_FRAMES: u64 = 1 << 32;
 
+/// The words of runs by their class.
+static RUNS: [u64; CLASSES] = {
+    let mut words = [0; CLASSES];
+    let mut index = 0;
+    while index < CLASSES {
+        if let Some(class) = Class::from_index(index) {
+            words[index] = FrameUse::Slots(class).to_word();
+        }
+        index += 1;
+    }
+    words
+};
+
+/// The word of a run of this class, ready: comparing with it tells as much as reading the word that was
+/// found, and takes one load.
+#[inline(always)]
+pub fn run_word(class: Class) -> u64 {
+    RUNS[class.index()]
+}
+
 impl FrameUse {
     /// The word on media.
-    pub fn to_word(self) -> u64 {
+    pub const fn to_word(self) -> u64 {
         self.word_with(0)
     }
 
@@ -57,7 +77,7 @@ impl FrameUse {
         word & RESERVED != 0
     }
 
-    fn word_with(self, flag: u64) -> u64 {
+    const fn word_with(self, flag: u64) -> u64 {
         let (kind, operand) = match self {
             FrameUse::Free => return 0,
             FrameUse::Slots(class) => (SLOTS, class.index() as u64),
@@ -131,6 +151,15 @@ mod tests {
         ];
         for u in uses {
             assert_eq!(FrameUse::from_word(u.to_word(), VirtAddr(0)), Ok(u));
+        }
+    }
+
+    #[test]
+    fn the_words_of_runs_are_theirs() {
+        for class in (0..CLASSES).filter_map(Class::from_index) {
+            let run = FrameUse::Slots(class);
+            assert_eq!(FrameUse::from_word(run_word(class), VirtAddr(0)), Ok(run));
+            assert_ne!(run_word(class), run.to_reserved_word());
         }
     }
 

@@ -49,7 +49,7 @@ pub use copy::{CopyError, CopyProgress};
 pub use error::{Error, OpenError};
 pub use handles::Handle;
 pub use locks::ReadLock;
-pub use object::Obj;
+pub use object::{KnownType, Obj};
 pub use occupancy::{FrameContent, FrameOccupancy, Occupancy};
 pub use pool::{Pool, PoolOptions};
 pub use session::{Guard, Session};

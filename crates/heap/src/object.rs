@@ -2,10 +2,13 @@
 
 use core::marker::PhantomData;
 
-use firn_format::header::{HEADER_BYTES, ObjectHeader};
+use firn_format::class::{Class, MAX_SLOT_BYTES};
+use firn_format::frame::run_word;
+use firn_format::geometry::Frame;
+use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
 use firn_media::Medium;
-use firn_units::VirtAddr;
+use firn_units::{FRAME_BYTES, VirtAddr};
 
 use crate::error::Error;
 use crate::stored::{Bytes, Ref, Refs, Target};
@@ -97,6 +100,7 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     }
 
     /// The eight bytes in front of the object.
+    #[inline(always)]
     pub fn header(self) -> ObjectHeader {
         ObjectHeader(self.view.load_word(self.place, 0))
     }
@@ -112,12 +116,46 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
         F::decode(&Words(self), field.offset())
     }
 
+    /// Appends the first `len` bytes of an array of words to `into`, as they lie on media; all of it if
+    /// it has no more.
+    #[inline]
+    pub fn append_bytes<const N: usize>(
+        self,
+        field: Field<T, [u64; N]>,
+        len: usize,
+        into: &mut Vec<u8>,
+    ) {
+        let len = len.min(N * size_of::<u64>());
+        let at = self.body() + u64::from(field.offset());
+        self.view.append_range(at, len, into);
+    }
+
     /// Follows a reference.
     #[inline(always)]
     pub fn follow<U: Target>(self, field: Field<T, Ref<U>>) -> Option<Obj<'g, U, V>> {
         self.view.resolve(
             RefWord(self.word(field.offset())),
             Some(self.body() + u64::from(field.offset())),
+        )
+    }
+
+    /// Follows the second of two references, or the first.
+    ///
+    /// Both are read, and no branch depends on `second`: the processor fetches the object's lines at once,
+    /// and need not guess.
+    #[inline(always)]
+    pub fn follow_one_of<U: Target>(
+        self,
+        fields: [Field<T, Ref<U>>; 2],
+        second: bool,
+    ) -> Option<Obj<'g, U, V>> {
+        let [first, other] = fields.map(|field| self.word(field.offset()));
+        let all = u64::from(second).wrapping_neg();
+        let [low, high] = fields.map(|field| u64::from(field.offset()));
+        let offset = low ^ (low ^ high) & all;
+        self.view.resolve(
+            RefWord(first ^ (first ^ other) & all),
+            Some(self.body() + offset),
         )
     }
 
@@ -140,21 +178,57 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     }
 }
 
+/// The number of a type in a pool, looked up once for many objects. See [`View::known_type`].
+pub struct KnownType<T> {
+    id: TypeId,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> KnownType<T> {
+    #[inline(always)]
+    pub(crate) fn new(id: TypeId) -> Self {
+        let of = PhantomData;
+        Self { id, of }
+    }
+}
+
+impl<T> Clone for KnownType<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for KnownType<T> {}
+
 impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
     /// This object, if its header says that it has type `T`.
     ///
     /// Errors: the object is another's; or the address is not an object's at all.
+    #[inline]
     pub fn check_type(self) -> Result<Self, Error> {
-        let inner = self.view.inner();
-        let found = self.header().type_id();
-        if inner.types.known::<T>() == Some(found) || inner.type_id::<T>()? == found {
+        self.check_known_type(self.view.known_type()?)
+    }
+
+    /// The same, of a type whose number in this object's pool is known: where many objects are
+    /// followed one after the other.
+    ///
+    /// Errors: as [`Obj::check_type`].
+    #[inline(always)]
+    pub fn check_known_type(self, known: KnownType<T>) -> Result<Self, Error> {
+        if self.header().type_id() == known.id {
             return Ok(self);
         }
-        Err(Error::WrongType {
+        Err(self.wrong_type())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wrong_type(self) -> Error {
+        let found = self.header().type_id();
+        Error::WrongType {
             at: self.address().0,
-            found: inner.types.describe(found),
+            found: self.view.inner().types.describe(found),
             expected: T::NAME.to_owned(),
-        })
+        }
     }
 }
 
@@ -177,12 +251,11 @@ impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
     /// Appends the bytes to `into`.
     ///
     /// Errors: [`Error::Damaged`] if the length reaches beyond the object.
+    #[inline]
     pub fn read_into(self, into: &mut Vec<u8>) -> Result<(), Error> {
         let len = self.checked_len()?;
-        let start = into.len();
-        into.resize(start + len, 0);
         self.view
-            .load_range(self.body() + Self::CONTENT, &mut into[start..]);
+            .append_range(self.body() + Self::CONTENT, len, into);
         Ok(())
     }
 
@@ -196,9 +269,20 @@ impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
     }
 
     /// The length, which lies within the object's slot.
+    #[inline]
     pub fn checked_len(self) -> Result<usize, Error> {
-        let room = room_of(self)?;
         let len = self.load(Self::LENGTH);
+        let bytes = len.wrapping_add(HEADER_BYTES + Self::CONTENT);
+        if len <= MAX_SLOT_BYTES && is_slot_for(self.view.medium(), self.address(), bytes) {
+            return Ok(len as usize);
+        }
+        self.located_len(len)
+    }
+
+    /// The same, of any object.
+    #[inline(never)]
+    fn located_len(self, len: u64) -> Result<usize, Error> {
+        let room = room_of(self)?;
         if len > room - Self::CONTENT.min(room) {
             return Err(Error::Damaged {
                 what: "the length of an array",
@@ -235,6 +319,24 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, Refs<T>, V> {
         let offset = u32::try_from(index + 1).ok()?.checked_mul(8)?;
         (index < self.len()).then(|| Field::at_offset(offset))
     }
+}
+
+/// Whether a slot of the class for `bytes` bytes starts at `at`, in the first frame of a run that no cycle
+/// fills, as of most objects it does. Where this says no the slot is to be located.
+///
+/// Which chunk the frame lies in need not be looked at: the words of frames without objects are never
+/// those of runs.
+#[inline(always)]
+fn is_slot_for<M: Medium>(medium: &M, at: VirtAddr, bytes: u64) -> bool {
+    let Some(class) = Class::for_bytes(bytes) else {
+        return false;
+    };
+    let frame = Frame::holding(at);
+    let offset = at - frame.start();
+    let slot_bytes = class.slot_bytes();
+    medium.load_u64(frame.word_at()) == run_word(class)
+        && class.slot_of(offset) * slot_bytes == offset
+        && offset + slot_bytes <= FRAME_BYTES
 }
 
 /// Bytes of the body that the object's slot has room for.

@@ -99,16 +99,6 @@ impl Types {
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// The number of `T` in this pool, if it is known without looking at the table.
-    #[inline]
-    pub(crate) fn known<T: Target>(&self) -> Option<TypeId> {
-        match (T::BUILT_IN, T::DESCRIBED_BY) {
-            (Some(id), _) => Some(id),
-            (None, Some(descriptor)) => self.cached(descriptor),
-            (None, None) => None,
-        }
-    }
-
     #[inline]
     fn cached(&self, descriptor: &'static TypeDescriptor) -> Option<TypeId> {
         let key = cache_key(descriptor);

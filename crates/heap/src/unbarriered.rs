@@ -114,6 +114,11 @@ impl<'g, M: Medium> View<'g> for UnbarrieredReading<'g, M> {
         self.guard.inner.medium.load_bytes(at, into);
     }
 
+    #[inline(always)]
+    fn append_range(self, at: VirtAddr, len: usize, into: &mut Vec<u8>) {
+        self.guard.inner.medium.append_bytes(at, len, into);
+    }
+
     fn lock_shared(self, id: u64) -> Result<ReadLock<'g, M>, Error> {
         Ok(ReadLock::take(self.guard.inner, id))
     }

@@ -10,7 +10,7 @@ use crate::check::each_allocated;
 use crate::collector::cycle::Cycle;
 use crate::error::Error;
 use crate::locks::ReadLock;
-use crate::object::Obj;
+use crate::object::{KnownType, Obj};
 use crate::pool::Inner;
 use crate::session::Core;
 use crate::stored::{Raw, Target};
@@ -38,6 +38,15 @@ pub trait View<'g>: Copy + private::Sealed {
     /// The bytes from `at`.
     #[doc(hidden)]
     fn load_range(self, at: VirtAddr, into: &mut [u8]);
+
+    /// Appends `len` bytes from `at` to `into`.
+    #[doc(hidden)]
+    #[inline]
+    fn append_range(self, at: VirtAddr, len: usize, into: &mut Vec<u8>) {
+        let start = into.len();
+        into.resize(start + len, 0);
+        self.load_range(at, &mut into[start..]);
+    }
 
     /// Takes the lock of a structure for reading, until the returned value is dropped or the
     /// transaction ends. Every structure has an id of its own, chosen when it is created.
@@ -88,6 +97,15 @@ pub trait View<'g>: Copy + private::Sealed {
             }
             None => Ok(None),
         }
+    }
+
+    /// The number that `T` has in this pool, to check the types of many objects by
+    /// ([`Obj::check_known_type`]).
+    ///
+    /// Errors: the pool does not know the type and cannot register it.
+    #[inline]
+    fn known_type<T: Target>(self) -> Result<KnownType<T>, Error> {
+        self.inner().type_id::<T>().map(KnownType::new)
     }
 
     /// Name of the type of the root `name`, as the pool's registry has it; `None` if there is no such
@@ -209,6 +227,11 @@ impl<'g, M: Medium> View<'g> for Reading<'g, M> {
     #[inline]
     fn load_range(self, at: VirtAddr, into: &mut [u8]) {
         self.access.inner.medium.load_bytes(at, into);
+    }
+
+    #[inline(always)]
+    fn append_range(self, at: VirtAddr, len: usize, into: &mut Vec<u8>) {
+        self.access.inner.medium.append_bytes(at, len, into);
     }
 
     fn lock_shared(self, id: u64) -> Result<ReadLock<'g, M>, Error> {

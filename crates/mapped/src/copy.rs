@@ -7,30 +7,119 @@ use firn_units::WORD_BYTES;
 
 const WORD: usize = WORD_BYTES as usize;
 
-/// From this many bytes on the processor's own copy is faster than words.
+/// What the vector registers copy at once, and four of them.
+const BLOCK: usize = 16;
+const BLOCKS: usize = 4 * BLOCK;
+
+/// From this many bytes on the processor's own copy is faster than blocks.
 const STRING_COPY_FROM_BYTES: usize = 256;
 
-/// Copies `into.len()` bytes from `from`.
+/// Copies `len` bytes from `from` to `into`.
+///
+/// The instructions that read the source are not Rust code, so a store of another thread to it is no
+/// data race, only torn.
 ///
 /// # Safety
-/// The words that hold the source are readable, and Rust code changes them by atomics only.
-#[inline]
-pub(crate) unsafe fn copy_out(from: *const u8, into: &mut [u8]) {
-    if into.len() >= STRING_COPY_FROM_BYTES {
-        // SAFETY: the caller vouches for the source, the slice is the destination, and they do not
-        // overlap: no slice reaches into a window. The copy is done by an instruction, not by Rust
-        // code, so a store of another thread to the source is no data race, only torn.
+/// The words that hold the source are readable, and Rust code changes them by atomics only. `into` may
+/// be written to for `len` bytes, apart from the source, and nobody else uses these.
+#[inline(always)]
+pub(crate) unsafe fn copy_out(from: *const u8, into: *mut u8, len: usize) {
+    if len >= STRING_COPY_FROM_BYTES {
+        // SAFETY: the caller vouches for source and destination.
         unsafe {
             asm!(
                 "rep movsb",
-                inout("rcx") into.len() => _,
+                inout("rcx") len => _,
                 inout("rsi") from => _,
-                inout("rdi") into.as_mut_ptr() => _,
+                inout("rdi") into => _,
                 options(nostack, preserves_flags)
             );
         }
         return;
     }
+    if len < BLOCK {
+        // SAFETY: the caller vouches for source and destination.
+        return unsafe { few_out(from, into, len) };
+    }
+    let mut done = 0;
+    // SAFETY: every block lies in the first `len` bytes, for which the caller vouches: the last one
+    // ends with them, and copies some a second time.
+    unsafe {
+        while len - done >= BLOCKS {
+            blocks_out(from.add(done), into.add(done));
+            done += BLOCKS;
+        }
+        while len - done >= BLOCK {
+            block_out(from.add(done), into.add(done));
+            done += BLOCK;
+        }
+        if done < len {
+            block_out(from.add(len - BLOCK), into.add(len - BLOCK));
+        }
+    }
+}
+
+/// # Safety
+/// As [`copy_out`], for [`BLOCK`] bytes.
+#[inline(always)]
+unsafe fn block_out(from: *const u8, into: *mut u8) {
+    // SAFETY: the caller vouches for source and destination.
+    unsafe {
+        asm!(
+            "movups {block}, [{from}]",
+            "movups [{into}], {block}",
+            from = in(reg) from,
+            into = in(reg) into,
+            block = out(xmm_reg) _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// # Safety
+/// As [`copy_out`], for [`BLOCKS`] bytes.
+#[inline(always)]
+unsafe fn blocks_out(from: *const u8, into: *mut u8) {
+    // SAFETY: the caller vouches for source and destination.
+    unsafe {
+        asm!(
+            "movups {a}, [{from}]",
+            "movups {b}, [{from} + 16]",
+            "movups {c}, [{from} + 32]",
+            "movups {d}, [{from} + 48]",
+            "movups [{into}], {a}",
+            "movups [{into} + 16], {b}",
+            "movups [{into} + 32], {c}",
+            "movups [{into} + 48], {d}",
+            from = in(reg) from,
+            into = in(reg) into,
+            a = out(xmm_reg) _,
+            b = out(xmm_reg) _,
+            c = out(xmm_reg) _,
+            d = out(xmm_reg) _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// # Safety
+/// As [`copy_out`], for less than [`BLOCK`] bytes.
+#[inline(never)]
+unsafe fn few_out(from: *const u8, into: *mut u8, len: usize) {
+    let mut few = [0; BLOCK];
+    // SAFETY: the caller vouches for source and destination, which has room for `len` bytes.
+    unsafe {
+        words_out(from, &mut few[..len]);
+        few.as_ptr().copy_to_nonoverlapping(into, len);
+    }
+}
+
+/// Copies a few bytes from `from`, word by word.
+///
+/// # Safety
+/// The words that hold the source are readable, and Rust code changes them by atomics only.
+#[inline]
+unsafe fn words_out(from: *const u8, into: &mut [u8]) {
     let skew = from.addr() % WORD;
     let (head, rest) = into.split_at_mut(into.len().min((WORD - skew) % WORD));
     if !head.is_empty() {

@@ -51,6 +51,15 @@ impl Mapped {
         unsafe { write_back_lines(instruction, self.base.as_ptr().add(at.0 as usize), len) }
     }
 
+    /// Appends a range that leaves the window.
+    #[cold]
+    #[inline(never)]
+    fn append_beyond(&self, at: VirtAddr, len: usize, into: &mut Vec<u8>) {
+        let start = into.len();
+        into.resize(start + len, 0);
+        self.load_bytes(at, &mut into[start..]);
+    }
+
     #[cold]
     #[inline(never)]
     fn refuse_store(&self, at: VirtAddr, len: u64) -> ! {
@@ -153,10 +162,32 @@ impl Medium for Mapped {
         let at = at.0.min(self.capacity());
         let held = (into.len() as u64).min(self.capacity() - at) as usize;
         let (from_window, beyond) = into.split_at_mut(held);
+        let source = self.base.as_ptr().wrapping_add(at as usize);
         // SAFETY: the source lies in the window, which is readable, and everybody changes it by
-        // atomics only.
-        unsafe { copy_out(self.base.as_ptr().wrapping_add(at as usize), from_window) };
+        // atomics only; no slice reaches into a window.
+        unsafe { copy_out(source, from_window.as_mut_ptr(), from_window.len()) };
         beyond.fill(0);
+    }
+
+    /// Fills nothing with zeros first. Inlined, so that a length known to the compiler is a few moves:
+    /// of short reads the processor then has several under way at once.
+    #[inline(always)]
+    fn append_bytes(&self, at: VirtAddr, len: usize, into: &mut Vec<u8>) {
+        let start = into.len();
+        if at.0 > self.mask || len as u64 > self.capacity() - at.0 {
+            return self.append_beyond(at, len, into);
+        }
+        if len > into.capacity() - start {
+            make_room(into, len);
+        }
+        let source = self.base.as_ptr().wrapping_add(at.0 as usize);
+        // SAFETY: the source was just checked to lie in the window, which is readable, and everybody
+        // changes it by atomics only. The vector has room for as many bytes behind its own, outside of
+        // the window, and they are written before they count.
+        unsafe {
+            copy_out(source, into.as_mut_ptr().add(start), len);
+            into.set_len(start + len);
+        }
     }
 
     #[inline]
@@ -267,6 +298,12 @@ impl Medium for Mapped {
     fn join(&self, thread: Self::Thread) -> bool {
         thread.join().is_ok()
     }
+}
+
+#[cold]
+#[inline(never)]
+fn make_room(into: &mut Vec<u8>, len: usize) {
+    into.reserve(len);
 }
 
 fn assert_whole_frames(at: VirtAddr, len: u64) {

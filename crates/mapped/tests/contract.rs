@@ -23,12 +23,30 @@ fn bytes_equal_a_plain_array() {
             let mut loaded = vec![1; len];
             medium.load_bytes(VirtAddr(at as u64), &mut loaded);
             assert_eq!(loaded, model[range]);
+            let mut appended = vec![2; round % 3];
+            medium.append_bytes(VirtAddr(at as u64), len, &mut appended);
+            assert_eq!(appended.split_off(round % 3), loaded);
+            assert_eq!(appended, vec![2; round % 3]);
         } else {
             let at = at & !7;
             let bytes: Vec<u8> = (0..len).map(|i| (word >> (i % 7 * 8)) as u8).collect();
             medium.store_bytes(VirtAddr(at as u64), &bytes);
             model[at..at + len].copy_from_slice(&bytes);
         }
+    }
+}
+
+#[test]
+fn bytes_beyond_the_window_are_zeros() {
+    let medium = medium();
+    medium.store_bytes(VirtAddr(0), &[7; 64]);
+    for at in [medium.capacity() - 20, medium.capacity(), u64::MAX - 5] {
+        let (mut loaded, mut appended) = ([1; 40], vec![7]);
+        medium.load_bytes(VirtAddr(at), &mut loaded);
+        medium.append_bytes(VirtAddr(at), 40, &mut appended);
+        assert_eq!(loaded, [0; 40]);
+        assert_eq!(appended[1..], [0; 40]);
+        assert_eq!(appended[0], 7);
     }
 }
 

@@ -98,6 +98,13 @@ pub trait Medium: Send + Sync + Sized + 'static {
     /// Fills `into` from `at`. Not atomic; zeros beyond [`Medium::len`].
     fn load_bytes(&self, at: VirtAddr, into: &mut [u8]);
 
+    /// Appends `len` bytes from `at` to `into`, as [`Medium::load_bytes`] reads them.
+    fn append_bytes(&self, at: VirtAddr, len: usize, into: &mut Vec<u8>) {
+        let start = into.len();
+        into.resize(start + len, 0);
+        self.load_bytes(at, &mut into[start..]);
+    }
+
     /// Stores `from` at `at`, a multiple of 8, word by word in ascending order. A length that is no
     /// multiple of 8 replaces only the first bytes of its last word, which is still stored whole.
     fn store_bytes(&self, at: VirtAddr, from: &[u8]);

@@ -86,9 +86,10 @@ impl<M: Medium> Chain<M> {
         number: u32,
         into: &mut Vec<u8>,
     ) -> bool {
-        let element = index.get(number as usize);
-        let value = element.map(|element| element.load(Element::VALUE));
-        into.extend(value.iter().flatten().flat_map(|word| word.to_le_bytes()));
-        value.is_some()
+        let Some(element) = index.get(number as usize) else {
+            return false;
+        };
+        element.append_bytes(Element::VALUE, usize::MAX, into);
+        true
     }
 }

@@ -60,6 +60,9 @@ impl Side {
     }
 }
 
+/// A node's links, in the order of their sides.
+pub(crate) const LINKS: [Field<Node, Ref<Node>>; 2] = [Node::LEFT, Node::RIGHT];
+
 /// The node's subtree on one side.
 #[inline(always)]
 pub(crate) fn child<'g, V: View<'g>>(

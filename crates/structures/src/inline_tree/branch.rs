@@ -4,7 +4,7 @@
 //! or above its separator, and below the next one. The separator at place 0 is not looked at. Free
 //! slots hold null references, so that nothing is kept alive that the tree has dropped.
 
-use firn_heap::{Error, Obj, Ref, Stored, Tx, View};
+use firn_heap::{Error, KnownType, Obj, Ref, Stored, Tx, View};
 use firn_media::Medium;
 
 use super::leaf::Leaf;
@@ -58,7 +58,16 @@ impl<'g, V: View<'g>> BranchAt<'g, V> {
     /// Checks type, count and slots. A branch has a child.
     #[inline]
     pub(crate) fn new(object: Obj<'g, Branch, V>) -> Result<Self, Error> {
-        let object = object.check_type()?;
+        Self::known(object, object.view().known_type()?)
+    }
+
+    /// The same, where the type's number is known.
+    #[inline(always)]
+    pub(crate) fn known(
+        object: Obj<'g, Branch, V>,
+        known: KnownType<Branch>,
+    ) -> Result<Self, Error> {
+        let object = object.check_known_type(known)?;
         match Order::from_word(object.load(Branch::ORDER)) {
             Some(order) if order.count() > 0 => Ok(Self { object, order }),
             _ => Err(damaged("the order word of a tree's branch", object)),
@@ -77,15 +86,20 @@ impl<'g, V: View<'g>> BranchAt<'g, V> {
 
     /// The place of the child whose range holds `key`.
     ///
-    /// Looks at every slot, in use or not: the loads do not wait for the order word.
+    /// Halves the places that are left, without a branch: which separators are at most `key` nobody can
+    /// predict. The line of the last separators is on its way before one of them is needed.
     #[inline(always)]
     pub(crate) fn route(&self, key: u64) -> usize {
-        let mut most = 0u32;
-        for slot in 0..FANOUT {
+        core::hint::black_box(self.object.load(Branch::KEYS.at(FANOUT - 1)));
+        let count = self.count();
+        let mut low = 0;
+        for step in [8, 4, 2, 1] {
+            let place = low + step;
+            let slot = self.order.slot(place.min(FANOUT - 1));
             let separator = self.object.load(Branch::KEYS.at(slot));
-            most |= u32::from(separator <= key) << slot;
+            low += step * (usize::from(place < count) & usize::from(separator <= key));
         }
-        (most & self.order.slots(1)).count_ones() as usize
+        low
     }
 
     /// Touches the lines of the leaves' references, so that they are on their way while the
@@ -109,10 +123,22 @@ impl<'g, V: View<'g>> BranchAt<'g, V> {
     /// The branch at `place` of one above the lowest level.
     #[inline]
     pub(crate) fn branch(&self, place: usize) -> Result<Self, Error> {
+        self.known_branch(place, self.object.view().known_type()?)
+    }
+
+    /// The same, where the type's number is known.
+    #[inline(always)]
+    pub(crate) fn known_branch(
+        &self,
+        place: usize,
+        known: KnownType<Branch>,
+    ) -> Result<Self, Error> {
         let branch = self
             .object
             .follow(Branch::BRANCHES.at(self.order.slot(place)));
-        Self::new(branch.ok_or_else(|| damaged("a missing child of a tree's branch", self.object))?)
+        let branch =
+            branch.ok_or_else(|| damaged("a missing child of a tree's branch", self.object))?;
+        Self::known(branch, known)
     }
 
     /// The child at `place` of a branch `level` levels above the lowest.

@@ -129,15 +129,7 @@ impl<'g, V: View<'g>> LeafAt<'g, V> {
     #[inline]
     pub(crate) fn value_into(&self, slot: usize, into: &mut Vec<u8>) {
         let len = self.slots.len(slot).unwrap_or(0);
-        let mut bytes = [0; MAX_VALUE_BYTES];
-        let value = Leaf::VALUES.at(slot);
-        for (word, bytes) in bytes.chunks_exact_mut(WORD_BYTES).enumerate() {
-            if word * WORD_BYTES >= len {
-                break;
-            }
-            bytes.copy_from_slice(&self.object.load(value.at(word)).to_le_bytes());
-        }
-        into.extend_from_slice(&bytes[..len]);
+        self.object.append_bytes(Leaf::VALUES.at(slot), len, into);
     }
 
     /// The slots in use, in the order of their keys, and how many there are.

@@ -56,9 +56,10 @@ pub(crate) fn leaf<'g, V: View<'g>>(
     if height == 0 {
         return Ok(None);
     }
+    let known = root.view().known_type()?;
     let mut branch = top(root)?;
     for _ in 1..height {
-        branch = branch.branch(branch.route(key))?;
+        branch = branch.known_branch(branch.route(key), known)?;
     }
     branch.expect_leaves();
     LeafAt::new(branch.leaf(branch.route(key))?).map(Some)

@@ -56,15 +56,21 @@ impl Order {
         (self.0 >> (FIRST_PLACE + PLACE_BITS * place as u32) & SLOT_MASK) as usize
     }
 
-    /// The slots of the places from `first` on, as bits.
+    /// The slots of the places from `first` on, as bits; `first` is a place.
+    ///
+    /// All places are looked at, those that do not count as if they named a slot behind the last: how
+    /// many there are differs from node to node, and a loop over them would end where none expects it.
     #[inline(always)]
     pub(crate) const fn slots(self, first: usize) -> u32 {
-        let (mut slots, mut place) = (0, first);
-        while place < self.count() {
-            slots |= 1 << self.slot(place);
+        let before = (1 << (PLACE_BITS * first as u32)) - 1;
+        let behind = u64::MAX << (PLACE_BITS * self.count() as u32);
+        let places = self.0 >> FIRST_PLACE | before | behind;
+        let (mut slots, mut place) = (0, 0);
+        while place < FANOUT {
+            slots |= 1 << (places >> (PLACE_BITS * place as u32) & SLOT_MASK);
             place += 1;
         }
-        slots
+        slots & ((1 << FANOUT) - 1)
     }
 
     /// Whether no two places name the same slot.

@@ -4,10 +4,10 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use std::collections::HashSet;
 
-use firn_heap::{Error, Obj, ReadLock, View};
+use firn_heap::{Bytes, Error, Obj, ReadLock, Refs, View};
 
 use super::{Root, StringsRoot, string, strings};
-use crate::element;
+use crate::element::{self, Element};
 
 /// Findings after which a check ends.
 const MAX_FINDINGS: usize = 100;
@@ -15,6 +15,8 @@ const MAX_FINDINGS: usize = 100;
 /// An array that no writer changes while this lives. See [`super::StringArray::read`].
 pub struct StringsReader<'l, 'g, V: View<'g>> {
     root: Root<'g, V>,
+    /// The strings, which stay what they are; `None` if they are not sound, or there are none.
+    strings: Option<Obj<'g, Refs<Bytes>, V>>,
     _lock: ReadLock<'g, V::Medium>,
     /// A transaction cannot change the array through the value that this was made of.
     of: PhantomData<&'l ()>,
@@ -25,6 +27,7 @@ impl<'g, V: View<'g>> StringsReader<'_, 'g, V> {
     pub(crate) fn new(root: Root<'g, V>, lock: ReadLock<'g, V::Medium>) -> Self {
         Self {
             root,
+            strings: strings(root).ok(),
             _lock: lock,
             of: PhantomData,
         }
@@ -40,16 +43,24 @@ impl<'g, V: View<'g>> StringsReader<'_, 'g, V> {
         self.len() == 0
     }
 
+    #[inline]
+    fn string(&self, index: u64) -> Result<Option<Element<'g, V>>, Error> {
+        match (self.strings, usize::try_from(index)) {
+            (Some(strings), Ok(index)) => strings.get(index).map(element::sound).transpose(),
+            _ => string(self.root, index),
+        }
+    }
+
     /// The string at `index`; `None` if it is clear, or beyond the array.
     pub fn get(&self, index: u64) -> Result<Option<Vec<u8>>, Error> {
-        string(self.root, index)?.map(Obj::to_vec).transpose()
+        self.string(index)?.map(Obj::to_vec).transpose()
     }
 
     /// Appends the string at `index` to `into`, without another allocation if it has room. Returns
     /// whether there is one.
     #[inline]
     pub fn get_into(&self, index: u64, into: &mut Vec<u8>) -> Result<bool, Error> {
-        match string(self.root, index)? {
+        match self.string(index)? {
             Some(string) => string.read_into(into).map(|()| true),
             None => Ok(false),
         }
