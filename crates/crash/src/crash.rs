@@ -76,6 +76,11 @@ impl Crash {
         self.shared.lock().events
     }
 
+    /// Scheduling points of the run so far, of all threads: what a [`crate::Turn`] counts.
+    pub fn points(&self) -> u64 {
+        self.shared.lock().steps
+    }
+
     /// Hash of all events in their order.
     pub fn execution_hash(&self) -> u64 {
         self.shared.lock().hash

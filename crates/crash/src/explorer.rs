@@ -3,6 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
+use rustc_hash::FxHashSet;
+use xxhash_rust::xxh3::Xxh3;
+
 use crate::crash::Crash;
 use crate::image::Image;
 use crate::options::CrashOptions;
@@ -169,6 +172,28 @@ impl<'a> Explorer<'a> {
         finish(walker, started)
     }
 
+    /// Crashes everywhere in each execution that `next` asks for, which is told how the one before went,
+    /// until it asks for none. States that executions share are checked once, and so are executions
+    /// whose events are the same: the check learns of an execution by its notes.
+    pub fn explore_each(
+        &self,
+        mut next: impl FnMut(Option<&RunOutcome>) -> Option<Schedule>,
+    ) -> Report {
+        let started = Instant::now();
+        let mut walker = self.walker(&self.options);
+        let mut walked = FxHashSet::default();
+        let mut last = None;
+        while let Some(schedule) = next(last.as_ref()) {
+            let is_new = |trace: &[Event]| walked.insert(hash_of(trace));
+            last = self.walk_if(&mut walker, self.options.medium.seed, &schedule, is_new);
+            if walker.enough() {
+                walker.report.cut = true;
+                break;
+            }
+        }
+        finish(walker, started)
+    }
+
     /// Runs what a finding's line says. `Err` with what the check says now, `Ok` if it passes.
     pub fn replay(&self, line: &str) -> Result<(), String> {
         let path: Path = line.parse()?;
@@ -192,12 +217,23 @@ impl<'a> Explorer<'a> {
         seed: u64,
         schedule: &Schedule,
     ) -> Option<RunOutcome> {
+        self.walk_if(walker, seed, schedule, |_| true)
+    }
+
+    /// The same, of an execution that need not be walked.
+    fn walk_if(
+        &self,
+        walker: &mut Walker<'_>,
+        seed: u64,
+        schedule: &Schedule,
+        wanted: impl FnOnce(&[Event]) -> bool,
+    ) -> Option<RunOutcome> {
         let execution = self.record(seed, schedule);
         walker.report.executions += 1;
         walker.report.hash = walker.report.hash.rotate_left(7) ^ execution.hash;
         if let Some(message) = execution.failure {
             walker.failed(message, seed, chosen(schedule, execution.run.as_ref()));
-        } else {
+        } else if wanted(&execution.trace) {
             let schedule = chosen(schedule, execution.run.as_ref());
             self.walk_trace(walker, &execution.trace, seed, schedule);
         }
@@ -257,6 +293,15 @@ fn chosen(schedule: &Schedule, run: Option<&RunOutcome>) -> Schedule {
         },
         _ => schedule.clone(),
     }
+}
+
+/// Identifies an execution by its events.
+fn hash_of(trace: &[Event]) -> u128 {
+    let mut hash = Xxh3::new();
+    for word in trace.iter().flat_map(Event::digest) {
+        hash.update(&word.to_le_bytes());
+    }
+    hash.digest128()
 }
 
 pub(crate) fn finish(walker: Walker<'_>, started: Instant) -> Report {

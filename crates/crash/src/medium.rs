@@ -120,6 +120,14 @@ impl Medium for Crash {
     fn load_bytes(&self, at: VirtAddr, into: &mut [u8]) {
         let mut done = 0;
         while done < into.len() {
+            if (at.bytes() + done as u64).is_multiple_of(LINE_BYTES) {
+                let (words, _) = into[done..].as_chunks_mut::<{ WORD_BYTES as usize }>();
+                let known = self.shared.load_known(word_of(at + done as u64), words);
+                if known > 0 {
+                    done += known * WORD_BYTES as usize;
+                    continue;
+                }
+            }
             let byte = at.bytes() + done as u64;
             let word = self.shared.load(byte / WORD_BYTES).to_le_bytes();
             let from = &word[(byte % WORD_BYTES) as usize..];
@@ -208,6 +216,10 @@ impl Medium for Crash {
             .filter(|&frame| !memory.is_backed(frame))
             .count() as u64;
         let mut state = self.shared.lock();
+        if missing == 0 && end <= memory.len() {
+            self.shared.drain_current(&mut state);
+            return Ok(());
+        }
         if missing > 0
             && (memory.backed_frames() + missing) * FRAME_BYTES > self.shared.options.space_limit
         {

@@ -81,6 +81,20 @@ impl Memory {
         }
     }
 
+    /// Words of one page.
+    pub(crate) fn copy_words(&self, first: u64, into: &mut [[u8; WORD_BYTES as usize]]) {
+        let page = self.pages.get((first / PAGE_WORDS) as usize);
+        match page.and_then(OnceLock::get) {
+            Some(page) => {
+                let words = &page.words[(first % PAGE_WORDS) as usize..];
+                for (into, word) in into.iter_mut().zip(words) {
+                    *into = word.load(Relaxed).to_le_bytes();
+                }
+            }
+            None => into.fill([0; WORD_BYTES as usize]),
+        }
+    }
+
     /// The word, and whether this load is to be recorded.
     #[inline(always)]
     pub(crate) fn look(&self, word: u64) -> (u64, bool) {

@@ -2,13 +2,15 @@
 //!
 //! `seed=7 event=12:40@2,41@1 event=3:` reads: run the workload with seed 7, crash before event 12
 //! with line 40 at version 2 and line 41 at version 1 and every other line as guaranteed; recover;
-//! crash that before its event 3. `choices=` precedes the events where a schedule was chosen, and
-//! `kill=` stands for `event=` where the process died.
+//! crash that before its event 3. `choices=` precedes the events where a schedule was chosen,
+//! `turns=120>2` where thread 2 interrupted after 120 points, and `kill=` stands for `event=` where the
+//! process died.
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::schedule::Schedule;
+use crate::turns::Turn;
 
 /// Where one crash fell and what it left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +41,11 @@ impl fmt::Display for Path {
             Schedule::Chosen { choices, bound } => {
                 let list: Vec<String> = choices.iter().map(u32::to_string).collect();
                 write!(f, " choices={bound}/{}", list.join("."))?;
+            }
+            Schedule::Turns(turns) => {
+                let one = |turn: &Turn| format!("{}>{}", turn.after, turn.thread);
+                let list: Vec<String> = turns.iter().map(one).collect();
+                write!(f, " turns={}", list.join(","))?;
             }
         }
         for crash in &self.crashes {
@@ -93,6 +100,15 @@ impl FromStr for Path {
                         bound: number(bound)?,
                     };
                 }
+                "turns" => {
+                    let one = |text| {
+                        let (after, thread) = pair(text, '>')?;
+                        let (after, thread) = (number(after)?, number(thread)?);
+                        Ok::<_, String>(Turn { after, thread })
+                    };
+                    let list = value.split(',').filter(|one| !one.is_empty()).map(one);
+                    path.schedule = Schedule::Turns(list.collect::<Result<_, _>>()?);
+                }
                 "event" | "kill" => path.crashes.push(crash_point(name == "kill", value)?),
                 _ => return Err(format!("`{name}` is no part of a replay line")),
             }
@@ -139,6 +155,8 @@ mod tests {
             "seed=0 choices=2/0.1.0.3 event=5:",
             "seed=9 priorities=9/3 kill=4:",
             "seed=1 random=2",
+            "seed=0 turns=120>2,300>1 event=5:",
+            "seed=0 turns=",
         ] {
             assert_eq!(text.parse::<Path>().unwrap().to_string(), text);
         }

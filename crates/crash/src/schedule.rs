@@ -4,6 +4,7 @@
 //! to another thread, and letting a store leave a buffer.
 
 use crate::choices::Choices;
+use crate::turns::{Turn, Turns};
 
 /// How a run is interleaved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,12 +33,17 @@ pub enum Schedule {
         /// Preemptions, delayed stores and partial drains allowed.
         bound: u32,
     },
+    /// A thread runs until it waits or ends, but for the turns, by ascending points. Then whoever was
+    /// interrupted last goes on. No store is delayed.
+    Turns(Vec<Turn>),
     /// Whatever [`crate::Crash::set_schedule`] said last; the explorer and the swarm say it.
     Inherited,
 }
 
 /// What a scheduler may choose from.
 pub(crate) struct View<'a> {
+    /// Scheduling points of the run so far.
+    pub(crate) point: u64,
     /// The thread at a scheduling point, unless it cannot go on.
     pub(crate) current: Option<usize>,
     /// Threads that can go on, ascending, the current one among them.
@@ -70,6 +76,7 @@ enum Policy {
         steps: u64,
     },
     Chosen(Choices),
+    Turns(Turns),
 }
 
 /// A policy with its randomness.
@@ -106,6 +113,7 @@ impl Scheduler {
                     *seed,
                 )
             }
+            Schedule::Turns(turns) => (Policy::Turns(Turns::new(turns.clone())), 0),
             Schedule::Chosen { choices, bound } => {
                 (Policy::Chosen(Choices::replay(choices.clone(), *bound)), 0)
             }
@@ -122,7 +130,7 @@ impl Scheduler {
     /// Whether a store stays in its empty buffer for now.
     pub(crate) fn hold(&mut self) -> bool {
         match &mut self.policy {
-            Policy::Sequential => false,
+            Policy::Sequential | Policy::Turns(_) => false,
             Policy::Random | Policy::Priorities { .. } => true,
             Policy::Chosen(choices) => choices.pick(&[0, 1]) == 1,
         }
@@ -130,11 +138,15 @@ impl Scheduler {
 
     /// Told when a thread waits.
     pub(crate) fn paused(&mut self, thread: usize) {
-        if let Policy::Priorities { of, lowest, .. } = &mut self.policy
-            && let Some(priority) = of.get_mut(thread)
-        {
-            *lowest -= 1;
-            *priority = *lowest;
+        match &mut self.policy {
+            Policy::Priorities { of, lowest, .. } => {
+                if let Some(priority) = of.get_mut(thread) {
+                    *lowest -= 1;
+                    *priority = *lowest;
+                }
+            }
+            Policy::Turns(turns) => turns.paused(thread),
+            Policy::Sequential | Policy::Random | Policy::Chosen(_) => {}
         }
     }
 
@@ -174,6 +186,7 @@ impl Scheduler {
                 Action::Run(*first.expect("someone is runnable"))
             }
             Policy::Chosen(choices) => choose(choices, view),
+            Policy::Turns(turns) => turns.next(view),
         }
     }
 

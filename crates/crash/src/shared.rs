@@ -142,6 +142,28 @@ impl Shared {
         self.load_simulated(word)
     }
 
+    /// Loads words that need not be recorded, outside simulated threads. Returns how many at least; the
+    /// others are to be loaded one by one.
+    pub(crate) fn load_known(&self, first: u64, into: &mut [[u8; WORD_BYTES as usize]]) -> usize {
+        if self.mode.load(Relaxed) != DIRECT {
+            return 0;
+        }
+        let mut done = 0;
+        while done < into.len() {
+            let word = first + done as u64;
+            let left = (LINE_WORDS - word % LINE_WORDS) as usize;
+            let end = into.len().min(done + left);
+            if self.memory.has_fresh(word / LINE_WORDS) {
+                break;
+            }
+            self.memory.copy_words(word, &mut into[done..end]);
+            done = end;
+        }
+        self.loads
+            .store(self.loads.load(Relaxed) + done as u64, Relaxed);
+        done
+    }
+
     #[cold]
     fn load_simulated(&self, word: u64) -> u64 {
         self.point();

@@ -111,6 +111,7 @@ impl Shared {
             };
             let buffered: Vec<(usize, usize)> = threads().filter_map(holds).collect();
             let view = View {
+                point: state.steps,
                 current,
                 runnable: &runnable,
                 buffered: &buffered,

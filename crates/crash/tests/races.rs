@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use firn_crash::{Crash, CrashOptions, CrashWords, Job, RunOutcome, Schedule, interleavings};
+use firn_crash::{
+    Crash, CrashOptions, CrashWords, ExploreOptions, Explorer, Job, RunOutcome, Schedule, Turn,
+    interleavings,
+};
 use firn_media::{Medium, Words};
 use firn_units::VirtAddr;
 
@@ -56,6 +59,52 @@ fn an_unlocked_counter_loses_an_update() {
     assert!(
         (0..200).any(|seed| count(Schedule::Priorities { seed, changes: 2 }, add_plainly).is_err())
     );
+}
+
+/// A schedule in which the second thread interrupts the first after so many points.
+fn interrupted(after: u64) -> Schedule {
+    Schedule::Turns(vec![Turn { after, thread: 2 }])
+}
+
+#[test]
+fn an_interruption_at_some_point_loses_an_update() {
+    let steps = count(interrupted(u64::MAX), add_plainly).unwrap().steps;
+    let found = |add: fn(&Crash)| {
+        let is_lost = |after: &u64| count(interrupted(*after), add).is_err();
+        (1..steps).filter(is_lost).count()
+    };
+    assert_eq!((found(add_plainly), found(add_by_exchange)), (2, 0));
+}
+
+#[test]
+fn executions_that_are_asked_for_are_explored() {
+    let explorer = Explorer::new(
+        ExploreOptions::default(),
+        1 << 12,
+        |_| {},
+        |crash| {
+            let job = |_| -> Job {
+                let crash = crash.clone();
+                Box::new(move || add_by_exchange(&crash))
+            };
+            let run = crash.run((0..2).map(job).collect(), Schedule::Inherited);
+            run.finished().unwrap();
+        },
+        |crash, _| match crash.load_u64(COUNTER) {
+            0..=2 => Ok(()),
+            other => Err(format!("two additions made {other}")),
+        },
+    );
+    let mut after = 0;
+    let report = explorer.explore_each(|last| {
+        after += 1;
+        let more = last.is_none_or(|run| after <= run.steps);
+        more.then(|| interrupted(after))
+    });
+    assert!(report.expect_clean().exhaustive());
+    // Whichever thread goes first, the counter becomes 0, 1 or 2.
+    assert!(report.executions > 2, "{report}");
+    assert_eq!((report.states, report.events), (3, 4), "{report}");
 }
 
 #[test]

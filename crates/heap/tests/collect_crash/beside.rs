@@ -1,0 +1,291 @@
+//! A cycle on one simulated thread, and threads of the program that interrupt it, or each other, at
+//! chosen points.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use firn_crash::{
+    Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Image, Job, Report, RunOutcome,
+    Schedule, Turn,
+};
+use firn_heap::collector::scheme::{PIGGYBACK, Scheme};
+use firn_heap::{Pool, PoolKind, PoolOptions};
+use firn_media::{Domain, Medium};
+
+use crate::program::{MUTATORS, Op, Past, apply, check, collect, options, read, setup, verify};
+
+/// What is explored.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub kind: PoolKind,
+    pub domain: Domain,
+    pub scheme: &'static Scheme,
+    /// Threads of the program.
+    pub threads: usize,
+    /// Crashes inside recovery.
+    pub depth: u32,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        Self {
+            kind: PoolKind::Traced,
+            domain: Domain::Adr,
+            scheme: &PIGGYBACK,
+            threads: 1,
+            depth: 1,
+        }
+    }
+}
+
+/// The program's operations, by thread.
+pub type Script = [Vec<Op>; MUTATORS];
+
+/// One execution: what the program does, and when.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    pub script: Script,
+    pub turns: Vec<Turn>,
+}
+
+/// What goes on beside the medium in a run.
+#[derive(Default)]
+struct Shared {
+    past: Mutex<Past>,
+    /// Whether the cycle has begun, so that the program may.
+    begun: AtomicBool,
+    /// Whether one object was moved by the collector.
+    moved: AtomicBool,
+    /// Whether the collection is over.
+    ended: AtomicBool,
+    /// Threads that have not done all they are to do.
+    busy: AtomicUsize,
+    /// The program's operations, in the order in which they returned.
+    done: Mutex<Vec<Done>>,
+}
+
+impl Shared {
+    /// How far the collector has come: stops that are over, the one object, and the end.
+    fn stage(&self, pool: &Pool<Crash>) -> usize {
+        let further = self.moved.load(Relaxed) as usize + self.ended.load(Relaxed) as usize;
+        pool.collector_stops().count as usize + further
+    }
+}
+
+/// How a run went.
+pub struct Went {
+    pub run: RunOutcome,
+    pub done: Vec<Done>,
+}
+
+/// An operation of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Of which thread it is.
+    pub thread: usize,
+    /// Where the collector was when it began.
+    pub stage: usize,
+    /// The points at which it began and returned.
+    pub begin: u64,
+    pub end: u64,
+}
+
+impl Run {
+    /// Turns are points and threads.
+    pub fn of(script: Script, turns: &[(u64, usize)]) -> Self {
+        let turn = |&(after, thread)| Turn { after, thread };
+        let turns = turns.iter().map(turn).collect();
+        Self { script, turns }
+    }
+}
+
+/// Where the collector is: each stage begins with the end of a stop, or of a call. An explicit pool
+/// has no stages before choosing, which comes with reclaiming here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Between A and B.
+    Marking = 1,
+    /// Between B and S: what is not reachable becomes free, pages are chosen.
+    Reclaiming,
+    /// Between S and C: the plan is made.
+    Planning,
+    /// From C on.
+    Moving,
+    /// After the collector has moved one object, to D.
+    Moved,
+    /// Between D and E.
+    Healing,
+    /// From E on, to the end of the collection.
+    Releasing,
+    After,
+}
+
+impl Case {
+    /// Number of the collector's simulated thread; those of the program come before.
+    pub fn collector(&self) -> usize {
+        self.threads + 1
+    }
+
+    fn options(&self) -> PoolOptions {
+        options(self.kind, self.threads)
+    }
+
+    /// The pool, ready to be collected.
+    pub fn image(&self) -> Image {
+        let crash = Crash::new(16 << 20, CrashOptions::with_domain(self.domain));
+        setup(&crash, &self.options());
+        crash.cache_image()
+    }
+
+    fn workload(&self, crash: &Crash, script: &Script, schedule: Schedule) -> Went {
+        let pool = Pool::open(crash.clone(), &self.options()).unwrap();
+        let shared = Arc::new(Shared::default());
+        let mut jobs: Vec<Job> = Vec::new();
+        shared.busy.store(self.threads + 1, Relaxed);
+        for (thread, ops) in script.iter().enumerate().take(self.threads) {
+            let (pool, shared, ops) = (pool.clone(), Arc::clone(&shared), ops.clone());
+            jobs.push(Box::new(move || mutate(&pool, thread, &ops, &shared)));
+        }
+        let (collecting, beside, how) = (pool.clone(), Arc::clone(&shared), collect(self.scheme));
+        jobs.push(Box::new(move || {
+            beside.begun.store(true, Relaxed);
+            let mut collection = collecting.collection(&how).unwrap();
+            if collection.begin().unwrap() {
+                collection.compact(1).unwrap();
+                beside.moved.store(true, Relaxed);
+                collection.finish().unwrap();
+            }
+            drop(collection);
+            beside.ended.store(true, Relaxed);
+            beside.busy.fetch_sub(1, Relaxed);
+        }));
+        let run = crash.run(jobs, schedule);
+        if run.finished().is_ok() {
+            check(&pool).unwrap();
+        }
+        pool.abandon();
+        let done = shared.done.lock().unwrap().clone();
+        Went { run, done }
+    }
+
+    /// Runs once, without a crash.
+    pub fn run(&self, image: &Image, run: &Run) -> Went {
+        let crash = Crash::from_image(image, CrashOptions::with_domain(self.domain));
+        let went = self.workload(&crash, &run.script, Schedule::Turns(run.turns.clone()));
+        went.run.finished().unwrap();
+        went
+    }
+
+    /// The points of a run at which each stage begins, but for the last one: whoever has no turn comes
+    /// after the cycle anyway.
+    pub fn stages(&self, image: &Image) -> Vec<u64> {
+        let last = self.run(image, &Run::default()).run.steps;
+        let mut bounds = vec![0];
+        for stage in 1..self.stage(Stage::After) {
+            let (mut low, mut high) = (bounds[bounds.len() - 1], last);
+            while high - low > 1 {
+                let middle = (low + high) / 2;
+                let probe = Run::of([vec![Op::Read], vec![]], &[(middle, 1)]);
+                if self.run(image, &probe).done[0].stage < stage {
+                    low = middle;
+                } else {
+                    high = middle;
+                }
+            }
+            bounds.push(high);
+        }
+        bounds.push(last);
+        bounds
+    }
+
+    /// The stage that a name of [`Stage`] stands for here.
+    pub fn stage(&self, stage: Stage) -> usize {
+        match self.kind {
+            PoolKind::Traced => stage as usize,
+            PoolKind::Explicit => (stage as usize).saturating_sub(Stage::Reclaiming as usize),
+        }
+    }
+
+    /// Crashes every run that `next` asks for everywhere, and again in each recovery.
+    pub fn explore(&self, mut next: impl FnMut(Option<&RunOutcome>) -> Option<Run>) -> Report {
+        let case = *self;
+        let now = RefCell::new(Script::default());
+        let options = ExploreOptions {
+            recovery_depth: self.depth,
+            medium: CrashOptions::with_domain(self.domain),
+            ..ExploreOptions::default()
+        };
+        let explorer = Explorer::from_image(
+            options,
+            &self.image(),
+            |crash| {
+                let went = case.workload(crash, &now.borrow(), Schedule::Inherited);
+                went.run.finished().unwrap();
+            },
+            |crash, state: &CrashState| {
+                let past = Past::of_notes(core::array::from_fn(|thread| state.note(thread + 1)));
+                verify(crash, &case.options(), case.scheme, &past)
+            },
+        );
+        let report = explorer.explore_each(|run| {
+            let run = next(run)?;
+            *now.borrow_mut() = run.script;
+            Some(Schedule::Turns(run.turns))
+        });
+        let how = self.scheme.name;
+        println!("{:?} {} {how}: {report}", self.kind, self.domain);
+        if report.findings.is_empty() {
+            assert!(report.exhaustive(), "{self:?}");
+        } else {
+            println!("the program: {:?}", now.borrow());
+        }
+        report
+    }
+
+    /// The same, of runs that are known before.
+    pub fn explore_all(&self, runs: Vec<Run>) -> Report {
+        let mut runs = runs.into_iter();
+        self.explore(|_| runs.next())
+    }
+}
+
+/// A thread of the program. It waits for its turn before each operation.
+fn mutate(pool: &Pool<Crash>, thread: usize, ops: &[Op], shared: &Shared) {
+    let medium = pool.medium();
+    let mut session = pool.session().unwrap();
+    while !shared.begun.load(Relaxed) {
+        medium.pause(0);
+    }
+    for (nth, &op) in ops.iter().enumerate() {
+        if nth > 0 {
+            medium.pause(0);
+        }
+        let (begin, stage) = (medium.points(), shared.stage(pool));
+        let before = shared.past.lock().unwrap().clone();
+        let (note, number) = shared.past.lock().unwrap().begin(thread, op);
+        medium.note(note);
+        let found = apply(&mut session, op, number).unwrap();
+        if let Some(found) = found {
+            let past = shared.past.lock().unwrap().since(&before);
+            past.allows(&found).unwrap();
+        }
+        let note = shared.past.lock().unwrap().end(thread);
+        medium.note(note);
+        let end = medium.points();
+        shared.done.lock().unwrap().push(Done {
+            thread,
+            stage,
+            begin,
+            end,
+        });
+    }
+    shared.busy.fetch_sub(1, Relaxed);
+    while shared.busy.load(Relaxed) > 0 {
+        medium.pause(0);
+    }
+    let found = read(&mut session).unwrap();
+    shared.past.lock().unwrap().allows(&found).unwrap();
+    // What its end would do is the program's no more.
+    std::mem::forget(session);
+}

@@ -1,0 +1,259 @@
+//! Is every legal crash image of a collection recoverable, in every phase, beside a program that
+//! changes what moves, crashes during recovery included?
+
+mod beside;
+mod moments;
+mod phases;
+mod program;
+
+use firn_heap::PoolKind;
+use firn_heap::collector::scheme::{ESPRESSO, PIGGYBACK, SFCCD, SFCCD_AS_PRINTED, Scheme};
+use firn_media::Domain;
+
+use beside::{Case, Run, Stage};
+use moments::{By, in_an_operation, in_the_collector};
+use phases::{Pairs, every_pair, point};
+use program::Op;
+
+const KINDS: [PoolKind; 2] = [PoolKind::Traced, PoolKind::Explicit];
+const DOMAINS: [Domain; 3] = [Domain::Adr, Domain::Eadr, Domain::Process];
+const SCHEMES: [&Scheme; 3] = [&ESPRESSO, &SFCCD, &PIGGYBACK];
+
+const OPS: [Op; 6] = [
+    Op::Change(0),
+    Op::Replace(1),
+    Op::Remove(0),
+    Op::Swap,
+    Op::Abort,
+    Op::Read,
+];
+/// Those that differ most in what they leave in flight.
+const FEW_OPS: [Op; 3] = [Op::Change(0), Op::Replace(1), Op::Swap];
+
+/// A stage of each phase.
+const PHASES: [Stage; 6] = [
+    Stage::Marking,
+    Stage::Planning,
+    Stage::Moved,
+    Stage::Healing,
+    Stage::Releasing,
+    Stage::After,
+];
+/// The stages in which the collector has begun something that a crash or an operation may meet.
+const UNDER_WAY: [Stage; 5] = [
+    Stage::Marking,
+    Stage::Planning,
+    Stage::Moving,
+    Stage::Moved,
+    Stage::Healing,
+];
+
+/// What conflicts: operations on one object, on references to it, and on its neighbour; two readers
+/// move one object.
+const CONFLICTS: [(Op, Op); 9] = [
+    (Op::Change(0), Op::Change(0)),
+    (Op::Change(0), Op::Change(1)),
+    (Op::Change(0), Op::Swap),
+    (Op::Swap, Op::Change(0)),
+    (Op::Change(0), Op::Replace(0)),
+    (Op::Replace(0), Op::Change(0)),
+    (Op::Remove(0), Op::Swap),
+    (Op::Read, Op::Read),
+    (Op::Read, Op::Change(0)),
+];
+
+/// Points from one interruption to the next outside the long runs: fewer than it takes to copy an
+/// object, or to commit.
+const STRIDE: usize = 17;
+
+/// Those that a pool of the kind has: nothing marks in an explicit one.
+fn stages_of(kind: PoolKind, stages: &[Stage]) -> &[Stage] {
+    match kind {
+        PoolKind::Traced => stages,
+        PoolKind::Explicit => stages.strip_prefix(&[Stage::Marking]).unwrap_or(stages),
+    }
+}
+
+/// Every kind, scheme, and domain of these.
+fn cases(domains: &[Domain]) -> impl Iterator<Item = Case> {
+    let of_kind = |kind| domains.iter().map(move |&domain| (kind, domain));
+    let of_domain = |(kind, domain)| SCHEMES.map(|scheme| (kind, domain, scheme));
+    let all = KINDS.into_iter().flat_map(of_kind).flat_map(of_domain);
+    all.map(|(kind, domain, scheme)| Case {
+        kind,
+        domain,
+        scheme,
+        ..Case::default()
+    })
+}
+
+fn with_piggyback(kind: PoolKind, domain: Domain) -> Case {
+    Case {
+        kind,
+        domain,
+        ..Case::default()
+    }
+}
+
+#[test]
+fn one_cycle_alone() {
+    for case in cases(&DOMAINS) {
+        let case = Case { depth: 2, ..case };
+        case.explore_all(vec![Run::default()]).expect_clean();
+    }
+}
+
+fn beside_pairs(case: &Case, ops: &[Op], stages: &[Stage]) {
+    let ops = &every_pair(ops);
+    let stages = stages_of(case.kind, stages);
+    Pairs { ops, stages }.explore(case).expect_clean();
+}
+
+#[test]
+fn objects_move_beside_every_two_operations() {
+    let stages = [Stage::Moving, Stage::Moved];
+    beside_pairs(&Case::default(), &OPS, &stages);
+    for scheme in [&ESPRESSO, &SFCCD] {
+        let case = Case {
+            scheme,
+            ..Case::default()
+        };
+        beside_pairs(&case, &FEW_OPS, &stages);
+    }
+}
+
+#[test]
+fn a_cycle_beside_two_operations_in_all_its_phases() {
+    beside_pairs(&Case::default(), &FEW_OPS, &PHASES);
+    let explicit = with_piggyback(PoolKind::Explicit, Domain::Adr);
+    beside_pairs(&explicit, &[Op::Change(0), Op::Swap], &PHASES);
+}
+
+#[test]
+fn a_cycle_beside_two_operations_where_caches_or_the_page_cache_survive() {
+    for case in cases(&[Domain::Eadr, Domain::Process]) {
+        beside_pairs(&case, &FEW_OPS, &PHASES);
+    }
+}
+
+/// Every pair of all operations under the default scheme and where nothing needs a write-back, where
+/// schemes differ little; of few ones under the others.
+fn every_pair_in_every_phase(kind: PoolKind) {
+    for case in cases(&DOMAINS).filter(|case| case.kind == kind) {
+        let few = case.domain == Domain::Adr && case.scheme != &PIGGYBACK;
+        beside_pairs(&case, if few { &FEW_OPS } else { &OPS }, &PHASES);
+        if few {
+            beside_pairs(&case, &OPS, &[Stage::Moving, Stage::Moved]);
+        }
+    }
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn a_cycle_of_a_traced_pool_beside_every_two_operations() {
+    every_pair_in_every_phase(PoolKind::Traced);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn a_cycle_of_an_explicit_pool_beside_every_two_operations() {
+    every_pair_in_every_phase(PoolKind::Explicit);
+}
+
+#[test]
+fn an_operation_interrupts_the_collector() {
+    for domain in DOMAINS {
+        let case = with_piggyback(PoolKind::Traced, domain);
+        for op in [Op::Swap, Op::Unlink(2)] {
+            in_the_collector(&case, op, STRIDE as u64).expect_clean();
+        }
+        let case = with_piggyback(PoolKind::Explicit, domain);
+        in_the_collector(&case, Op::Swap, STRIDE as u64).expect_clean();
+    }
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn an_operation_interrupts_the_collector_at_every_point() {
+    for case in cases(&DOMAINS) {
+        let all: &[Op] = match (case.scheme == &PIGGYBACK, case.domain, case.kind) {
+            (true, _, PoolKind::Traced) => &[&OPS[..], &[Op::Unlink(2)]].concat(),
+            (true, _, PoolKind::Explicit) => &OPS,
+            (false, Domain::Adr, _) => &FEW_OPS,
+            (false, ..) => &[],
+        };
+        for &op in all {
+            in_the_collector(&case, op, 1).expect_clean();
+        }
+    }
+}
+
+fn interrupted(case: &Case, stages: &[Stage], by: &[By], stride: usize) {
+    let case = Case {
+        threads: 2,
+        ..*case
+    };
+    for &by in by {
+        in_an_operation(&case, &CONFLICTS, stages, by, stride).expect_clean();
+    }
+}
+
+#[test]
+fn operations_of_two_threads_interrupt_each_other() {
+    for domain in DOMAINS {
+        for kind in KINDS {
+            let case = with_piggyback(kind, domain);
+            interrupted(&case, &[Stage::Moving], &[By::Other], STRIDE);
+        }
+    }
+}
+
+#[test]
+fn the_collector_interrupts_operations() {
+    for domain in DOMAINS {
+        let case = with_piggyback(PoolKind::Traced, domain);
+        interrupted(&case, &[Stage::Moved], &[By::Collector], STRIDE);
+    }
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn threads_interrupt_each_other_at_every_point_of_an_operation() {
+    for case in cases(&DOMAINS) {
+        let stages = stages_of(case.kind, &UNDER_WAY);
+        if case.domain != Domain::Adr || (case.scheme, case.kind) == (&PIGGYBACK, PoolKind::Traced)
+        {
+            interrupted(&case, stages, &[By::Other, By::Collector], 1);
+        } else {
+            interrupted(&case, stages, &[By::Other, By::Collector], STRIDE);
+        }
+        interrupted(&case, stages, &[By::Both(60)], 2 * STRIDE);
+    }
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn a_cycle_beside_operations_of_two_threads_in_all_its_phases() {
+    for case in cases(&DOMAINS) {
+        let case = Case { threads: 2, ..case };
+        let (ops, stages) = (&CONFLICTS, stages_of(case.kind, &PHASES));
+        Pairs { ops, stages }.explore(&case).expect_clean();
+    }
+}
+
+#[test]
+fn the_printed_scheme_loses_a_commit() {
+    let case = Case {
+        scheme: &SFCCD_AS_PRINTED,
+        ..Case::default()
+    };
+    let stage = point(&case.stages(&case.image()), case.stage(Stage::Moving), 6);
+    let run = Run::of([vec![Op::Change(0)], vec![]], &[(stage, 1)]);
+    let report = case.explore_all(vec![run]);
+    let failure = report.findings.first().expect("S1 is found");
+    assert!(
+        failure.message.contains("done: 1 }") && failure.message.contains("found"),
+        "{}",
+        failure.message
+    );
+}

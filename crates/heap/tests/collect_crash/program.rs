@@ -1,0 +1,382 @@
+//! The pool that is collected, what the program does to it, and what may be in it then.
+
+use firn_crash::Crash;
+use firn_format::statistics::{FIRST_CLASS, FIRST_EVENT, block_at};
+use firn_heap::collector::scheme::Scheme;
+use firn_heap::collector::{CollectOptions, PageSize};
+use firn_heap::{Bytes, Error, Obj, Pool, PoolKind, PoolOptions, Refs, Session, Tx, View};
+use firn_media::MediumExt;
+use firn_units::WORD_BYTES;
+
+type Spine = Refs<Bytes>;
+/// What the spine's places hold.
+pub type Content = [Option<Vec<u8>>; 3];
+
+/// Objects of the pool before most are freed: two frames.
+const BEFORE: usize = 120;
+/// Those that stay, two in the first frame and one in the second.
+const KEPT: [usize; 3] = [3, 60, 100];
+const LEN: usize = 30;
+/// What the first word of an object becomes that is changed.
+const CHANGED: usize = 8;
+/// Threads of the program at most.
+pub const MUTATORS: usize = 2;
+
+/// What the program does, one operation each. Each has the locks of the places that it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Change the first word of the object in place.
+    Change(usize),
+    /// Put a new object in its place, freeing it.
+    Replace(usize),
+    /// Free it.
+    Remove(usize),
+    /// Forget it: only a traced pool gets the object back.
+    Unlink(usize),
+    /// Exchange two places' references.
+    Swap,
+    /// Change, replace and remove, then abort.
+    Abort,
+    /// Read everything, which moves it.
+    Read,
+}
+
+/// Every operation, so that a note can name it by its place here.
+const ALL: [Op; 12] = [
+    Op::Swap,
+    Op::Abort,
+    Op::Read,
+    Op::Change(0),
+    Op::Change(1),
+    Op::Change(2),
+    Op::Replace(0),
+    Op::Replace(1),
+    Op::Replace(2),
+    Op::Remove(0),
+    Op::Remove(1),
+    Op::Unlink(2),
+];
+
+impl Op {
+    /// The places that it is about, ascending.
+    fn places(self) -> &'static [usize] {
+        match self {
+            Op::Change(place) | Op::Replace(place) | Op::Remove(place) | Op::Unlink(place) => {
+                &[0, 1, 2][place..=place]
+            }
+            Op::Swap | Op::Abort => &[0, 2],
+            Op::Read => &[0, 1, 2],
+        }
+    }
+
+    fn apply(self, content: &mut Content, number: u8) {
+        match self {
+            Op::Change(place) => {
+                if let Some(bytes) = &mut content[place] {
+                    bytes[..CHANGED].fill(number);
+                }
+            }
+            Op::Replace(place) => content[place] = Some(vec![number; LEN]),
+            Op::Remove(place) | Op::Unlink(place) => content[place] = None,
+            Op::Swap => content.swap(0, 2),
+            Op::Abort | Op::Read => {}
+        }
+    }
+}
+
+/// A lock for each place.
+fn lock_of(place: usize) -> u64 {
+    1 + place as u64
+}
+
+pub fn options(kind: PoolKind, lanes: usize) -> PoolOptions {
+    PoolOptions {
+        kind,
+        lanes,
+        publish_every: u32::MAX,
+        ..PoolOptions::new("collect")
+    }
+}
+
+pub fn collect(scheme: &'static Scheme) -> CollectOptions {
+    CollectOptions {
+        target: 1.0,
+        pages: PageSize::Small,
+        scheme,
+        ..CollectOptions::default()
+    }
+}
+
+pub fn setup(crash: &Crash, options: &PoolOptions) {
+    let pool = Pool::create(crash.clone(), options).unwrap();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let all = tx.alloc_refs::<Bytes>(BEFORE)?;
+            for i in 0..BEFORE {
+                all.set(i, Some(tx.alloc_bytes(&[9; LEN])?))?;
+            }
+            tx.set_root("all", all)
+        })
+        .unwrap();
+    session
+        .transaction(|tx| {
+            let all = tx.root::<Spine>("all")?;
+            let spine = tx.alloc_refs::<Bytes>(KEPT.len())?;
+            for i in 0..BEFORE {
+                match KEPT.iter().position(|kept| *kept == i) {
+                    Some(place) => spine.set(place, all.get(i))?,
+                    // SAFETY: the array that refers to it is freed below.
+                    None => unsafe { tx.free(all.get(i).unwrap())? },
+                }
+            }
+            tx.set_root("spine", spine)?;
+            tx.remove_root("all")?;
+            // SAFETY: the root that referred to it is gone.
+            unsafe { tx.free(all) }
+        })
+        .unwrap();
+    drop(session);
+    pool.close().unwrap();
+}
+
+/// Does an operation; what it read, if that is what it does.
+pub fn apply(session: &mut Session<Crash>, op: Op, number: u8) -> Result<Option<Content>, Error> {
+    if op == Op::Read {
+        return read(session).map(Some);
+    }
+    let done = session.transaction(|tx| {
+        for &place in op.places() {
+            tx.lock_exclusive(lock_of(place))?;
+        }
+        change(tx, op, number)
+    });
+    match (op, done) {
+        (Op::Abort, Err(Error::ReadOnly)) => Ok(None),
+        (_, done) => done.map(|()| None),
+    }
+}
+
+fn change(tx: Tx<'_, Crash>, op: Op, number: u8) -> Result<(), Error> {
+    let spine = tx.root::<Spine>("spine")?;
+    match op {
+        Op::Change(place) => match spine.get(place) {
+            Some(bytes) => bytes.overwrite(0, &[number; CHANGED]),
+            None => Ok(()),
+        },
+        Op::Replace(place) => replace(tx, spine, place, number),
+        Op::Remove(place) => {
+            if let Some(old) = spine.get(place) {
+                // SAFETY: the only reference is removed.
+                unsafe { tx.free(old)? };
+            }
+            spine.set(place, None)
+        }
+        Op::Unlink(place) => spine.set(place, None),
+        Op::Swap => {
+            let (first, last) = (spine.get(0), spine.get(2));
+            spine.set(0, last)?;
+            spine.set(2, first)
+        }
+        Op::Abort => {
+            if let Some(bytes) = spine.get(2) {
+                bytes.overwrite(0, &[number; CHANGED])?;
+            }
+            replace(tx, spine, 0, number)?;
+            Err(Error::ReadOnly)
+        }
+        Op::Read => Ok(()),
+    }
+}
+
+fn replace<'t>(
+    tx: Tx<'t, Crash>,
+    spine: Obj<'t, Spine, Tx<'t, Crash>>,
+    place: usize,
+    number: u8,
+) -> Result<(), Error> {
+    let new = tx.alloc_bytes(&[number; LEN])?;
+    if let Some(old) = spine.get(place) {
+        // SAFETY: the only reference is replaced.
+        unsafe { tx.free(old)? };
+    }
+    spine.set(place, Some(new))
+}
+
+pub fn read(session: &mut Session<Crash>) -> Result<Content, Error> {
+    session.read(|view| {
+        let places = 0..KEPT.len();
+        let locks = places.map(|place| view.lock_shared(lock_of(place)));
+        let _locks = locks.collect::<Result<Vec<_>, _>>()?;
+        let spine = view.root::<Spine>("spine")?;
+        let mut content = Content::default();
+        for (i, place) in content.iter_mut().enumerate() {
+            *place = spine.get(i).map(|b| b.to_vec()).transpose()?;
+        }
+        Ok(content)
+    })
+}
+
+pub fn check(pool: &Pool<Crash>) -> Result<(), String> {
+    let findings = pool.check().map_err(|e| e.to_string())?;
+    findings
+        .first()
+        .map_or(Ok(()), |finding| Err(finding.to_string()))
+}
+
+/// Takes what was counted before the crash off the statistics page. It decides nothing; but further
+/// collections add to it, and would tell images apart by it.
+fn forget_events(crash: &Crash) {
+    let words = (FIRST_CLASS - FIRST_EVENT) as u64;
+    crash.zero(
+        block_at(0) + FIRST_EVENT as u64 * WORD_BYTES,
+        words * WORD_BYTES,
+    );
+}
+
+/// Opens what a crash left: nothing acknowledged is lost, and the pool can be used and collected on.
+pub fn verify(
+    crash: Crash,
+    options: &PoolOptions,
+    scheme: &'static Scheme,
+    past: &Past,
+) -> Result<(), String> {
+    let pool = Pool::open(crash, options).map_err(|e| e.to_string())?;
+    pool.medium().end_of_recovery();
+    forget_events(pool.medium());
+    check(&pool).map_err(|e| format!("after opening: {e}"))?;
+    let mut session = pool.session().map_err(|e| e.to_string())?;
+    let found = read(&mut session).map_err(|e| e.to_string())?;
+    past.allows(&found)?;
+    check(&pool).map_err(|e| format!("after reading: {e}"))?;
+    // The cycle goes on where it stopped, beside further changes.
+    let mut expected = found;
+    for op in [Op::Change(0), Op::Replace(2)] {
+        apply(&mut session, op, 77).map_err(|e| e.to_string())?;
+        op.apply(&mut expected, 77);
+    }
+    pool.collect(&collect(scheme)).map_err(|e| e.to_string())?;
+    check(&pool).map_err(|e| format!("after collecting: {e}"))?;
+    let found = read(&mut session).map_err(|e| e.to_string())?;
+    drop(session);
+    pool.abandon();
+    if found == expected {
+        Ok(())
+    } else {
+        Err(format!("after collecting: found {found:?}"))
+    }
+}
+
+/// An operation that was begun, and how many of the other thread's had returned by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Begun {
+    op: Op,
+    after: usize,
+}
+
+/// What a thread of the program has done.
+#[derive(Clone, Debug, Default)]
+struct History {
+    begun: Vec<Begun>,
+    /// Of these, how many have returned: all but the last at least.
+    done: usize,
+}
+
+/// Bits of a note for one operation: its number, from one on, and what the other had done.
+const OP_BITS: u32 = 6;
+const AFTER_BITS: u32 = 2;
+
+impl History {
+    /// As a note, of which an oracle learns all.
+    fn note(&self) -> u64 {
+        let unfinished = (self.begun.len() - self.done) as u64;
+        self.begun.iter().fold(0, |note, begun| {
+            let number = ALL.iter().position(|op| *op == begun.op).unwrap() as u64 + 1;
+            note << OP_BITS | number << AFTER_BITS | begun.after as u64
+        }) << 1
+            | unfinished
+    }
+
+    fn of_note(note: u64) -> Self {
+        let mut begun = Vec::new();
+        let mut rest = note >> 1;
+        while rest != 0 {
+            let number = (rest & ((1 << OP_BITS) - 1)) >> AFTER_BITS;
+            begun.push(Begun {
+                op: ALL[number as usize - 1],
+                after: (rest & ((1 << AFTER_BITS) - 1)) as usize,
+            });
+            rest >>= OP_BITS;
+        }
+        begun.reverse();
+        let done = begun.len() - (note & 1) as usize;
+        Self { begun, done }
+    }
+}
+
+/// What the program has done.
+#[derive(Clone, Debug, Default)]
+pub struct Past([History; MUTATORS]);
+
+impl Past {
+    /// From the threads' notes.
+    pub fn of_notes(notes: [u64; MUTATORS]) -> Self {
+        Self(notes.map(History::of_note))
+    }
+
+    /// Notes that a thread begins an operation. Its note, and the number of the operation.
+    pub fn begin(&mut self, thread: usize, op: Op) -> (u64, u8) {
+        let after = self.0[1 - thread].done;
+        let own = &mut self.0[thread];
+        own.begun.push(Begun { op, after });
+        (own.note(), number(thread, own.begun.len() - 1))
+    }
+
+    /// Notes that it returned.
+    pub fn end(&mut self, thread: usize) -> u64 {
+        let own = &mut self.0[thread];
+        own.done += 1;
+        own.note()
+    }
+
+    /// What was done is done, and what began since may be.
+    pub fn since(&self, before: &Self) -> Self {
+        let mut past = self.clone();
+        for (own, before) in past.0.iter_mut().zip(&before.0) {
+            own.done = before.done;
+        }
+        past
+    }
+
+    /// Whether the spine may hold this: what returned is there, of what did not all or nothing.
+    pub fn allows(&self, found: &Content) -> Result<(), String> {
+        let content: Content = core::array::from_fn(|_| Some(vec![9; LEN]));
+        match self.reaches(found, content, [0; MUTATORS]) {
+            true => Ok(()),
+            false => Err(format!("after {:?}: found {found:?}", self.0)),
+        }
+    }
+
+    /// Whether an order in which operations take effect leads to `found` from here.
+    fn reaches(&self, found: &Content, content: Content, applied: [usize; MUTATORS]) -> bool {
+        let all_there = (0..MUTATORS).all(|thread| applied[thread] >= self.0[thread].done);
+        if all_there && content == *found {
+            return true;
+        }
+        (0..MUTATORS).any(|thread| {
+            let next = self.0[thread].begun.get(applied[thread]);
+            next.is_some_and(|next| {
+                let mut applied = applied;
+                let mut content = content.clone();
+                next.op.apply(&mut content, number(thread, applied[thread]));
+                applied[thread] += 1;
+                applied[1 - thread] >= next.after && self.reaches(found, content, applied)
+            })
+        })
+    }
+}
+
+/// What an operation writes.
+fn number(thread: usize, nth: usize) -> u8 {
+    (10 * (thread + 1) + nth) as u8
+}
