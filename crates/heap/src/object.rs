@@ -8,7 +8,7 @@ use firn_format::geometry::Frame;
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
 use firn_media::Medium;
-use firn_units::{FRAME_BYTES, VirtAddr};
+use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr};
 
 use crate::error::Error;
 use crate::stored::{Bytes, Ref, Refs, Target};
@@ -108,6 +108,29 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     /// The stored word that refers to this object.
     pub(crate) fn reference(self) -> RefWord {
         RefWord::new(self.view.inner().id, self.address())
+    }
+
+    /// Says that the object's first `bytes` bytes, header included, will be read soon: for programs that
+    /// have something else to do until they are there. A hint.
+    #[inline(always)]
+    pub fn expect(self, bytes: u64) {
+        self.expect_range(self.address(), bytes);
+    }
+
+    /// The same of a field.
+    #[inline(always)]
+    pub fn expect_field<F: Value>(self, field: Field<T, F>) {
+        self.expect_range(self.body() + u64::from(field.offset()), u64::from(F::SIZE));
+    }
+
+    #[inline(always)]
+    fn expect_range(self, at: VirtAddr, bytes: u64) {
+        let medium = self.view.medium();
+        for line in 0..bytes.div_ceil(LINE_BYTES) {
+            medium.prefetch(at + line * LINE_BYTES);
+        }
+        // It may begin anywhere in a line.
+        medium.prefetch(at + bytes.saturating_sub(1));
     }
 
     /// Reads a field.

@@ -149,6 +149,7 @@ fn use_tree<K: Kind>(session: &mut Session<Mapped>, random: &mut Random) -> Resu
         let _ = tree.check();
         let reader = tree.read()?;
         let _ = (reader.first(), reader.last());
+        let _ = reader.get_each(&keys, |_, _| {});
         for &key in &keys {
             let _ = reader.get(key);
             reader.range(key..).take(40).for_each(drop);
@@ -275,6 +276,8 @@ fn use_strings(session: &mut Session<Mapped>, random: &mut Random) -> Result<(),
         let _ = array.check();
         let reader = array.read()?;
         let _ = reader.get(a);
+        let all: Vec<u64> = (0..40).collect();
+        let _ = reader.get_each(&all, |_, _| {});
         reader.iter().for_each(drop);
     }
     session.transaction(|tx| {

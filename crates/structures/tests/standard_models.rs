@@ -280,6 +280,16 @@ impl Subject for OfStrings {
         assert_eq!(array.check().unwrap(), Vec::<String>::new());
         let reader = array.read().unwrap();
         let content: Self::Model = reader.iter().map(Result::unwrap).collect();
+        // Every third one, from the back and from behind it.
+        let indices: Vec<u64> = (0..content.len() as u64 + 9).rev().step_by(3).collect();
+        let mut found = Vec::new();
+        let each = |place: usize, string: Option<&[u8]>| {
+            assert_eq!(place, found.len());
+            found.push(string.map(<[u8]>::to_vec));
+        };
+        reader.get_each(&indices, each).unwrap();
+        let expected = indices.iter().map(|&at| content.get(at as usize));
+        assert!(found.into_iter().eq(expected.map(|s| s.cloned().flatten())));
         let back: Vec<_> = reader.iter().rev().map(Result::unwrap).collect();
         assert!(back.iter().eq(content.iter().rev()));
         content

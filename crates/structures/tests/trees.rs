@@ -100,6 +100,16 @@ fn assert_same_parts<'g, V: View<'g>, K: Kind>(
     space: u64,
 ) {
     let reader = tree.read().unwrap();
+    // Some keys more than once, some not there, in no order.
+    let keys: Vec<u64> = (0..random.below(60)).map(|_| key(random, space)).collect();
+    let mut found = Vec::new();
+    reader
+        .get_each(&keys, |place, value| {
+            found.push((place, value.map(<[u8]>::to_vec)));
+        })
+        .unwrap();
+    let expected = keys.iter().map(|key| model.get(key).cloned());
+    assert!(found.into_iter().eq(expected.enumerate()));
     for _ in 0..20 {
         let (a, b) = (key(random, space), key(random, space));
         assert_eq!(reader.get(a).unwrap().as_ref(), model.get(&a));

@@ -7,6 +7,9 @@ use firn_media::Medium;
 use super::population::{GONE, VALUE_WORDS};
 use super::reclaim;
 
+/// Elements that are on their way at once.
+const ABREAST: usize = 16;
+
 /// An element. The one in front of the first, and behind the last, is none.
 #[derive(Stored)]
 #[repr(C)]
@@ -91,5 +94,33 @@ impl<M: Medium> Chain<M> {
         };
         element.append_bytes(Element::VALUE, usize::MAX, into);
         true
+    }
+
+    /// Hands the value of each of some elements to `each`, through `into`. They are on their way side by
+    /// side.
+    pub(super) fn get_each<'g, V: View<'g>>(
+        index: Obj<'g, Refs<Element>, V>,
+        numbers: &[u32],
+        into: &mut Vec<u8>,
+        mut each: impl FnMut(usize, Option<&[u8]>),
+    ) {
+        let mut place = 0;
+        for numbers in numbers.chunks(ABREAST) {
+            let mut found = [None; ABREAST];
+            for (found, &number) in found.iter_mut().zip(numbers) {
+                *found = index.get(number as usize);
+                if let Some(element) = found {
+                    element.expect_field(Element::VALUE);
+                }
+            }
+            for element in &found[..numbers.len()] {
+                into.clear();
+                if let Some(element) = element {
+                    element.append_bytes(Element::VALUE, usize::MAX, into);
+                }
+                each(place, element.is_some().then_some(into));
+                place += 1;
+            }
+        }
     }
 }

@@ -24,6 +24,8 @@ const SAMPLES: usize = 200;
 const MOST_GETS: usize = 200_000;
 /// Objects that are got in one guard.
 const MANY: usize = 100;
+/// More bytes than all caches have.
+const CACHES_BYTES: u64 = 128 << 20;
 /// Ratio at which a pool is packed before the last gets.
 const PACKED: f64 = 1.05;
 /// Bytes of a key.
@@ -98,8 +100,10 @@ pub(super) struct Run {
 pub(super) struct Got {
     /// In a guard of its own.
     pub(super) alone: Times,
-    /// In one of many.
+    /// In one of many, one after the other.
     pub(super) many: Times,
+    /// As many, asked for all at once.
+    pub(super) each: Times,
 }
 
 /// What a run does besides.
@@ -202,17 +206,36 @@ fn change(
 /// Finds objects that are there.
 fn got(population: &mut Population<Mapped>, numbers: &[u32]) -> Result<Got, BenchError> {
     let numbers = &numbers[..numbers.len().min(MOST_GETS)];
-    let mut value = Vec::new();
-    let mut got = |batch: usize| {
+    let (mut value, mut caches) = (Vec::new(), Caches::new());
+    let mut got = |get: Get, batch: usize| {
+        caches.empty();
         let start = Moment::now();
         let mut batches = numbers.chunks(batch);
-        batches.try_for_each(|some| population.get(some, &mut value))?;
+        batches.try_for_each(|some| get(population, some, &mut value))?;
         Ok::<_, Error>(start.elapsed() / numbers.len().max(1) as f64)
     };
     Ok(Got {
-        alone: got(1)?,
-        many: got(MANY)?,
+        alone: got(Population::get, 1)?,
+        many: got(Population::get, MANY)?,
+        each: got(Population::get_each, MANY)?,
     })
+}
+
+type Get = fn(&mut Population<Mapped>, &[u32], &mut Vec<u8>) -> Result<(), Error>;
+
+/// The processor's caches, which are emptied of what was found before: the same is found again, and the
+/// rivals, who do the same, find it once.
+struct Caches(Vec<u64>);
+
+impl Caches {
+    fn new() -> Self {
+        Self((0..CACHES_BYTES / 8).collect())
+    }
+
+    fn empty(&mut self) {
+        self.0.iter_mut().for_each(|word| *word += 1);
+        std::hint::black_box(&self.0);
+    }
 }
 
 /// Looks at a pool from time to time.

@@ -230,6 +230,33 @@ impl<M: Medium> Way<M> {
             }
         }
     }
+
+    /// Asks for the values of objects that are there all at once, where the structure can be asked so.
+    #[inline]
+    fn get_each<'g, V: View<'g, Medium = M>>(
+        &self,
+        view: V,
+        numbers: &[u32],
+        into: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let mut found = 0;
+        let count = |_: usize, value: Option<&[u8]>| found += usize::from(value.is_some());
+        match self {
+            Way::Chain(chain) => Chain::<M>::get_each(chain.index(view)?, numbers, into, count),
+            Way::Avl(tree) => get_each_from::<Avl, V>(view, tree, numbers, count)?,
+            Way::RedBlack(tree) => get_each_from::<RedBlack, V>(view, tree, numbers, count)?,
+            Way::InlineTree(tree) => get_each_from::<Inline, V>(view, tree, numbers, count)?,
+            Way::Strings(strings) => {
+                let strings = StringArray::at(view.deref(strings).ok_or(GONE)?);
+                let numbers: Vec<u64> = numbers.iter().map(|&n| n.into()).collect();
+                strings.read()?.get_each(&numbers, count)?;
+            }
+            Way::Map(_) | Way::Refs(_) | Way::List(_) | Way::Hash(_) => {
+                return self.get(view, numbers, into);
+            }
+        }
+        (found == numbers.len()).then_some(()).ok_or(GONE)
+    }
 }
 
 /// Gets one after the other into a buffer, which every one of them is.
@@ -282,6 +309,18 @@ fn get_from<'g, K: Kind, V: View<'g>>(
     each(numbers, into, |n, into| {
         reader.get_into(key_number(n), into)
     })
+}
+
+#[inline]
+fn get_each_from<'g, K: Kind, V: View<'g>>(
+    view: V,
+    tree: &TreeHandle<K, V::Medium>,
+    numbers: &[u32],
+    each: impl FnMut(usize, Option<&[u8]>),
+) -> Result<(), Error> {
+    let tree = Tree::<_, K>::at(view.deref(tree).ok_or(GONE)?);
+    let keys: Vec<u64> = numbers.iter().map(|&n| key_number(n)).collect();
+    tree.read()?.get_each(&keys, each)
 }
 
 /// A structure and its objects, through one thread's session.
@@ -406,6 +445,12 @@ impl<M: Medium> Population<M> {
     /// Finds objects that are there and copies the value of each, in one guard.
     pub(super) fn get(&mut self, numbers: &[u32], value: &mut Vec<u8>) -> Result<(), Error> {
         self.way.get(self.session.guard().view(), numbers, value)
+    }
+
+    /// The same, where all of them are asked for at once.
+    pub(super) fn get_each(&mut self, numbers: &[u32], value: &mut Vec<u8>) -> Result<(), Error> {
+        self.way
+            .get_each(self.session.guard().view(), numbers, value)
     }
 
     /// Goes through the list once and takes these away, some in each transaction.

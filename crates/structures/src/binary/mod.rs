@@ -22,7 +22,7 @@ use firn_heap::{Bytes, Error, Field, Obj, Tx, View};
 use firn_media::Medium;
 
 use crate::tree::check::Check;
-use crate::tree::kind::{Kind, sealed::Sealed};
+use crate::tree::kind::{Abreast, Kind, sealed::Sealed};
 use balance::Balance;
 use node::value;
 
@@ -47,6 +47,19 @@ impl<B: Balance> Kind for B {
         key: u64,
     ) -> Result<Option<Self::Spot<'g, V>>, Error> {
         path::find::<V, B>(root, key)?.map(value).transpose()
+    }
+
+    #[inline]
+    fn find_abreast<'g, V: View<'g>>(
+        root: Obj<'g, Self::Root, V>,
+        keys: &[u64],
+        found: &mut Abreast<Self::Spot<'g, V>>,
+    ) -> Result<(), Error> {
+        let nodes = path::find_abreast::<V, B>(root, keys)?;
+        for (found, node) in found.iter_mut().zip(nodes) {
+            *found = node.map(value).transpose()?;
+        }
+        Ok(())
     }
 
     #[inline]

@@ -60,6 +60,9 @@ impl Side {
     }
 }
 
+/// Bytes of a node's object up to the end of its links.
+pub(crate) const NODE_BYTES: u64 = 32;
+
 /// A node's links, in the order of their sides.
 pub(crate) const LINKS: [Field<Node, Ref<Node>>; 2] = [Node::LEFT, Node::RIGHT];
 

@@ -6,11 +6,14 @@ use firn_heap::{Error, Obj, Tx, View};
 use firn_media::Medium;
 
 use super::balance::Balance;
-use super::node::{LINKS, Node, NodeAt, Side, child};
+use super::node::{LINKS, NODE_BYTES, Node, NodeAt, Side, child};
 use crate::tree::damaged;
+use crate::tree::kind::{ABREAST, Abreast};
 
 /// Levels of a tree: more than a red-black tree of as many nodes as any pool can hold.
 pub(crate) const MAX_DEPTH: usize = 96;
+/// Bytes of a value that are on their way before its length is known.
+const EXPECTED_VALUE_BYTES: u64 = 128;
 /// Steps that most paths do with.
 const USUAL_DEPTH: usize = 32;
 
@@ -55,6 +58,42 @@ pub(crate) fn find<'g, V: View<'g>, B: Balance>(
             return Ok(Some(node));
         }
         next = node.follow_one_of(LINKS, key > here);
+    }
+    Err(damaged("a tree without balance", root))
+}
+
+/// The nodes of some keys, at most [`ABREAST`]: each search takes a step, then each takes the next.
+pub(crate) fn find_abreast<'g, V: View<'g>, B: Balance>(
+    root: Obj<'g, B::TreeRoot, V>,
+    keys: &[u64],
+) -> Result<Abreast<NodeAt<'g, V>>, Error> {
+    let mut found = [None; ABREAST];
+    let Some(top) = root.follow(B::ROOT_TOP) else {
+        return Ok(found);
+    };
+    let known = root.view().known_type::<Node>()?;
+    let mut at = [Some(top); ABREAST];
+    for _ in 0..MAX_DEPTH {
+        let mut is_done = true;
+        for ((&key, at), found) in keys.iter().zip(&mut at).zip(&mut found) {
+            let Some(node) = *at else { continue };
+            let here = node.check_known_type(known)?.load(Node::KEY);
+            if here == key {
+                (*at, *found) = (None, Some(node));
+                if let Some(value) = node.follow(Node::VALUE) {
+                    value.expect(EXPECTED_VALUE_BYTES);
+                }
+                continue;
+            }
+            *at = node.follow_one_of(LINKS, key > here);
+            if let Some(next) = at {
+                next.expect(NODE_BYTES);
+                is_done = false;
+            }
+        }
+        if is_done {
+            return Ok(found);
+        }
     }
     Err(damaged("a tree without balance", root))
 }

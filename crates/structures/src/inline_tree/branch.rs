@@ -133,12 +133,16 @@ impl<'g, V: View<'g>> BranchAt<'g, V> {
         place: usize,
         known: KnownType<Branch>,
     ) -> Result<Self, Error> {
+        Self::known(self.branch_object(place)?, known)
+    }
+
+    /// The same, not looked at yet.
+    #[inline(always)]
+    pub(crate) fn branch_object(&self, place: usize) -> Result<Obj<'g, Branch, V>, Error> {
         let branch = self
             .object
             .follow(Branch::BRANCHES.at(self.order.slot(place)));
-        let branch =
-            branch.ok_or_else(|| damaged("a missing child of a tree's branch", self.object))?;
-        Self::known(branch, known)
+        branch.ok_or_else(|| damaged("a missing child of a tree's branch", self.object))
     }
 
     /// The child at `place` of a branch `level` levels above the lowest.

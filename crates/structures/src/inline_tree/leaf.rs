@@ -125,6 +125,12 @@ impl<'g, V: View<'g>> LeafAt<'g, V> {
         (0..LEAF_SLOTS).find(|&slot| self.key(slot) == key && self.slots.len(slot).is_some())
     }
 
+    /// Says that the value in a slot will be read soon.
+    #[inline(always)]
+    pub(crate) fn expect_value(&self, slot: usize) {
+        self.object.expect_field(Leaf::VALUES.at(slot));
+    }
+
     /// Appends the value in a slot, nothing if it is free.
     #[inline]
     pub(crate) fn value_into(&self, slot: usize, into: &mut Vec<u8>) {

@@ -30,7 +30,7 @@ use firn_media::Medium;
 
 use crate::tree::Tree;
 use crate::tree::check::Check;
-use crate::tree::kind::{Kind, sealed::Sealed};
+use crate::tree::kind::{Abreast, Kind, sealed::Sealed};
 use leaf::Spot;
 
 pub use branch::Branch;
@@ -93,6 +93,22 @@ impl Kind for Inline {
             return Ok(None);
         };
         Ok(leaf.find(key).map(|slot| Spot { leaf, slot }))
+    }
+
+    fn find_abreast<'g, V: View<'g>>(
+        root: Obj<'g, InlineRoot, V>,
+        keys: &[u64],
+        found: &mut Abreast<Spot<'g, V>>,
+    ) -> Result<(), Error> {
+        let leaves = path::leaves(root, keys)?;
+        for ((found, leaf), &key) in found.iter_mut().zip(leaves).zip(keys) {
+            let Some(leaf) = leaf else { continue };
+            *found = leaf.find(key).map(|slot| Spot { leaf, slot });
+            if let Some(spot) = found {
+                spot.leaf.expect_value(spot.slot);
+            }
+        }
+        Ok(())
     }
 
     #[inline]

@@ -3,13 +3,20 @@
 use firn_heap::{Error, Obj, View};
 
 use super::InlineRoot;
-use super::branch::BranchAt;
+use super::branch::{Branch, BranchAt};
 use super::leaf::LeafAt;
 use crate::tree::damaged;
+use crate::tree::kind::{ABREAST, Abreast};
 
 /// Levels of branches. With branches that are sparse for the most part, still far more than any pool
 /// can hold.
 pub(crate) const MAX_HEIGHT: usize = 24;
+
+/// Bytes of a branch: all of it, since any reference may come next.
+const BRANCH_BYTES: u64 = HEADER_BYTES + size_of::<Branch>() as u64;
+/// Bytes of a leaf that a search reads.
+const LEAF_BYTES: u64 = 64;
+const HEADER_BYTES: u64 = 8;
 
 /// A tree's root object.
 pub(crate) type Root<'g, V> = Obj<'g, InlineRoot, V>;
@@ -63,6 +70,39 @@ pub(crate) fn leaf<'g, V: View<'g>>(
     }
     branch.expect_leaves();
     LeafAt::new(branch.leaf(branch.route(key))?).map(Some)
+}
+
+/// The leaves whose ranges hold some keys, at most [`ABREAST`]; none if the tree is empty. All searches
+/// take a step, then all take the next.
+pub(crate) fn leaves<'g, V: View<'g>>(
+    root: Root<'g, V>,
+    keys: &[u64],
+) -> Result<Abreast<LeafAt<'g, V>>, Error> {
+    let mut leaves = [None; ABREAST];
+    let height = height(root)?;
+    if height == 0 {
+        return Ok(leaves);
+    }
+    let known = root.view().known_type()?;
+    let mut at = [top(root)?.object; ABREAST];
+    for _ in 1..height {
+        for (at, &key) in at.iter_mut().zip(keys) {
+            let branch = BranchAt::known(*at, known)?;
+            *at = branch.branch_object(branch.route(key))?;
+            at.expect(BRANCH_BYTES);
+        }
+    }
+    let mut below = [None; ABREAST];
+    for ((below, at), &key) in below.iter_mut().zip(at).zip(keys) {
+        let branch = BranchAt::known(at, known)?;
+        let leaf = branch.leaf(branch.route(key))?;
+        leaf.expect(LEAF_BYTES);
+        *below = Some(leaf);
+    }
+    for (leaf, below) in leaves.iter_mut().zip(below) {
+        *leaf = below.map(LeafAt::new).transpose()?;
+    }
+    Ok(leaves)
 }
 
 /// Steps from the top down; none in an empty tree.

@@ -5,6 +5,13 @@ use firn_media::Medium;
 
 use super::check::Check;
 
+/// Searches that go on side by side: as many as a processor has misses of its cache under way.
+pub(crate) const ABREAST: usize = 16;
+
+/// Something for each of them.
+#[doc(hidden)]
+pub type Abreast<T> = [Option<T>; ABREAST];
+
 /// A kind of tree: [`crate::avl::Avl`], [`crate::red_black::RedBlack`] or
 /// [`crate::inline_tree::Inline`]. Closed: its functions are this crate's own.
 ///
@@ -34,6 +41,15 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
         root: Obj<'g, Self::Root, V>,
         key: u64,
     ) -> Result<Option<Self::Spot<'g, V>>, Error>;
+
+    /// Where the entries of some keys are, at most [`ABREAST`], each in the place of its key. Says which
+    /// bytes are read next.
+    #[doc(hidden)]
+    fn find_abreast<'g, V: View<'g>>(
+        root: Obj<'g, Self::Root, V>,
+        keys: &[u64],
+        found: &mut Abreast<Self::Spot<'g, V>>,
+    ) -> Result<(), Error>;
 
     #[doc(hidden)]
     fn value_into<'g, V: View<'g>>(

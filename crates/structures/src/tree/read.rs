@@ -6,7 +6,7 @@ use core::ops::RangeBounds;
 use firn_heap::{Error, Obj, ReadLock, View};
 
 use super::OwnedEntry;
-use super::kind::{Found, Kind};
+use super::kind::{ABREAST, Found, Kind};
 use super::range::Range;
 
 /// A tree that no writer changes while this lives. See [`super::Tree::read`].
@@ -51,6 +51,36 @@ impl<'g, V: View<'g>, K: Kind> TreeReader<'_, 'g, V, K> {
             Some(spot) => K::value_into(spot, into).map(|()| true),
             None => Ok(false),
         }
+    }
+
+    /// Hands the value of each of the keys to `each`, with the key's place among them, in their order;
+    /// `None` for a key that is not there.
+    ///
+    /// Searches for some of the keys side by side: while one waits for memory another goes on. That takes
+    /// a fraction of the time of as many calls of [`TreeReader::get_into`] where the tree is larger than
+    /// the processor's caches.
+    ///
+    /// Errors: the tree is damaged; the values before the key that found it were handed over, perhaps
+    /// not all.
+    pub fn get_each(
+        &self,
+        keys: &[u64],
+        mut each: impl FnMut(usize, Option<&[u8]>),
+    ) -> Result<(), Error> {
+        let (mut value, mut place) = (Vec::new(), 0);
+        for keys in keys.chunks(ABREAST) {
+            let mut found = [None; ABREAST];
+            K::find_abreast(self.root, keys, &mut found)?;
+            for spot in &found[..keys.len()] {
+                value.clear();
+                if let Some(spot) = spot {
+                    K::value_into(*spot, &mut value)?;
+                }
+                each(place, spot.is_some().then_some(&value));
+                place += 1;
+            }
+        }
+        Ok(())
     }
 
     /// Whether `key` is there.

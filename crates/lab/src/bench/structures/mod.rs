@@ -93,21 +93,25 @@ const SETTINGS: [Setting; 2] = [WITHOUT, NORMAL];
 enum Kind {
     Insert,
     Delete,
-    /// Finding while all are there, a guard each, and many in one.
+    /// Finding while all are there: a guard each, many in one, and as many asked for all at once.
     Get,
     GetMany,
+    GetEach,
     /// The same when four of five are deleted, after packing where there is a collector.
     GetAfter,
     GetManyAfter,
+    GetEachAfter,
 }
 
-const KINDS: [(Kind, &str); 6] = [
+const KINDS: [(Kind, &str); 8] = [
     (Kind::Insert, "insert"),
     (Kind::Delete, "delete"),
     (Kind::Get, "get"),
     (Kind::GetMany, "get_many"),
     (Kind::GetAfter, "get_after"),
     (Kind::GetManyAfter, "get_many_after"),
+    (Kind::GetEach, "get_each"),
+    (Kind::GetEachAfter, "get_each_after"),
 ];
 
 /// The name of a figure.
@@ -199,6 +203,8 @@ impl Kind {
             Kind::Delete => mixed(delete, delete_again, 0.5, 0.5),
             Kind::Get => get.alone,
             Kind::GetMany => get.many,
+            Kind::GetEach => get.each,
+            Kind::GetEachAfter => get_after.each,
             Kind::GetAfter => get_after.alone,
             Kind::GetManyAfter => get_after.many,
         }
@@ -212,8 +218,8 @@ impl Kind {
         match self {
             Kind::Insert => mixed(of(|t| t.insert), of(|t| t.reinsert), FIRST, SECOND),
             Kind::Delete => mixed(of(|t| t.delete), of(|t| t.redelete), 0.5, 0.5),
-            Kind::Get | Kind::GetMany => of(|t| t.get_full),
-            Kind::GetAfter | Kind::GetManyAfter => of(|t| t.get_after),
+            Kind::Get | Kind::GetMany | Kind::GetEach => of(|t| t.get_full),
+            Kind::GetAfter | Kind::GetManyAfter | Kind::GetEachAfter => of(|t| t.get_after),
         }
     }
 }
@@ -300,7 +306,7 @@ fn figures_of(
 const HOW: &str = "FFCCD's phases: all inserted, 80 % deleted at random, inserted, deleted, one a \
                    transaction, values of 128 bytes; insert and delete are means over all of their \
                    kind; get_after when 80 % are deleted, packed first where there is a collector; \
-                   many: 100 in one guard, by one reader; \
+                   many: 100 in one guard, by one reader; each: as many, asked for at once; \
                    with one from 1.5 to 1.25 where it says collecting";
 
 fn seen(run: &Run) -> Compaction {
@@ -339,7 +345,7 @@ fn counted(options: &Options, shape: Shape, kind: Kind) -> Result<Option<Counted
             crash.reset_counts();
             population.remove(rest)?;
         }
-        Kind::Get | Kind::GetMany | Kind::GetAfter | Kind::GetManyAfter => return Ok(None),
+        _ => return Ok(None),
     }
     let counts = crash.counts();
     Ok(Some(Counted {
