@@ -111,7 +111,7 @@ Examples:
   firn map p.firn -o p.svg
   firn copy p.firn packed.firn && firn map p.firn --beside packed.firn -o both.png")]
     Map(Map),
-    /// Checks every invariant of a pool and of the maps and lists in it
+    /// Checks every invariant of a pool and of the collections in it
     #[command(after_long_help = "\
 Prints what is wrong; exit status 1 if anything is. A pool that was open on an ordinary file when the
 machine died is checked in memory; if nothing is found, `firn copy --salvage` makes a new pool of it.

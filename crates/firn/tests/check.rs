@@ -7,7 +7,9 @@ use std::path::Path;
 use firn_heap::{Error, Pool, PoolOptions, View};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Medium;
-use firn_structures::List;
+use firn_structures::{
+    AvlTree, HashMap, InlineTree, List, Map, Queue, RedBlackTree, StringArray, Vector,
+};
 use firn_units::VirtAddr;
 use support::{Called, Folder, firn};
 
@@ -138,4 +140,75 @@ fn a_root_says_what_it_is_without_registering_anything() {
     let names: Result<Vec<_>, Error> = ["queue", "words", "nobody"].into_iter().map(name).collect();
     let expected = [Some("firn.list".into()), Some("Bytes".into()), None];
     assert_eq!(names.unwrap(), expected);
+}
+
+/// Elements of each collection: a number that none of them keeps for another reason.
+const FEW: u64 = 7;
+/// Words of a root object in which its number of elements is looked for.
+const ROOT_WORDS: u64 = 8;
+
+/// Where the roots of a pool are that has each collection, and their names.
+fn each_collection(path: &str) -> Vec<(&'static str, u64)> {
+    let medium = Mapped::create(Path::new(path), 0, &MappedOptions::default()).unwrap();
+    let pool = Pool::create(medium, &PoolOptions::new("each")).unwrap();
+    let mut session = pool.session().unwrap();
+    let roots = session.transaction(|tx| {
+        let (mut map, mut list) = (Map::create(tx, "map")?, List::create(tx, "list")?);
+        let mut avl = AvlTree::create(tx, "avl")?;
+        let mut red_black = RedBlackTree::create(tx, "red_black")?;
+        let mut inline = InlineTree::create(tx, "inline")?;
+        let mut hash = HashMap::create(tx, "hash")?;
+        let (mut vector, mut queue) = (Vector::create(tx, "vector")?, Queue::create(tx, "queue")?);
+        let mut strings = StringArray::create(tx, "strings", FEW)?;
+        for number in 0..FEW {
+            let key = number.to_be_bytes();
+            map.insert(&key, b"v")?;
+            list.push_back(number, b"v")?;
+            avl.insert(number, b"v")?;
+            red_black.insert(number, b"v")?;
+            inline.insert(number, b"v")?;
+            hash.insert(&key, b"v")?;
+            vector.push(b"v")?;
+            queue.push_back(b"v")?;
+            strings.set(number, b"v")?;
+        }
+        Ok::<_, Error>(vec![
+            ("map", map.object().address().0),
+            ("list", list.object().address().0),
+            ("avl", avl.object().address().0),
+            ("red_black", red_black.object().address().0),
+            ("inline", inline.object().address().0),
+            ("hash", hash.object().address().0),
+            ("vector", vector.object().address().0),
+            ("queue", queue.object().address().0),
+            ("strings", strings.object().address().0),
+        ])
+    });
+    drop(session);
+    pool.close().unwrap();
+    roots.unwrap()
+}
+
+#[test]
+fn a_wrong_number_of_elements_is_found_in_each_collection() {
+    let folder = Folder::new();
+    let path = folder.arg("pool");
+    let roots = each_collection(&path);
+    assert_eq!(check(&path).status, 0, "{}", check(&path).out);
+    for (name, root) in roots {
+        let words = || (1..=ROOT_WORDS).map(|word| root + word * HEADER_BYTES);
+        let at = {
+            let medium = Mapped::open(Path::new(&path), &MappedOptions::default()).unwrap();
+            let at = words().find(|&at| medium.load_u64(VirtAddr(at)) == FEW);
+            let at = at.unwrap_or_else(|| panic!("{name} says nowhere how many it has"));
+            medium.store_u64(VirtAddr(at), FEW + 1);
+            at
+        };
+        let called = check(&path);
+        assert_eq!(called.status, 1, "{name}: {}", called.out);
+        let expected = format!("root `{name}`");
+        assert!(called.out.contains(&expected), "{}", called.out);
+        let medium = Mapped::open(Path::new(&path), &MappedOptions::default()).unwrap();
+        medium.store_u64(VirtAddr(at), FEW);
+    }
 }

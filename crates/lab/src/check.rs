@@ -1,12 +1,21 @@
-//! Whether a pool is sound, and the maps and lists in it.
+//! Whether a pool is sound, and the collections in it.
 
 use std::path::Path;
 
 use firn_heap::{Error, Pool, Target, View};
 use firn_media::Medium;
+use firn_structures::avl::AvlRoot;
+use firn_structures::hash::HashRoot;
+use firn_structures::inline_tree::InlineRoot;
 use firn_structures::list::ListRoot;
 use firn_structures::map::MapRoot;
-use firn_structures::{List, Map};
+use firn_structures::queue::QueueRoot;
+use firn_structures::red_black::RedBlackRoot;
+use firn_structures::strings::StringsRoot;
+use firn_structures::vector::VectorRoot;
+use firn_structures::{
+    AvlTree, HashMap, InlineTree, List, Map, Queue, RedBlackTree, StringArray, Vector,
+};
 use serde::Serialize;
 
 use crate::any::{Torn, open_any};
@@ -22,7 +31,7 @@ pub struct CheckReport {
 }
 
 /// Checks the pool in `path`, whatever it holds: tables, headers, types, references, allocation, and
-/// every map and list that a root names. A pool that was closed is only read. One that was not is
+/// every collection that a root names. A pool that was closed is only read. One that was not is
 /// recovered first, as any open would; one that was open when the machine died is recovered and
 /// checked in memory, and its file stays as it is.
 ///
@@ -47,7 +56,7 @@ pub fn check(path: &Path, progress: &mut dyn Progress) -> Result<CheckReport, La
     })
 }
 
-/// What is wrong with an open pool and with the maps and lists that its roots name.
+/// What is wrong with an open pool and with the collections that its roots name.
 ///
 /// Errors: an operation on the pool stayed open, or every lane is in use.
 pub(crate) fn findings<M: Medium>(pool: &Pool<M>) -> Result<Vec<String>, Error> {
@@ -65,7 +74,7 @@ pub(crate) fn findings<M: Medium>(pool: &Pool<M>) -> Result<Vec<String>, Error> 
     Ok(findings)
 }
 
-/// What is wrong with the map or list of a root; nothing if it is neither.
+/// What is wrong with the collection of a root; nothing if it is none.
 ///
 /// What it is the registry says: asking for a map would register the map's type in a pool that has
 /// none, and fail where the pool is only read.
@@ -79,6 +88,13 @@ fn collection_findings<'g, V: View<'g>>(view: V, name: &str) -> Result<Vec<Strin
     match view.root_type_name(name)?.as_deref() {
         Some(MapRoot::NAME) => Map::open(view, name)?.check(),
         Some(ListRoot::NAME) => List::open(view, name)?.check(),
+        Some(AvlRoot::NAME) => AvlTree::open(view, name)?.check(),
+        Some(RedBlackRoot::NAME) => RedBlackTree::open(view, name)?.check(),
+        Some(InlineRoot::NAME) => InlineTree::open(view, name)?.check(),
+        Some(HashRoot::NAME) => HashMap::open(view, name)?.check(),
+        Some(VectorRoot::NAME) => Vector::open(view, name)?.check(),
+        Some(QueueRoot::NAME) => Queue::open(view, name)?.check(),
+        Some(StringsRoot::NAME) => StringArray::open(view, name)?.check(),
         _ => Ok(Vec::new()),
     }
 }
