@@ -61,6 +61,8 @@ struct Shared {
     ended: AtomicBool,
     /// Threads that have not done all they are to do.
     busy: AtomicUsize,
+    /// Threads of the program that have not looked at what there is at the end.
+    unverified: AtomicUsize,
     /// The program's operations, in the order in which they returned.
     done: Mutex<Vec<Done>>,
 }
@@ -143,6 +145,7 @@ impl Case {
         let shared = Arc::new(Shared::default());
         let mut jobs: Vec<Job> = Vec::new();
         shared.busy.store(self.threads + 1, Relaxed);
+        shared.unverified.store(self.threads, Relaxed);
         for (thread, ops) in script.iter().enumerate().take(self.threads) {
             let (pool, shared, ops) = (pool.clone(), Arc::clone(&shared), ops.clone());
             jobs.push(Box::new(move || mutate(&pool, thread, &ops, &shared)));
@@ -280,12 +283,16 @@ fn mutate(pool: &Pool<Crash>, thread: usize, ops: &[Op], shared: &Shared) {
             end,
         });
     }
-    shared.busy.fetch_sub(1, Relaxed);
-    while shared.busy.load(Relaxed) > 0 {
-        medium.pause(0);
-    }
+    let wait_for = |left: &AtomicUsize| {
+        left.fetch_sub(1, Relaxed);
+        while left.load(Relaxed) > 0 {
+            medium.pause(0);
+        }
+    };
+    wait_for(&shared.busy);
     let found = read(&mut session).unwrap();
     shared.past.lock().unwrap().allows(&found).unwrap();
-    // What its end would do is the program's no more.
-    std::mem::forget(session);
+    wait_for(&shared.unverified);
+    // What a session does at its end is no part of the program: as after a crash, nothing is written.
+    pool.clone().abandon();
 }

@@ -1,20 +1,47 @@
 //! A thread interrupts another at every point.
 
 use firn_crash::Report;
+use firn_heap::PoolKind;
 
 use crate::beside::{Case, Run, Stage};
 use crate::phases::point;
 use crate::program::Op;
 
-/// An operation as a whole at every `stride`th point of a cycle.
-pub fn in_the_collector(case: &Case, op: Op, stride: u64) -> Report {
+/// An operation as a whole at every `stride`th point of a cycle, and at every one at which marking goes
+/// on: there it takes few to look at an object's references.
+pub fn in_the_collector(case: &Case, op: Op, stride: usize) -> Report {
+    let bounds = case.stages(&case.image());
+    let marking = match case.kind {
+        PoolKind::Traced => bounds[Stage::Marking as usize]..bounds[Stage::Reclaiming as usize],
+        PoolKind::Explicit => 0..0,
+    };
     let mut at = 0;
     case.explore(|last| {
-        at += stride;
+        at += 1;
+        while !marking.contains(&at) && at % stride as u64 != 0 {
+            at += 1;
+        }
         let over = last.is_some_and(|run| at > run.steps);
         (!over).then(|| Run::of([vec![op], vec![]], &[(at, 1)]))
     })
 }
+
+/// Points before the plan counts at which the collector makes homes durable, and stops the program.
+const LAST: u64 = 300;
+
+/// A thread changes an object at every `stride`th point of the end of the planning, and again when it
+/// moves: the first change is not at home yet when the plan begins to count, or just so.
+pub fn before_the_plan_counts(case: &Case, stride: usize) -> Report {
+    let bounds = case.stages(&case.image());
+    let end = bounds[case.stage(Stage::Moving)];
+    let script = || [vec![Op::Change(0), Op::Change(0)], vec![]];
+    // The second comes late enough whether the first has waited for the plan or not.
+    let run = |at| Run::of(script(), &[(at, 1), (end + FURTHER, 1)]);
+    case.explore_all((end - LAST..end).step_by(stride).map(run).collect())
+}
+
+/// More points than an operation takes.
+const FURTHER: u64 = 150;
 
 /// Who interrupts an operation of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,15 +17,14 @@ const BEFORE: usize = 120;
 /// Those that stay, two in the first frame and one in the second.
 const KEPT: [usize; 3] = [3, 60, 100];
 const LEN: usize = 30;
-/// What the first word of an object becomes that is changed.
-const CHANGED: usize = 8;
+const WORD: usize = WORD_BYTES as usize;
 /// Threads of the program at most.
 pub const MUTATORS: usize = 2;
 
 /// What the program does, one operation each. Each has the locks of the places that it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Change the first word of the object in place.
+    /// Change a word of the object in place, one or another by the operation's number.
     Change(usize),
     /// Put a new object in its place, freeing it.
     Replace(usize),
@@ -39,10 +38,13 @@ pub enum Op {
     Abort,
     /// Read everything, which moves it.
     Read,
+    /// Look at the object's length, which moves it, without its lock.
+    Touch(usize),
 }
 
 /// Every operation, so that a note can name it by its place here.
-const ALL: [Op; 12] = [
+const ALL: [Op; 13] = [
+    Op::Touch(0),
     Op::Swap,
     Op::Abort,
     Op::Read,
@@ -66,6 +68,7 @@ impl Op {
             }
             Op::Swap | Op::Abort => &[0, 2],
             Op::Read => &[0, 1, 2],
+            Op::Touch(_) => &[],
         }
     }
 
@@ -73,15 +76,22 @@ impl Op {
         match self {
             Op::Change(place) => {
                 if let Some(bytes) = &mut content[place] {
-                    bytes[..CHANGED].fill(number);
+                    let at = changed_by(number);
+                    bytes[at..at + WORD].fill(number);
                 }
             }
             Op::Replace(place) => content[place] = Some(vec![number; LEN]),
             Op::Remove(place) | Op::Unlink(place) => content[place] = None,
             Op::Swap => content.swap(0, 2),
-            Op::Abort | Op::Read => {}
+            Op::Abort | Op::Read | Op::Touch(_) => {}
         }
     }
+}
+
+/// Where the operation of this number changes an object: two that follow each other change different
+/// words, so that the second does not hide what becomes of the first.
+fn changed_by(number: u8) -> usize {
+    usize::from(number % 2) * 2 * WORD
 }
 
 /// A lock for each place.
@@ -107,6 +117,11 @@ pub fn collect(scheme: &'static Scheme) -> CollectOptions {
     }
 }
 
+/// What the object at a place is at first: no two are the same, or nobody would see which is where.
+fn start(place: usize) -> Vec<u8> {
+    vec![1 + place as u8; LEN]
+}
+
 pub fn setup(crash: &Crash, options: &PoolOptions) {
     let pool = Pool::create(crash.clone(), options).unwrap();
     let mut session = pool.session().unwrap();
@@ -114,7 +129,11 @@ pub fn setup(crash: &Crash, options: &PoolOptions) {
         .transaction(|tx| {
             let all = tx.alloc_refs::<Bytes>(BEFORE)?;
             for i in 0..BEFORE {
-                all.set(i, Some(tx.alloc_bytes(&[9; LEN])?))?;
+                let place = KEPT
+                    .iter()
+                    .position(|kept| *kept == i)
+                    .unwrap_or(KEPT.len());
+                all.set(i, Some(tx.alloc_bytes(&start(place))?))?;
             }
             tx.set_root("all", all)
         })
@@ -142,8 +161,10 @@ pub fn setup(crash: &Crash, options: &PoolOptions) {
 
 /// Does an operation; what it read, if that is what it does.
 pub fn apply(session: &mut Session<Crash>, op: Op, number: u8) -> Result<Option<Content>, Error> {
-    if op == Op::Read {
-        return read(session).map(Some);
+    match op {
+        Op::Read => return read(session).map(Some),
+        Op::Touch(place) => return touch(session, place).map(|()| None),
+        _ => {}
     }
     let done = session.transaction(|tx| {
         for &place in op.places() {
@@ -161,7 +182,7 @@ fn change(tx: Tx<'_, Crash>, op: Op, number: u8) -> Result<(), Error> {
     let spine = tx.root::<Spine>("spine")?;
     match op {
         Op::Change(place) => match spine.get(place) {
-            Some(bytes) => bytes.overwrite(0, &[number; CHANGED]),
+            Some(bytes) => bytes.overwrite(changed_by(number), &[number; WORD]),
             None => Ok(()),
         },
         Op::Replace(place) => replace(tx, spine, place, number),
@@ -180,12 +201,12 @@ fn change(tx: Tx<'_, Crash>, op: Op, number: u8) -> Result<(), Error> {
         }
         Op::Abort => {
             if let Some(bytes) = spine.get(2) {
-                bytes.overwrite(0, &[number; CHANGED])?;
+                bytes.overwrite(changed_by(number), &[number; WORD])?;
             }
             replace(tx, spine, 0, number)?;
             Err(Error::ReadOnly)
         }
-        Op::Read => Ok(()),
+        Op::Read | Op::Touch(_) => Ok(()),
     }
 }
 
@@ -214,6 +235,16 @@ pub fn read(session: &mut Session<Crash>) -> Result<Content, Error> {
             *place = spine.get(i).map(|b| b.to_vec()).transpose()?;
         }
         Ok(content)
+    })
+}
+
+fn touch(session: &mut Session<Crash>, place: usize) -> Result<(), Error> {
+    session.read(|view| {
+        let spine = view.root::<Spine>("spine")?;
+        if let Some(bytes) = spine.get(place) {
+            assert_eq!(bytes.len(), LEN);
+        }
+        Ok(())
     })
 }
 
@@ -350,7 +381,7 @@ impl Past {
 
     /// Whether the spine may hold this: what returned is there, of what did not all or nothing.
     pub fn allows(&self, found: &Content) -> Result<(), String> {
-        let content: Content = core::array::from_fn(|_| Some(vec![9; LEN]));
+        let content: Content = core::array::from_fn(|place| Some(start(place)));
         match self.reaches(found, content, [0; MUTATORS]) {
             true => Ok(()),
             false => Err(format!("after {:?}: found {found:?}", self.0)),
@@ -378,5 +409,5 @@ impl Past {
 
 /// What an operation writes.
 fn number(thread: usize, nth: usize) -> u8 {
-    (10 * (thread + 1) + nth) as u8
+    (11 * (thread + 1) + nth) as u8
 }
