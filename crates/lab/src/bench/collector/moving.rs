@@ -38,7 +38,7 @@ pub(super) fn name(scheme: &Scheme) -> String {
 
 /// Names of its figures.
 pub(super) fn names() -> impl Iterator<Item = String> {
-    schemes().map(name)
+    schemes().map(name).chain([FRESH_PAGE.to_owned()])
 }
 
 /// Measures the schemes that were asked for, in turns.
@@ -53,9 +53,12 @@ pub(super) fn measure(
     let mut pages = Vec::new();
     let mut all: Vec<Vec<(Times, Compaction)>> = schemes.iter().map(|_| Vec::new()).collect();
     progress.begin("moving objects", Some((passes * schemes.len()) as u64));
+    let wants_page = options.wants(super::SECTION, FRESH_PAGE);
     for _ in 0..passes {
-        for (scheme, taken) in schemes.iter().zip(&mut all) {
+        if wants_page {
             pages.push(pools::fresh_page(&options.memory_dir, options.domain)?);
+        }
+        for (scheme, taken) in schemes.iter().zip(&mut all) {
             taken.push(pass(options, scheme)?);
             progress.advance(1);
         }
