@@ -209,13 +209,15 @@ fn changes_around_the_moment_when_the_plan_begins_to_count() {
     }
 }
 
-/// The third commit says that the first one's homes are durable: from then on they are all there is.
+/// The fifth commit looks for W, and says that the first one's homes are durable: from then on they are all
+/// there is.
 #[test]
 fn a_change_of_a_copy_outlives_its_log_entry() {
     for case in cases(&[Domain::Adr]) {
         let image = case.image();
         let begin = point(&case.stages(&image), case.stage(Stage::Moving), 3);
-        let ops = [Op::Change(0), Op::Change(1), Op::Change(1)];
+        let mut ops = [Op::Change(1); 5];
+        ops[0] = Op::Change(0);
         let mut run = Run::default();
         let mut next = begin;
         for op in ops {
