@@ -20,7 +20,7 @@ use firn_heap::{Pool, PoolKind};
 use firn_mapped::Mapped;
 
 use super::clock::Times;
-use super::figure::{Figure, Subject, middle};
+use super::figure::{Figure, Subject, over};
 use super::herd::{Cost, Costs, Herd, Order};
 use super::rival::Rival;
 use super::{BenchError, Options, cores, pools};
@@ -276,20 +276,18 @@ fn together<const N: usize>(
     })
 }
 
-/// Says of the figures of threads in one pool how they compare with those in a pool each, block by
-/// block: the machine changes more from block to block than within one.
+/// Says of the figures of threads in one pool how they compare with those in a pool each.
 fn compare(figures: &mut [Figure], blocks: [&Blocks; 2], cases: [&Case; 2]) {
     for (which, verb) in VERBS.into_iter().enumerate() {
         for (kind, pick) in KINDS {
             let [together, apart] = blocks.map(|blocks| &pick(blocks)[which]);
-            let pairs = together.iter().zip(apart);
-            let ratio = middle(pairs.map(|(together, apart)| together.cpu_ns / apart.cpu_ns));
+            let ratio = over(together, apart);
             let operation = cases[0].operation(verb, kind);
             let same = |figure: &&mut Figure| {
                 figure.operation == operation && figure.threads == cases[0].threads
             };
             if let Some(figure) = figures.iter_mut().find(same) {
-                figure.over_apart = Some(ratio);
+                figure.over_control = Some(ratio);
             }
         }
     }

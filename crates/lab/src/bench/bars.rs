@@ -259,10 +259,10 @@ fn call(
     let (ours, alone) = (of(threads)?, of(1)?);
     let theirs = find(figures, false, rivals, threads);
     let ratio = theirs.map(|theirs| theirs.ns_cpu_per_op / ours.ns_cpu_per_op);
-    let loss = threads > 1 && ours.over_apart.is_none_or(|over| over > LOSS);
+    let loss = threads > 1 && ours.over_control.is_none_or(|over| over > LOSS);
     let more = |figure: &Figure| (figure.ns_cpu_per_op / alone.ns_cpu_per_op - 1.0) * 100.0;
     let own = |over: f64| format!("; over a pool each {:+.0} %", (over - 1.0) * 100.0);
-    let own = ours.over_apart.map_or_else(String::new, own);
+    let own = ours.over_control.map_or_else(String::new, own);
     let limit = bar.map(|bar| match threads {
         1 => format!("{bar} ns"),
         _ => format!("{bar} ns, no loss"),

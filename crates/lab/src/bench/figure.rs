@@ -44,9 +44,10 @@ pub struct Figure {
     pub lines_per_op: Option<f64>,
     /// The rival's CPU time over this one, the median of each, where there is a rival.
     pub ratio_to_rival: Option<f64>,
-    /// CPU time of threads in one pool over that of as many in a pool each, the median of the blocks'
-    /// ratios, where both were measured.
-    pub over_apart: Option<f64>,
+    /// CPU time over that of the control which was measured in turns with it (threads in a pool each, a
+    /// get without a barrier), the median of the blocks' ratios: the machine changes more from block to
+    /// block than within one.
+    pub over_control: Option<f64>,
     /// What a collection did, where one was measured.
     #[serde(flatten)]
     pub compaction: Compaction,
@@ -189,11 +190,17 @@ impl Figure {
             fences_per_op: None,
             lines_per_op: None,
             ratio_to_rival: None,
-            over_apart: None,
+            over_control: None,
             compaction: Compaction::default(),
             how: subject.how.to_owned(),
         }
     }
+}
+
+/// How blocks compare with those that were measured in turns with them: the median of the ratios.
+pub(super) fn over(blocks: &[Times], control: &[Times]) -> f64 {
+    let pairs = blocks.iter().zip(control);
+    middle(pairs.map(|(block, control)| block.cpu_ns / control.cpu_ns))
 }
 
 /// The middle of values in any order; not a number if there are none.

@@ -69,7 +69,7 @@ impl<'g, V: View<'g>> Visit<'g, V> {
     }
 
     /// Finds `key` in a leaf.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, key: &[u8]) -> Result<Found, Error> {
         self.expect_references();
         let (mut low, mut high) = self.rank(0, word_at(key, self.skip));
@@ -91,7 +91,7 @@ impl<'g, V: View<'g>> Visit<'g, V> {
     }
 
     /// The place of the child whose range holds `key`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn route(&self, key: &[u8]) -> usize {
         let (mut low, mut high) = self.rank(1, word_at(key, self.skip));
         while low < high {
@@ -112,7 +112,7 @@ impl<'g, V: View<'g>> Visit<'g, V> {
     /// The child at `place` that is `level` levels above the leaves.
     ///
     /// Errors: there is none, or it is of the wrong level.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn descend(&self, place: usize, level: usize) -> Result<Self, Error> {
         let child = Self::new(self.child(place)?)?;
         child.check_level(level)?;

@@ -174,8 +174,7 @@ fn stop(figures: &[Figure]) -> Option<Bar> {
 }
 
 fn barrier(figures: &[Figure]) -> Option<Bar> {
-    let of = |name| find(figures, true, name, 1).map(|figure| figure.ns_cpu_per_op);
-    let ratio = of(idle::WITH)? / of(idle::WITHOUT)?;
+    let ratio = find(figures, true, idle::WITH, 1)?.over_control?;
     Some(Bar::ours(
         format!(
             "get with an idle collector over get without a barrier (`{}`)",

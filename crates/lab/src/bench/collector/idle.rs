@@ -7,7 +7,7 @@ use firn_mapped::Mapped;
 use firn_structures::map::MapRoot;
 
 use super::super::clock::{Moment, Times};
-use super::super::figure::{Figure, Subject};
+use super::super::figure::{Figure, Subject, over};
 use super::super::population::{MAP, Population, Shape, Sizes};
 use super::super::{BenchError, Options, map, pools};
 use super::SYSTEM;
@@ -55,9 +55,16 @@ pub(super) fn measure(
     let (mut with, mut without) = (Vec::new(), Vec::new());
     let blocks = options.blocks * BLOCKS;
     progress.begin("reading beside an idle collector", Some(blocks as u64));
-    for _ in 0..blocks {
-        with.push(rig.get(&draw())?);
-        without.push(rig.get_unbarriered(&draw())?);
+    for block in 0..blocks {
+        // Neither is always the one that the other's misses were served before.
+        let (first, second) = (draw(), draw());
+        if block % 2 == 0 {
+            with.push(rig.get(&first)?);
+            without.push(rig.get_unbarriered(&second)?);
+        } else {
+            without.push(rig.get_unbarriered(&first)?);
+            with.push(rig.get(&second)?);
+        }
         progress.advance(1);
     }
     progress.end();
@@ -74,7 +81,11 @@ pub(super) fn measure(
         };
         Figure::of(subject, blocks)
     };
-    Ok(vec![figure(WITH, &with), figure(WITHOUT, &without)])
+    let barriered = Figure {
+        over_control: Some(over(&with, &without)),
+        ..figure(WITH, &with)
+    };
+    Ok(vec![barriered, figure(WITHOUT, &without)])
 }
 
 impl Rig {
