@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use firn_format::FormatError;
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Chunk, Frame, REGION_CHUNKS};
-use firn_media::{Medium, Words};
+use firn_media::{Lock, Medium, Words};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
 use super::slots::Footprint;
@@ -88,6 +88,8 @@ type Region<M> = Box<[OnceLock<ChunkState<M>>]>;
 /// All chunks' states.
 pub(crate) struct Chunks<M: Medium> {
     regions: Box<[OnceLock<Region<M>>]>,
+    /// Who looks at a chunk for the first time.
+    looking: Lock<()>,
     /// Whether the allocation bitmaps on media are the truth.
     bitmaps_hold: bool,
     /// The cycle that a crash interrupted and this open goes on with.
@@ -122,6 +124,7 @@ impl<M: Medium> Chunks<M> {
         let regions = medium.capacity().div_ceil(CHUNK_BYTES * REGION_CHUNKS) as usize;
         Self {
             regions: (0..regions).map(|_| OnceLock::new()).collect(),
+            looking: Lock::new(()),
             bitmaps_hold,
             resumed,
             live: Live::default(),
@@ -173,14 +176,15 @@ impl<M: Medium> Chunks<M> {
 
     #[cold]
     fn load(&self, medium: &M, chunk: Chunk) -> Result<&ChunkState<M>, FormatError> {
+        // One thread at a time: whose look comes later would take what the first one has begun to use
+        // since for what a crash left, and free it.
+        let _looking = self.looking.lock(medium);
+        if let Some(state) = self.known(chunk) {
+            return Ok(state);
+        }
         let (state, footprint) = self.read_media(medium, chunk)?;
-        // Two threads may read the same chunk at once; both read the same, one wins. No switch can
-        // happen between the reading and here that would let the winner's state be used already,
-        // because a frame's bits change only through a state that was found here.
-        Ok(self.cell(chunk).get_or_init(|| {
-            self.count_footprint(footprint);
-            state
-        }))
+        self.count_footprint(footprint);
+        Ok(self.cell(chunk).get_or_init(|| state))
     }
 
     fn read_media(
@@ -354,4 +358,53 @@ fn is_whole<M: Medium>(medium: &M, head: Frame) -> Result<bool, FormatError> {
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use firn_crash::{Crash, CrashOptions, interleavings};
+    use firn_format::geometry::{FIRST_DATA_CHUNK, MIN_POOL_BYTES};
+
+    use super::*;
+
+    /// Uses the first frames of a chunk of which it has just learned that they are free.
+    fn use_frames(chunks: &Chunks<Crash>, medium: &Crash, chunk: Chunk, uses: [FrameUse; 2]) {
+        chunks.get(medium, chunk).unwrap();
+        for (frame, what) in (0..).zip(uses) {
+            let frame = chunk.first_frame().plus(frame);
+            medium.store_u64(frame.word_at(), what.to_word());
+        }
+    }
+
+    /// Whoever looks at a chunk frees what a crash left in it: before anybody uses it, or never.
+    #[test]
+    fn who_looks_at_a_chunk_frees_nothing_that_is_used_already() {
+        let chunk = Chunk(FIRST_DATA_CHUNK);
+        let large = [FrameUse::Large { frames: 2 }, FrameUse::Tail { back: 1 }];
+        for uses in [large, [FrameUse::Log; 2]] {
+            let found = interleavings(2, 4_000, |schedule| {
+                let crash = Crash::new(MIN_POOL_BYTES, CrashOptions::default());
+                let chunks = Arc::new(Chunks::new(&crash, true, None));
+                let (mine, medium) = (Arc::clone(&chunks), crash.clone());
+                let (others, other) = (Arc::clone(&chunks), crash.clone());
+                let jobs: Vec<Box<dyn FnOnce() + Send>> = vec![
+                    Box::new(move || use_frames(&mine, &medium, chunk, uses)),
+                    Box::new(move || {
+                        others.get(&other, chunk).unwrap();
+                    }),
+                ];
+                let outcome = crash.run(jobs, schedule);
+                outcome.finished()?;
+                let frame = chunk.first_frame();
+                match frame_use(&crash, frame).unwrap() == uses[0] {
+                    true => Ok(outcome),
+                    false => Err("a frame in use was freed".to_owned()),
+                }
+            });
+            println!("{} executions", found.executions);
+            assert_eq!(found.failure, None);
+        }
+    }
 }

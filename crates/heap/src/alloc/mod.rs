@@ -5,7 +5,7 @@
 //! frees. In a traced pool the bits are written at a clean close; after a crash only frames that
 //! media says are free serve allocation until the objects have been traced.
 //!
-//! Lock order: a list, then the frame space. Neither is held across a fence.
+//! Lock order: a list, then the frame space, then a look at a chunk. None is held across a fence.
 
 mod cache;
 mod chunks;

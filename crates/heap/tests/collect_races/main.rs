@@ -237,15 +237,18 @@ fn two_writers_beside_the_collector() {
     every_case(SEEDS);
 }
 
-/// A freed large object whose chunk somebody looked at first between its words and its quarantine.
+/// A freed large object whose chunk somebody looked at first between its words and its quarantine; a new
+/// one whose chunk two threads looked at first.
 #[test]
 fn seeds_that_once_found_something_find_nothing() {
-    let case = Case {
-        kind: PoolKind::Explicit,
-        scheme: &ESPRESSO,
-        ..Case::default()
-    };
-    swarm(case, 695..696).expect_clean();
+    for (kind, seed) in [(PoolKind::Explicit, 695), (PoolKind::Traced, 305)] {
+        let case = Case {
+            kind,
+            scheme: &ESPRESSO,
+            ..Case::default()
+        };
+        swarm(case, seed..seed + 1).expect_clean();
+    }
 }
 
 #[test]
