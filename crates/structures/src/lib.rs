@@ -10,6 +10,7 @@
 //! vector        byte strings by position, growing at the end
 //! queue         byte strings, first in, first out
 //! strings       byte strings by position, of a fixed number
+//! entry         the entry of a key, there or not, in those that have keys
 //! tree          the interface of the three trees; binary: what the first two have in common
 //! ```
 //!
@@ -48,6 +49,7 @@
 pub mod avl;
 mod binary;
 mod element;
+pub mod entry;
 pub mod hash;
 pub mod inline_tree;
 pub mod list;

@@ -32,6 +32,8 @@ mod resize;
 use firn_heap::{Error, Obj, Ref, Refs, Stored, Tx, View};
 use firn_media::Medium;
 
+use crate::entry::Entry as OfKey;
+
 pub use crate::map::{MAX_KEY_BYTES, MAX_VALUE_BYTES, OwnedEntry};
 pub use bucket::Bucket;
 pub use check::Shape;
@@ -236,6 +238,11 @@ impl<'t, M: Medium> HashMap<'t, Tx<'t, M>> {
         change::update(self.root, key, change)
     }
 
+    /// The entry of `key`, to look at it and change it. Takes the write lock.
+    pub fn entry<'c, 'k>(&'c mut self, key: &'k [u8]) -> Result<OfKey<'c, 'k, Self>, Error> {
+        OfKey::of(self, key)
+    }
+
     /// Removes every entry and gives all space back, in time linear in their number.
     ///
     /// All of it is one transaction, which remembers each object until it ends. Where that is too
@@ -247,7 +254,7 @@ impl<'t, M: Medium> HashMap<'t, Tx<'t, M>> {
     }
 
     #[inline]
-    fn lock(&self) -> Result<(), Error> {
+    pub(crate) fn lock(&self) -> Result<(), Error> {
         self.root.view().lock_exclusive(self.lock)
     }
 }

@@ -36,6 +36,8 @@ mod search;
 use firn_heap::{Error, Obj, Tx, View};
 use firn_media::Medium;
 
+use crate::entry::Entry as OfKey;
+
 pub use check::Shape;
 pub use node::{MapRoot, Node};
 pub use range::{Entry, Range};
@@ -226,6 +228,11 @@ impl<'t, M: Medium> Map<'t, Tx<'t, M>> {
         Ok(there.then_some(old))
     }
 
+    /// The entry of `key`, to look at it and change it. Takes the write lock.
+    pub fn entry<'c, 'k>(&'c mut self, key: &'k [u8]) -> Result<OfKey<'c, 'k, Self>, Error> {
+        OfKey::of(self, key)
+    }
+
     /// Removes every entry, in time linear in their number.
     ///
     /// All of it is one transaction, which remembers each object until it ends. Where that is too
@@ -237,7 +244,7 @@ impl<'t, M: Medium> Map<'t, Tx<'t, M>> {
         tx.nested(|tx| remove::clear(tx, root))
     }
 
-    fn lock(&self) -> Result<(), Error> {
+    pub(crate) fn lock(&self) -> Result<(), Error> {
         self.root.view().lock_exclusive(self.lock)
     }
 }

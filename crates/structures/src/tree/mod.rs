@@ -18,6 +18,8 @@ mod read;
 use firn_heap::{Error, Obj, Tx, View};
 use firn_media::Medium;
 
+use crate::entry::Entry as OfKey;
+
 pub use kind::Kind;
 pub use range::Range;
 pub use read::{Entry, TreeReader};
@@ -213,6 +215,11 @@ impl<'t, M: Medium, K: Kind> Tree<'t, Tx<'t, M>, K> {
         Ok(there)
     }
 
+    /// The entry of `key`, to look at it and change it. Takes the write lock.
+    pub fn entry(&mut self, key: u64) -> Result<OfKey<'_, '_, Self>, Error> {
+        OfKey::of(self, key)
+    }
+
     /// Removes every entry, in time linear in their number.
     ///
     /// All of it is one transaction, which remembers each object until it ends. Where that is too
@@ -251,7 +258,7 @@ impl<'t, M: Medium, K: Kind> Tree<'t, Tx<'t, M>, K> {
         self.root.store(K::LEN, change(self.root.load(K::LEN), 1));
     }
 
-    fn lock(&self) -> Result<(), Error> {
+    pub(crate) fn lock(&self) -> Result<(), Error> {
         self.root.view().lock_exclusive(self.lock)
     }
 }

@@ -1,0 +1,221 @@
+//! The entry of a key, there or not, as the standard library's maps have it.
+//!
+//! What is there is read when the entry is asked for; the collection's write lock is taken then, so it
+//! stays so until the transaction ends.
+//!
+//! ```
+//! # use firn_heap::{Error, Pool, PoolOptions};
+//! # use firn_mapped::{Mapped, MappedOptions};
+//! use firn_structures::Map;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let medium = Mapped::anonymous(16 << 20, &MappedOptions::default())?;
+//! # let pool = Pool::create(medium, &PoolOptions::new("example"))?;
+//! # let mut session = pool.session()?;
+//! session.transaction(|tx| {
+//!     let mut words = Map::open_or_create(tx, "words")?;
+//!     for word in ["to", "be", "or", "not", "to", "be"] {
+//!         let seen = words.entry(word.as_bytes())?.and_modify(|count| count[0] += 1)?;
+//!         seen.or_insert(&[1])?;
+//!     }
+//!     assert_eq!(words.get(b"be")?, Some(vec![2]));
+//!     Ok::<_, Error>(())
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
+
+use firn_heap::{Error, Tx};
+use firn_media::Medium;
+
+use crate::tree::Tree;
+use crate::tree::kind::Kind;
+use crate::{HashMap, Map};
+
+/// A collection with values by key, in a transaction: [`Map`], [`HashMap`], [`Tree`]. Closed.
+pub trait Keyed: sealed::Sealed {
+    /// A key.
+    type Key<'k>: Copy;
+    /// Takes the write lock and reads the value.
+    #[doc(hidden)]
+    fn look_up(&mut self, key: Self::Key<'_>) -> Result<Option<Vec<u8>>, Error>;
+    #[doc(hidden)]
+    fn put(&mut self, key: Self::Key<'_>, value: &[u8]) -> Result<(), Error>;
+    #[doc(hidden)]
+    fn drop_key(&mut self, key: Self::Key<'_>) -> Result<(), Error>;
+}
+
+mod sealed {
+    /// Closes [`super::Keyed`].
+    pub trait Sealed {}
+}
+
+/// The same for each collection: a lifetime of the transaction, and what comes besides.
+macro_rules! keyed {
+    ($what:ty, $key:ty $(, $kind:ident)?) => {
+        impl<'t, M: Medium $(, $kind: Kind)?> sealed::Sealed for $what {}
+        impl<'t, M: Medium $(, $kind: Kind)?> Keyed for $what {
+            type Key<'k> = $key;
+
+            fn look_up(&mut self, key: Self::Key<'_>) -> Result<Option<Vec<u8>>, Error> {
+                self.lock()?;
+                self.get(key)
+            }
+
+            fn put(&mut self, key: Self::Key<'_>, value: &[u8]) -> Result<(), Error> {
+                self.insert(key, value).map(drop)
+            }
+
+            fn drop_key(&mut self, key: Self::Key<'_>) -> Result<(), Error> {
+                self.remove(key).map(drop)
+            }
+        }
+    };
+}
+keyed!(Map<'t, Tx<'t, M>>, &'k [u8]);
+keyed!(HashMap<'t, Tx<'t, M>>, &'k [u8]);
+keyed!(Tree<'t, Tx<'t, M>, K>, u64, K);
+
+/// The entry of a key, which is there or is not.
+pub enum Entry<'c, 'k, C: Keyed> {
+    /// It is there.
+    Occupied(OccupiedEntry<'c, 'k, C>),
+    /// It is not there.
+    Vacant(VacantEntry<'c, 'k, C>),
+}
+
+/// The entry of a key that is there.
+pub struct OccupiedEntry<'c, 'k, C: Keyed> {
+    of: VacantEntry<'c, 'k, C>,
+    value: Vec<u8>,
+}
+
+/// The entry of a key that is not there.
+pub struct VacantEntry<'c, 'k, C: Keyed> {
+    collection: &'c mut C,
+    key: C::Key<'k>,
+}
+
+impl<'c, 'k, C: Keyed> Entry<'c, 'k, C> {
+    pub(crate) fn of(collection: &'c mut C, key: C::Key<'k>) -> Result<Self, Error> {
+        let value = collection.look_up(key)?;
+        let of = VacantEntry { collection, key };
+        Ok(match value {
+            Some(value) => Self::Occupied(OccupiedEntry { of, value }),
+            None => Self::Vacant(of),
+        })
+    }
+
+    /// The key.
+    pub fn key(&self) -> C::Key<'k> {
+        match self {
+            Self::Occupied(entry) => entry.key(),
+            Self::Vacant(entry) => entry.key(),
+        }
+    }
+
+    /// Inserts `value` if the key is not there.
+    ///
+    /// Errors: as the collection's `insert`.
+    pub fn or_insert(self, value: &[u8]) -> Result<OccupiedEntry<'c, 'k, C>, Error> {
+        self.or_insert_with(|| value.to_vec())
+    }
+
+    /// Inserts what `make` makes if the key is not there.
+    ///
+    /// Errors: as the collection's `insert`.
+    pub fn or_insert_with(
+        self,
+        make: impl FnOnce() -> Vec<u8>,
+    ) -> Result<OccupiedEntry<'c, 'k, C>, Error> {
+        match self {
+            Self::Occupied(entry) => Ok(entry),
+            Self::Vacant(entry) => entry.insert_owned(make()),
+        }
+    }
+
+    /// Changes the value if the key is there.
+    ///
+    /// Errors: as the collection's `insert`.
+    pub fn and_modify(mut self, change: impl FnOnce(&mut Vec<u8>)) -> Result<Self, Error> {
+        if let Self::Occupied(entry) = &mut self {
+            entry.modify(change)?;
+        }
+        Ok(self)
+    }
+
+    /// Makes `value` the key's, whether or not it has another.
+    ///
+    /// Errors: as the collection's `insert`.
+    pub fn insert_entry(self, value: &[u8]) -> Result<OccupiedEntry<'c, 'k, C>, Error> {
+        match self {
+            Self::Occupied(mut entry) => entry.insert(value).map(|_| entry),
+            Self::Vacant(entry) => entry.insert(value),
+        }
+    }
+}
+
+impl<'k, C: Keyed> OccupiedEntry<'_, 'k, C> {
+    /// The key.
+    pub fn key(&self) -> C::Key<'k> {
+        self.of.key
+    }
+
+    /// The value.
+    pub fn get(&self) -> &[u8] {
+        &self.value
+    }
+
+    /// The value, to keep.
+    pub fn into_value(self) -> Vec<u8> {
+        self.value
+    }
+
+    /// Replaces the value. Returns what was there.
+    ///
+    /// Errors: as the collection's `insert`; the value stays.
+    pub fn insert(&mut self, value: &[u8]) -> Result<Vec<u8>, Error> {
+        self.of.collection.put(self.of.key, value)?;
+        Ok(core::mem::replace(&mut self.value, value.to_vec()))
+    }
+
+    /// Changes the value. Where it comes out the same, nothing is stored.
+    ///
+    /// Errors: as the collection's `insert`; the value stays.
+    pub fn modify(&mut self, change: impl FnOnce(&mut Vec<u8>)) -> Result<(), Error> {
+        let mut new = self.value.clone();
+        change(&mut new);
+        if new != self.value {
+            self.of.collection.put(self.of.key, &new)?;
+            self.value = new;
+        }
+        Ok(())
+    }
+
+    /// Removes the key. Returns its value.
+    ///
+    /// Errors: as the collection's `remove`.
+    pub fn remove(self) -> Result<Vec<u8>, Error> {
+        self.of.collection.drop_key(self.of.key)?;
+        Ok(self.value)
+    }
+}
+
+impl<'c, 'k, C: Keyed> VacantEntry<'c, 'k, C> {
+    /// The key.
+    pub fn key(&self) -> C::Key<'k> {
+        self.key
+    }
+
+    /// Inserts the key with this value.
+    ///
+    /// Errors: as the collection's `insert`.
+    pub fn insert(self, value: &[u8]) -> Result<OccupiedEntry<'c, 'k, C>, Error> {
+        self.insert_owned(value.to_vec())
+    }
+
+    fn insert_owned(self, value: Vec<u8>) -> Result<OccupiedEntry<'c, 'k, C>, Error> {
+        self.collection.put(self.key, &value)?;
+        Ok(OccupiedEntry { of: self, value })
+    }
+}
