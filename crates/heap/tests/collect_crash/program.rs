@@ -289,13 +289,29 @@ pub fn verify(
     pool.collect(&collect(scheme)).map_err(|e| e.to_string())?;
     check(&pool).map_err(|e| format!("after collecting: {e}"))?;
     let found = read(&mut session).map_err(|e| e.to_string())?;
+    let leaked = leaked(&pool, &mut session, &found).map_err(|e| e.to_string())?;
     drop(session);
     pool.abandon();
-    if found == expected {
-        Ok(())
-    } else {
-        Err(format!("after collecting: found {found:?}"))
+    if found != expected {
+        return Err(format!("after collecting: found {found:?}"));
     }
+    match leaked {
+        0 => Ok(()),
+        leaked => Err(format!("after collecting: {leaked} objects leaked")),
+    }
+}
+
+/// Objects of an explicit pool that are allocated and in no place. A traced pool has reclaimed them.
+fn leaked(
+    pool: &Pool<Crash>,
+    session: &mut Session<Crash>,
+    content: &Content,
+) -> Result<usize, Error> {
+    if pool.kind() == PoolKind::Traced {
+        return Ok(0);
+    }
+    let objects = session.read(|view| Ok::<_, Error>(view.objects::<Bytes>()?.len()))?;
+    Ok(objects - content.iter().flatten().count())
 }
 
 /// An operation that was begun, and how many of the other thread's had returned by then.
