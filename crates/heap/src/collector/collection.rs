@@ -19,7 +19,7 @@ use super::cycle::Cycle;
 use super::figures::{Collected, Step, publish, publish_stops};
 use super::heal::Known;
 use super::mark::Marking;
-use super::release::{store_phase, write_back_bitmap, write_back_words};
+use super::release::{WriteBacks, store_phase, write_back_bitmap};
 use super::scheme::{PIGGYBACK, Scheme};
 use super::summary::{Aim, Draft, Forwarding, PageSize};
 use crate::alloc::{FrameRun, Place, Run};
@@ -540,13 +540,17 @@ impl<M: Medium> Inner<M> {
         let medium = &self.medium;
         let plan = frames.0.frame;
         let header = write_plan(medium, plan, &draft, scheme);
+        let mut lines = WriteBacks::new(medium);
         for (run, class, filled) in &draft.filled {
             self.allocator
                 .fill_run(medium, run.frame, *class, *filled)?;
-            write_back_words(medium, run.frame, run.frames);
-            write_back_bitmap(medium, run.frame, *class);
+            lines.words(run.frame, run.frames);
+            if self.logs_allocation() {
+                write_back_bitmap(medium, run.frame, *class);
+            }
         }
-        write_back_words(medium, plan, frames.0.frames);
+        lines.words(plan, frames.0.frames);
+        drop(lines);
         let cycle = Cycle::new(
             medium,
             plan,

@@ -11,7 +11,7 @@ use firn_format::sealed::Seal;
 use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::PoolKind;
 use firn_media::{Medium, MediumExt, Scope};
-use firn_units::{FRAMES_PER_CHUNK, WORD_BYTES};
+use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::cycle::{Cycle, frames_of};
 use crate::alloc::FrameRun;
@@ -107,6 +107,7 @@ pub(super) fn store_phase<M: Medium>(medium: &M, phase: Phase) {
 /// Says on media that the sources are free and the destinations runs like others, then that no cycle
 /// is open. Repeated by recovery if a crash interrupts it.
 pub(crate) fn release_on_media<M: Medium>(medium: &M, cycle: &Cycle<M>, kind: PoolKind) {
+    let mut lines = WriteBacks::new(medium);
     for entry in &cycle.entries {
         let frames = frames_of(entry);
         for i in 0..frames {
@@ -117,27 +118,54 @@ pub(crate) fn release_on_media<M: Medium>(medium: &M, cycle: &Cycle<M>, kind: Po
             medium.zero(entry.source.bitmap_at(), BITMAP_BYTES);
             medium.write_back(entry.source.bitmap_at(), BITMAP_BYTES);
         }
-        write_back_words(medium, entry.source, frames);
+        lines.words(entry.source, frames);
     }
     for run in &cycle.destinations {
         let what = run
             .class
             .map_or(FrameUse::Large { frames: run.frames }, FrameUse::Slots);
         medium.store_u64(run.frame.word_at(), what.to_word());
-        medium.write_back(run.frame.word_at(), WORD_BYTES);
+        lines.words(run.frame, 1);
     }
+    drop(lines);
     medium.fence();
     store_phase(medium, Phase::Idle);
 }
 
-/// Writes back the words of a run's frames.
-pub(super) fn write_back_words<M: Medium>(medium: &M, first: Frame, frames: u64) {
-    let mut done = 0;
-    while done < frames {
-        let frame = first.plus(done);
-        let here = (frames - done).min(FRAMES_PER_CHUNK - frame.index_in_chunk());
-        medium.write_back(frame.word_at(), here * WORD_BYTES);
-        done += here;
+/// Write-backs of what was stored, each line once for stores to it that follow each other. The last one
+/// comes when this is dropped.
+pub(super) struct WriteBacks<'m, M: Medium> {
+    medium: &'m M,
+    /// The line that was stored to last.
+    line: Option<VirtAddr>,
+}
+
+impl<'m, M: Medium> WriteBacks<'m, M> {
+    pub(super) fn new(medium: &'m M) -> Self {
+        Self { medium, line: None }
+    }
+
+    /// Of the words of a run's frames.
+    pub(super) fn words(&mut self, first: Frame, frames: u64) {
+        for i in 0..frames {
+            let line = first.plus(i).word_at().line_start();
+            if self.line != Some(line) {
+                self.write_back();
+                self.line = Some(line);
+            }
+        }
+    }
+
+    fn write_back(&mut self) {
+        if let Some(line) = self.line.take() {
+            self.medium.write_back(line, LINE_BYTES);
+        }
+    }
+}
+
+impl<M: Medium> Drop for WriteBacks<'_, M> {
+    fn drop(&mut self) {
+        self.write_back();
     }
 }
 
