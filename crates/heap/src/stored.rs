@@ -90,6 +90,20 @@ impl FieldDescriptor {
 }
 
 impl TypeDescriptor {
+    /// Bytes of the body up to the last reference and with it; none without references.
+    pub(crate) const fn end_of_references(&self) -> u32 {
+        let (mut end, mut field) = (0, 0);
+        while field < self.fields.len() {
+            let f = &self.fields[field];
+            let field_end = f.offset + f.size * f.count;
+            if matches!(f.kind, FieldKind::Reference) && field_end > end {
+                end = field_end;
+            }
+            field += 1;
+        }
+        end
+    }
+
     /// The registry's record of this type under the number `id`.
     pub(crate) fn record(&self, id: TypeId, state: RecordState) -> TypeRecord {
         TypeRecord {

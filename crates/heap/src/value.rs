@@ -7,6 +7,8 @@ use core::marker::PhantomData;
 
 use firn_format::registry::FieldKind;
 
+use crate::stored::{Ref, Stored, Target};
+
 /// Words that a value is read from.
 pub trait Source {
     /// The word at byte `at`, a multiple of 8, of the object's body.
@@ -251,6 +253,22 @@ impl<T, F: Value> Field<T, F> {
     #[inline(always)]
     pub const fn offset(self) -> u32 {
         self.offset
+    }
+}
+
+impl<T, U: Target> Field<T, Ref<U>> {
+    /// The same field, for objects that refer to one of two types through it: what is followed says in
+    /// its header which of them it is ([`Obj::check_type`]). The collector goes by the headers too, but
+    /// for fields of `Ref<Bytes>` and `Ref<Raw>`, which do not become anything else.
+    ///
+    /// [`Obj::check_type`]: crate::Obj::check_type
+    #[inline(always)]
+    pub const fn retyped<W: Stored>(self) -> Field<T, Ref<W>> {
+        const { assert!(U::BUILT_IN.is_none(), "the collector trusts this field") }
+        Field {
+            offset: self.offset,
+            of: PhantomData,
+        }
     }
 }
 

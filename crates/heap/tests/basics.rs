@@ -1,7 +1,7 @@
 //! Does each part work?
 
 use firn_crash::{Crash, CrashOptions};
-use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Refs, Statistics, View};
+use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Ref, Refs, Statistics, Stored, View};
 use firn_mapped::{Mapped, MappedOptions};
 
 type Spine = Refs<Bytes>;
@@ -370,4 +370,79 @@ fn an_explicit_pool_lists_what_nothing_refers_to() {
         .unwrap()
         .read(|view| view.objects::<Bytes>().map(|_| ()));
     assert!(matches!(refused, Err(Error::WrongKind { .. })));
+}
+
+/// An object with room behind its front, and a child of one of two types.
+#[derive(Stored)]
+#[repr(C)]
+struct Roomy {
+    number: u64,
+    child: Ref<Roomy>,
+    room: [u64; 16],
+}
+
+#[derive(Stored)]
+#[repr(C)]
+struct Small {
+    number: u64,
+}
+
+fn roomy(number: u64) -> Roomy {
+    Roomy {
+        number,
+        child: Ref::NULL,
+        room: [number; 16],
+    }
+}
+
+#[test]
+fn a_front_is_stored_and_its_room_filled_later() {
+    let pool = pool(PoolKind::Traced);
+    let mut session = pool.session().unwrap();
+    let front = (size_of::<u64>() * 3) as u64;
+    session
+        .transaction(|tx| {
+            let object = tx.alloc_front(roomy(7), front)?;
+            assert_eq!(object.load(Roomy::ROOM.at(0)), 7);
+            object.store(Roomy::ROOM.at(15), 8);
+            tx.set_root("roomy", object)
+        })
+        .unwrap();
+    let guard = session.guard();
+    let object: firn_heap::Obj<'_, Roomy, _> = guard.root("roomy").unwrap();
+    assert_eq!(object.load(Roomy::NUMBER), 7);
+    assert_eq!(object.load(Roomy::ROOM.at(0)), 7);
+    assert_eq!(object.load(Roomy::ROOM.at(1)), 0, "fresh memory");
+    assert_eq!(object.load(Roomy::ROOM.at(15)), 8);
+    drop(guard);
+    assert!(pool.check().unwrap().is_empty());
+}
+
+#[test]
+#[should_panic(expected = "a reference that is not stored")]
+fn a_front_has_every_reference() {
+    let pool = pool(PoolKind::Traced);
+    let mut session = pool.session().unwrap();
+    let _ = session.transaction(|tx| tx.alloc_front(roomy(7), 8).map(drop));
+}
+
+#[test]
+fn a_retyped_field_leads_to_an_object_whose_type_is_checked_and_that_lives() {
+    let pool = pool(PoolKind::Traced);
+    let mut session = pool.session().unwrap();
+    let small = Roomy::CHILD.retyped::<Small>();
+    session
+        .transaction(|tx| {
+            let object = tx.alloc(roomy(7))?;
+            object.link(small, Some(tx.alloc(Small { number: 3 })?));
+            tx.set_root("roomy", object)
+        })
+        .unwrap();
+    pool.trace().unwrap();
+    let guard = session.guard();
+    let object: firn_heap::Obj<'_, Roomy, _> = guard.root("roomy").unwrap();
+    let child = object.follow(small).unwrap().check_type().unwrap();
+    assert_eq!(child.load(Small::NUMBER), 3);
+    let wrong = object.follow(Roomy::CHILD).unwrap().check_type();
+    assert!(matches!(wrong, Err(Error::WrongType { .. })));
 }

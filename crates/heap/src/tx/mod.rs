@@ -13,7 +13,7 @@ use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
 use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, Place as _, Ticket};
-use firn_units::VirtAddr;
+use firn_units::{LINE_BYTES, VirtAddr};
 
 use crate::alloc::Slot;
 use crate::collector::cycle::{Cycle, Unit};
@@ -253,6 +253,25 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.alloc_as(type_id, &value)
     }
 
+    /// Allocates an object and stores the first `bytes` bytes of `value` in it. What the object holds
+    /// behind them is undefined until it is stored: room that is neither logged nor written back.
+    ///
+    /// Panics if a reference may lie behind them, which the collector would follow.
+    ///
+    /// Errors: as [`Tx::alloc`].
+    pub fn alloc_front<T: Stored>(self, value: T, bytes: u64) -> Result<Obj<'t, T, Self>, Error> {
+        let end_of_references = const { T::DESCRIPTOR.end_of_references() };
+        assert!(
+            bytes >= u64::from(end_of_references),
+            "a reference that is not stored"
+        );
+        let type_id = self.access.core.inner.type_id::<T>()?;
+        let size = u64::from(T::DESCRIPTOR.size);
+        self.alloc_stored(type_id, size, bytes.min(size), |body| {
+            value.encode(&mut Body(body));
+        })
+    }
+
     /// Allocates an object that holds a copy of `bytes`.
     ///
     /// Errors: the pool is full, the object too large.
@@ -322,6 +341,17 @@ impl<'t, M: Medium> Tx<'t, M> {
         body_bytes: u64,
         fill: impl FnOnce(&mut [u64]),
     ) -> Result<Obj<'t, T, Self>, Error> {
+        self.alloc_stored(type_id, body_bytes, body_bytes, fill)
+    }
+
+    /// The same, of a body of which the first `stored_bytes` are put there.
+    fn alloc_stored<T>(
+        self,
+        type_id: TypeId,
+        body_bytes: u64,
+        stored_bytes: u64,
+        fill: impl FnOnce(&mut [u64]),
+    ) -> Result<Obj<'t, T, Self>, Error> {
         let (slot, header) = self.take_for(type_id, body_bytes)?;
         let inner = &*self.access.core.inner;
         let mut state = self.state();
@@ -332,7 +362,14 @@ impl<'t, M: Medium> Tx<'t, M> {
         changes.scratch[0] = header.0;
         fill(&mut changes.scratch[1..]);
         if HEADER_BYTES + body_bytes <= LOGGED_OBJECT_BYTES {
-            changes.writes.store_words(slot.at, &changes.scratch);
+            let stored = 1 + stored_bytes.div_ceil(8) as usize;
+            // The lines are stored to at commit, and the slot's may long have left the caches.
+            for at in (0..stored * 8).step_by(LINE_BYTES as usize) {
+                inner.medium.prefetch(slot.at + at as u64);
+            }
+            changes
+                .writes
+                .store_words(slot.at, &changes.scratch[..stored]);
         } else {
             // A1 (b): at home, which nothing refers to yet; fenced before the entry is written.
             inner

@@ -16,6 +16,11 @@ pub(super) struct Body<'a>(pub(super) &'a mut [u64]);
 
 impl Sink for Body<'_> {
     #[inline]
+    fn put_run(&mut self, at: u32, words: &[u64]) {
+        self.0[at as usize / 8..][..words.len()].copy_from_slice(words);
+    }
+
+    #[inline]
     fn put(&mut self, at: u32, word: u64, mask: u64) {
         let target = &mut self.0[at as usize / 8];
         *target = *target & !mask | word & mask;

@@ -4,27 +4,41 @@
 //! or above its separator, and below the next one. The separator at place 0 is not looked at. Free
 //! slots hold null references, so that nothing is kept alive that the tree has dropped.
 
-use firn_heap::{Error, KnownType, Obj, Ref, Stored, Tx, View};
+use firn_heap::{Error, Field, KnownType, Obj, Ref, Stored, Tx, View};
 use firn_media::Medium;
 
 use super::leaf::Leaf;
 use crate::map::order::{FANOUT, Order};
 use crate::tree::damaged;
 
-/// A branch: its children are leaves on the lowest level, other branches above.
+/// A branch: its children are leaves on the lowest level, other branches above. A search reads its
+/// first two lines and a reference of the others.
 #[derive(Stored)]
-#[firn(name = "firn.inline_tree.branch")]
+#[firn(name = "firn.inline_tree.branch", version = 2)]
 #[repr(C)]
 pub struct Branch {
     /// Which slots are in use, in which order.
     pub(crate) order: u64,
     /// The separators.
     pub(crate) keys: [u64; FANOUT],
-    /// Children on the lowest level.
-    pub(crate) leaves: [Ref<Leaf>; FANOUT],
-    /// Children above it.
-    pub(crate) branches: [Ref<Branch>; FANOUT],
+    /// The children: on the lowest level these are references to leaves.
+    pub(crate) children: [Ref<Branch>; FANOUT],
+    /// Fills the line.
+    pub(crate) unused: [u64; 2],
 }
+
+const LINE_BYTES: usize = 64;
+const HEADER_BYTES: usize = 8;
+const _: () = assert!((core::mem::offset_of!(Branch, children) + HEADER_BYTES) == 2 * LINE_BYTES);
+const _: () = assert!((size_of::<Branch>() + HEADER_BYTES).is_multiple_of(LINE_BYTES));
+
+/// The field that refers to a child on the lowest level.
+const fn leaf_field(slot: usize) -> Field<Branch, Ref<Leaf>> {
+    Branch::CHILDREN.at(slot).retyped()
+}
+
+/// Bytes of a branch.
+const BRANCH_BYTES: u64 = (HEADER_BYTES + size_of::<Branch>()) as u64;
 
 /// What a slot refers to.
 pub enum Child<'g, V: View<'g>> {
@@ -87,10 +101,9 @@ impl<'g, V: View<'g>> BranchAt<'g, V> {
     /// The place of the child whose range holds `key`.
     ///
     /// Halves the places that are left, without a branch: which separators are at most `key` nobody can
-    /// predict. The line of the last separators is on its way before one of them is needed.
+    /// predict.
     #[inline(always)]
     pub(crate) fn route(&self, key: u64) -> usize {
-        core::hint::black_box(self.object.load(Branch::KEYS.at(FANOUT - 1)));
         let count = self.count();
         let mut low = 0;
         for step in [8, 4, 2, 1] {
@@ -102,47 +115,29 @@ impl<'g, V: View<'g>> BranchAt<'g, V> {
         low
     }
 
-    /// Touches the lines of the leaves' references, so that they are on their way while the
-    /// separators are compared.
+    /// The leaf at `place` of a branch on the lowest level. What it is, whoever looks at it checks.
     #[inline(always)]
-    pub(crate) fn expect_leaves(&self) {
-        for slot in [0, FANOUT / 2, FANOUT - 1] {
-            core::hint::black_box(self.object.tag(Branch::LEAVES.at(slot)));
-        }
-    }
-
-    /// The leaf at `place` of a branch on the lowest level.
-    #[inline]
     pub(crate) fn leaf(&self, place: usize) -> Result<Obj<'g, Leaf, V>, Error> {
-        let leaf = self
-            .object
-            .follow(Branch::LEAVES.at(self.order.slot(place)));
+        let leaf = self.object.follow(leaf_field(self.order.slot(place)));
         leaf.ok_or_else(|| damaged("a missing leaf of a tree's branch", self.object))
     }
 
     /// The branch at `place` of one above the lowest level.
     #[inline]
     pub(crate) fn branch(&self, place: usize) -> Result<Self, Error> {
-        self.known_branch(place, self.object.view().known_type()?)
+        Self::new(self.branch_object(place)?)
     }
 
-    /// The same, where the type's number is known.
-    #[inline(always)]
-    pub(crate) fn known_branch(
-        &self,
-        place: usize,
-        known: KnownType<Branch>,
-    ) -> Result<Self, Error> {
-        Self::known(self.branch_object(place)?, known)
-    }
-
-    /// The same, not looked at yet.
+    /// The same, not looked at yet, but all of it expected.
     #[inline(always)]
     pub(crate) fn branch_object(&self, place: usize) -> Result<Obj<'g, Branch, V>, Error> {
         let branch = self
             .object
-            .follow(Branch::BRANCHES.at(self.order.slot(place)));
-        branch.ok_or_else(|| damaged("a missing child of a tree's branch", self.object))
+            .follow(Branch::CHILDREN.at(self.order.slot(place)));
+        let branch =
+            branch.ok_or_else(|| damaged("a missing child of a tree's branch", self.object))?;
+        branch.expect(BRANCH_BYTES);
+        Ok(branch)
     }
 
     /// The child at `place` of a branch `level` levels above the lowest.
@@ -168,8 +163,8 @@ impl<'t, M: Medium> BranchAt<'t, Tx<'t, M>> {
         let object = tx.alloc(Branch {
             order: Order::identity(1).word(),
             keys: [0; FANOUT],
-            leaves: [const { Ref::NULL }; FANOUT],
-            branches: [const { Ref::NULL }; FANOUT],
+            children: [const { Ref::NULL }; FANOUT],
+            unused: [0; 2],
         })?;
         let branch = Self::new(object)?;
         branch.set_child(0, child);
@@ -179,8 +174,8 @@ impl<'t, M: Medium> BranchAt<'t, Tx<'t, M>> {
     /// Makes a slot refer to `child`.
     pub(crate) fn set_child(&self, slot: usize, child: Child<'t, Tx<'t, M>>) {
         match child {
-            Child::Leaf(leaf) => self.object.link(Branch::LEAVES.at(slot), Some(leaf)),
-            Child::Branch(branch) => self.object.link(Branch::BRANCHES.at(slot), Some(branch)),
+            Child::Leaf(leaf) => self.object.link(leaf_field(slot), Some(leaf)),
+            Child::Branch(branch) => self.object.link(Branch::CHILDREN.at(slot), Some(branch)),
         }
     }
 
@@ -200,13 +195,23 @@ impl<'t, M: Medium> BranchAt<'t, Tx<'t, M>> {
         self.set_order(self.order.with_inserted(place));
     }
 
-    /// Takes the child at `place` out, of a branch `level` levels above the lowest.
-    pub(crate) fn drop_child(&mut self, place: usize, level: usize) {
-        let slot = self.order.slot(place);
-        match level {
-            0 => self.object.link::<Leaf>(Branch::LEAVES.at(slot), None),
-            _ => self.object.link::<Branch>(Branch::BRANCHES.at(slot), None),
+    /// Puts a child in front of the one at `place`, of a branch that is not full: what is at or above
+    /// `key` stays with that.
+    pub(crate) fn add_in_front(&mut self, place: usize, key: u64, child: Child<'t, Tx<'t, M>>) {
+        let (slot, old) = (self.order.slot(self.count()), self.order.slot(place));
+        if place > 0 {
+            let separator = self.object.load(Branch::KEYS.at(old));
+            self.object.store(Branch::KEYS.at(slot), separator);
         }
+        self.object.store(Branch::KEYS.at(old), key);
+        self.set_child(slot, child);
+        self.set_order(self.order.with_inserted(place));
+    }
+
+    /// Takes the child at `place` out.
+    pub(crate) fn drop_child(&mut self, place: usize) {
+        let slot = self.order.slot(place);
+        self.object.link::<Branch>(Branch::CHILDREN.at(slot), None);
         self.set_order(self.order.with_removed(place));
     }
 

@@ -37,10 +37,8 @@ fn branch<'g, V: View<'g>>(
     }
     for place in 0..FANOUT {
         let slot = node.order.slot(place);
-        let has_leaf = node.object.follow(Branch::LEAVES.at(slot)).is_some();
-        let has_branch = node.object.follow(Branch::BRANCHES.at(slot)).is_some();
-        let used = place < node.count();
-        if has_leaf != (used && level == 0) || has_branch != (used && level > 0) {
+        let has_child = node.object.follow(Branch::CHILDREN.at(slot)).is_some();
+        if has_child != (place < node.count()) {
             check.note(format!(
                 "slot {slot} of the branch at {at:#x} has a child that it should not have, or none"
             ));

@@ -1,12 +1,12 @@
 //! Inserting: into a free slot, or by splitting nodes on the way back to the top.
 
-use firn_heap::{Error, Tx};
+use firn_heap::{Error, Obj, Tx};
 use firn_media::Medium;
 
+use super::InlineRoot;
 use super::branch::{BranchAt, Child};
-use super::leaf::{Item, LEAF_SLOTS, Leaf, LeafAt};
-use super::path::{MAX_HEIGHT, Path, Root, Step};
-use super::{InlineRoot, MAX_VALUE_BYTES};
+use super::leaf::{Item, LEAF_SLOTS, Leaf};
+use super::path::{self, Landing, MAX_HEIGHT, Path, Root, Step};
 use crate::map::order::FANOUT;
 use crate::reclaim::free_unlinked;
 use crate::tree::damaged;
@@ -17,10 +17,10 @@ pub(crate) fn insert<'t, M: Medium>(
     value: &[u8],
     old: Option<&mut Vec<u8>>,
 ) -> Result<bool, Error> {
-    let path = Path::to(root, key)?;
-    let Some(mut leaf) = path.leaf()? else {
-        return first_leaf(root, key, value).map(|()| false);
+    let Some(mut landing) = path::land(root, key)? else {
+        return first_leaf(root, (key, value)).map(|()| false);
     };
+    let leaf = &mut landing.leaf;
     if let Some(slot) = leaf.find(key) {
         if let Some(old) = old {
             leaf.value_into(slot, old);
@@ -29,19 +29,20 @@ pub(crate) fn insert<'t, M: Medium>(
         return Ok(true);
     }
     match leaf.slots.free() {
-        Some(slot) => leaf.fill(slot, key, value),
-        None => split_leaf(root, &path, leaf, (key, value))?,
+        Some(slot) => {
+            leaf.expect_value(slot);
+            leaf.fill(slot, key, value);
+        }
+        None => split_leaf(root, landing, (key, value))?,
     }
     Ok(false)
 }
 
-fn first_leaf<'t, M: Medium>(
-    root: Root<'t, Tx<'t, M>>,
-    key: u64,
-    value: &[u8],
-) -> Result<(), Error> {
+fn first_leaf<'t, M: Medium>(root: Root<'t, Tx<'t, M>>, item: Item<'_>) -> Result<(), Error> {
     root.view().nested(|tx| {
-        let leaf = tx.alloc(Leaf::of([(key, value)].into_iter()))?;
+        let mut leaf = Leaf::EMPTY;
+        leaf.put(0, item);
+        let leaf = tx.alloc_front(leaf, Leaf::front_bytes(1))?;
         let top = BranchAt::alloc(tx, Child::Leaf(leaf))?;
         root.link(InlineRoot::TOP, Some(top.object));
         root.store(InlineRoot::HEIGHT, 1);
@@ -49,79 +50,88 @@ fn first_leaf<'t, M: Medium>(
     })
 }
 
-/// Moves the greater entries of a full leaf to a new one, and inserts.
+/// Moves entries of a full leaf to a new one, and inserts.
 ///
-/// The new one is written whole, so it takes what it can: the other keeps its entries in their
-/// places, and where it does not take the new one only its slots change.
+/// As few as leave three entries in one and two in the other, or none where keys ascend: the other
+/// leaf keeps its entries in their places, and in most cases nothing but its slots changes.
 fn split_leaf<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
-    path: &Path<'t, Tx<'t, M>>,
-    mut left: LeafAt<'t, Tx<'t, M>>,
+    landing: Landing<'t, Tx<'t, M>>,
     item: Item<'_>,
 ) -> Result<(), Error> {
+    let Landing {
+        mut leaf,
+        mut parent,
+        place,
+        is_last,
+    } = landing;
     let tx = root.view();
-    let (sorted, _) = left.sorted();
-    let place = sorted
-        .iter()
-        .filter(|&&slot| left.key(slot) < item.0)
-        .count();
-    // In ascending order full leaves are left behind.
-    let at_end = place == LEAF_SLOTS && path.is_last(path.steps.len() - 1);
-    let stay = if at_end { LEAF_SLOTS } else { LEAF_SLOTS / 2 };
-    let in_right = place >= stay;
+    let (sorted, _) = leaf.sorted();
+    let below = |&&slot: &&usize| leaf.key(slot) < item.0;
+    let rank = sorted.iter().filter(below).count();
+    // The new one comes in front of the other, or behind it.
+    let in_front = rank < LEAF_SLOTS / 2 && parent.count() < FANOUT;
+    let moved = match rank {
+        LEAF_SLOTS if is_last => &[][..],
+        _ if in_front => &sorted[..1],
+        3.. => &sorted[3..],
+        _ => &sorted[2..],
+    };
+    let takes_item = in_front || rank >= 3;
 
-    let mut values = Vec::with_capacity(LEAF_SLOTS * MAX_VALUE_BYTES);
-    let moved: Vec<_> = sorted[stay..]
-        .iter()
-        .map(|&slot| {
-            let start = values.len();
-            left.value_into(slot, &mut values);
-            (left.key(slot), start..values.len())
-        })
-        .collect();
-    let mut items: Vec<Item<'_>> = moved
-        .iter()
-        .map(|(key, bytes)| (*key, &values[bytes.clone()]))
-        .collect();
-    if in_right {
-        items.insert(place - stay, item);
+    let mut new = Leaf::EMPTY;
+    for (slot, &from) in moved.iter().enumerate() {
+        new.put_from(slot, &leaf, from);
     }
-    let separator = items[0].0;
+    if takes_item {
+        new.put(moved.len(), item);
+    }
     // What may fail for want of space comes before any change.
-    let right = tx.alloc(Leaf::of(items.into_iter()))?;
-    if let Err(error) = add_child(root, path, separator, Child::Leaf(right)) {
-        free_unlinked(tx, right)?;
+    let entries = moved.len() + usize::from(takes_item);
+    let new = tx.alloc_front(new, Leaf::front_bytes(entries))?;
+    let linked = if in_front {
+        parent.check_for_change().map(|()| {
+            parent.add_in_front(place, leaf.key(sorted[1]), Child::Leaf(new));
+        })
+    } else {
+        let first = moved.first().map_or(item.0, |&slot| leaf.key(slot));
+        let separator = if takes_item { first.min(item.0) } else { first };
+        add_behind(root, (parent, place), item.0, separator, new)
+    };
+    if let Err(error) = linked {
+        free_unlinked(tx, new)?;
         return Err(error);
     }
-    let slots = sorted[stay..]
-        .iter()
-        .fold(left.slots, |slots, &slot| slots.with(slot, None));
-    if slots != left.slots {
-        left.set_slots(slots);
-    }
-    if !in_right {
-        left.fill(sorted[stay], item.0, item.1);
+    if let Some(&free) = moved.first() {
+        let slots = moved.iter().fold(leaf.slots, |s, &slot| s.with(slot, None));
+        if !takes_item {
+            leaf.slots = slots;
+            leaf.fill(free, item.0, item.1);
+        } else {
+            leaf.set_slots(slots);
+        }
     }
     Ok(())
 }
 
-/// Puts a leaf behind the one that the path leads to. Nothing is changed if that fails.
-fn add_child<'t, M: Medium>(
+/// Puts a leaf behind the one at a place of a branch, to which `key` leads. Nothing is changed if that
+/// fails.
+fn add_behind<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
-    path: &Path<'t, Tx<'t, M>>,
+    (mut parent, place): (BranchAt<'t, Tx<'t, M>>, usize),
     key: u64,
-    child: Child<'t, Tx<'t, M>>,
+    separator: u64,
+    leaf: Obj<'t, Leaf, Tx<'t, M>>,
 ) -> Result<(), Error> {
-    match path.steps.last() {
-        Some(&Step { mut branch, place }) if branch.count() < FANOUT => {
-            branch.check_for_change()?;
-            branch.add(place + 1, key, child);
-            Ok(())
-        }
-        _ => root
-            .view()
-            .nested(|_| split_branches(root, path, key, child)),
+    if parent.count() < FANOUT {
+        parent.check_for_change()?;
+        parent.add(place + 1, separator, Child::Leaf(leaf));
+        return Ok(());
     }
+    root.view().nested(|_| {
+        let path = Path::to(root, key)?;
+        split_branches(root, &path, separator, Child::Leaf(leaf))
+    })
 }
 
 /// Splits the full branches of the path, from the lowest up.
@@ -169,7 +179,7 @@ fn split_branch<'t, M: Medium>(
         right.add(place - at, left.key(place), left.child(place, level)?);
     }
     for place in (at..FANOUT).rev() {
-        left.drop_child(place, level);
+        left.drop_child(place);
     }
     Ok((right, up))
 }

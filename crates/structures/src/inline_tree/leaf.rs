@@ -1,6 +1,6 @@
 //! Leaves: entries with their values in place.
 
-use firn_heap::{Error, Obj, Stored, Tx, View};
+use firn_heap::{Error, KnownType, Obj, Stored, Tx, View};
 use firn_media::Medium;
 
 use super::MAX_VALUE_BYTES;
@@ -107,7 +107,13 @@ impl<'g, V: View<'g>> LeafAt<'g, V> {
     /// Checks type and slots. A leaf has an entry.
     #[inline]
     pub(crate) fn new(object: Obj<'g, Leaf, V>) -> Result<Self, Error> {
-        let object = object.check_type()?;
+        Self::known(object, object.view().known_type()?)
+    }
+
+    /// The same, where the type's number is known.
+    #[inline(always)]
+    pub(crate) fn known(object: Obj<'g, Leaf, V>, known: KnownType<Leaf>) -> Result<Self, Error> {
+        let object = object.check_known_type(known)?;
         match Slots::from_word(object.load(Leaf::SLOTS)) {
             Some(slots) if slots != Slots::EMPTY => Ok(Self { object, slots }),
             _ => Err(damaged("the slots of a tree's leaf", object)),
@@ -122,7 +128,11 @@ impl<'g, V: View<'g>> LeafAt<'g, V> {
     /// The slot of `key`.
     #[inline(always)]
     pub(crate) fn find(&self, key: u64) -> Option<usize> {
-        (0..LEAF_SLOTS).find(|&slot| self.key(slot) == key && self.slots.len(slot).is_some())
+        let alike = (0..LEAF_SLOTS).fold(0u32, |alike, slot| {
+            let is_it = (self.key(slot) == key) & self.slots.len(slot).is_some();
+            alike | u32::from(is_it) << slot
+        });
+        (alike != 0).then(|| alike.trailing_zeros() as usize)
     }
 
     /// Says that the value in a slot will be read soon.
@@ -159,18 +169,28 @@ impl<'t, M: Medium> LeafAt<'t, Tx<'t, M>> {
 
     /// Stores a value, and its length where that differs.
     pub(crate) fn set_value(&mut self, slot: usize, value: &[u8]) {
-        let words = words_of(value);
+        self.set_words(slot, &words_of(value), value.len());
+    }
+
+    /// Copies an entry of another leaf into a free slot.
+    pub(crate) fn fill_from(&mut self, slot: usize, other: &Self, from: usize) {
+        self.object.store(Leaf::KEYS.at(slot), other.key(from));
+        let words = other.object.load(Leaf::VALUES.at(from));
+        self.set_words(slot, &words, other.slots.len(from).unwrap_or(0));
+    }
+
+    fn set_words(&mut self, slot: usize, words: &[u64; VALUE_WORDS], len: usize) {
         let field = Leaf::VALUES.at(slot);
-        let used = value.len().div_ceil(WORD_BYTES);
+        let used = len.div_ceil(WORD_BYTES);
         if used == VALUE_WORDS {
-            self.object.store(field, words);
+            self.object.store(field, *words);
         } else {
             for (word, &value) in words[..used].iter().enumerate() {
                 self.object.store(field.at(word), value);
             }
         }
-        if self.slots.len(slot) != Some(value.len()) {
-            self.set_slots(self.slots.with(slot, Some(value.len())));
+        if self.slots.len(slot) != Some(len) {
+            self.set_slots(self.slots.with(slot, Some(len)));
         }
     }
 
@@ -180,26 +200,43 @@ impl<'t, M: Medium> LeafAt<'t, Tx<'t, M>> {
     }
 }
 
-/// An entry on its way into a new leaf.
+/// An entry on its way into a leaf.
 pub(crate) type Item<'v> = (u64, &'v [u8]);
 
 impl Leaf {
-    /// A leaf of up to [`LEAF_SLOTS`] entries.
-    pub(crate) fn of<'v>(items: impl Iterator<Item = Item<'v>>) -> Self {
-        let mut leaf = Self {
-            slots: 0,
-            keys: [0; LEAF_SLOTS],
-            unused: [0; 2],
-            values: [[0; VALUE_WORDS]; LEAF_SLOTS],
-        };
-        let mut slots = Slots::EMPTY;
-        for (slot, (key, value)) in items.enumerate() {
-            leaf.keys[slot] = key;
-            leaf.values[slot] = words_of(value);
-            slots = slots.with(slot, Some(value.len()));
-        }
-        leaf.slots = slots.0;
-        leaf
+    pub(crate) const EMPTY: Self = Self {
+        slots: 0,
+        keys: [0; LEAF_SLOTS],
+        unused: [0; 2],
+        values: [[0; VALUE_WORDS]; LEAF_SLOTS],
+    };
+
+    /// Bytes of a leaf whose entries are in its first `count` slots: those behind need not be stored.
+    pub(crate) const fn front_bytes(count: usize) -> u64 {
+        (core::mem::offset_of!(Self, values) + count * MAX_VALUE_BYTES) as u64
+    }
+
+    /// Fills a free slot.
+    pub(crate) fn put(&mut self, slot: usize, (key, value): Item<'_>) {
+        self.put_words(slot, key, words_of(value), value.len());
+    }
+
+    /// Copies an entry of another leaf into a free slot.
+    pub(crate) fn put_from<'g, V: View<'g>>(
+        &mut self,
+        slot: usize,
+        leaf: &LeafAt<'g, V>,
+        from: usize,
+    ) {
+        let words = leaf.object.load(Leaf::VALUES.at(from));
+        let len = leaf.slots.len(from).unwrap_or(0);
+        self.put_words(slot, leaf.key(from), words, len);
+    }
+
+    fn put_words(&mut self, slot: usize, key: u64, words: [u64; VALUE_WORDS], len: usize) {
+        self.keys[slot] = key;
+        self.values[slot] = words;
+        self.slots = Slots(self.slots).with(slot, Some(len)).0;
     }
 }
 

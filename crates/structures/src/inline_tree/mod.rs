@@ -32,6 +32,7 @@ use crate::tree::Tree;
 use crate::tree::check::Check;
 use crate::tree::kind::{Abreast, Kind, sealed::Sealed};
 use leaf::Spot;
+use path::Landing;
 
 pub use branch::Branch;
 pub use leaf::{LEAF_SLOTS, Leaf};
@@ -42,7 +43,8 @@ pub const MAX_VALUE_BYTES: usize = 128;
 /// An ordered map from numbers to byte strings of up to [`MAX_VALUE_BYTES`].
 ///
 /// Cost: an insert that splits nothing dirties the line of a leaf's keys, those of the value and the
-/// one of the length; a removal that merges nothing the first and the last. Each has one fence: the
+/// one of the length; a removal that merges nothing the first and the last. A leaf that splits keeps
+/// most of its entries where they are. Each has one fence: the
 /// transaction's.
 pub type InlineTree<'g, V> = Tree<'g, V, Inline>;
 
@@ -89,7 +91,7 @@ impl Kind for Inline {
         root: Obj<'g, InlineRoot, V>,
         key: u64,
     ) -> Result<Option<Spot<'g, V>>, Error> {
-        let Some(leaf) = path::leaf(root, key)? else {
+        let Some(Landing { leaf, .. }) = path::land(root, key)? else {
             return Ok(None);
         };
         Ok(leaf.find(key).map(|slot| Spot { leaf, slot }))

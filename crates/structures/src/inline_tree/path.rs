@@ -3,7 +3,7 @@
 use firn_heap::{Error, Obj, View};
 
 use super::InlineRoot;
-use super::branch::{Branch, BranchAt};
+use super::branch::BranchAt;
 use super::leaf::LeafAt;
 use crate::tree::damaged;
 use crate::tree::kind::{ABREAST, Abreast};
@@ -12,11 +12,8 @@ use crate::tree::kind::{ABREAST, Abreast};
 /// can hold.
 pub(crate) const MAX_HEIGHT: usize = 24;
 
-/// Bytes of a branch: all of it, since any reference may come next.
-const BRANCH_BYTES: u64 = HEADER_BYTES + size_of::<Branch>() as u64;
 /// Bytes of a leaf that a search reads.
-const LEAF_BYTES: u64 = 64;
-const HEADER_BYTES: u64 = 8;
+pub(crate) const LEAF_BYTES: u64 = 64;
 
 /// A tree's root object.
 pub(crate) type Root<'g, V> = Obj<'g, InlineRoot, V>;
@@ -53,23 +50,44 @@ pub(crate) fn top<'g, V: View<'g>>(root: Root<'g, V>) -> Result<BranchAt<'g, V>,
     }
 }
 
-/// The leaf whose range holds `key`; `None` if the tree is empty.
-#[inline]
-pub(crate) fn leaf<'g, V: View<'g>>(
+/// Where a search comes down.
+pub(crate) struct Landing<'g, V: View<'g>> {
+    pub(crate) leaf: LeafAt<'g, V>,
+    /// The branch above the leaf.
+    pub(crate) parent: BranchAt<'g, V>,
+    /// The leaf's place there.
+    pub(crate) place: usize,
+    /// Whether the leaf is the tree's last.
+    pub(crate) is_last: bool,
+}
+
+/// Searches for `key`; `None` if the tree is empty.
+///
+/// Remembers no more of the way than most changes need: the others go it again, see [`Path`].
+#[inline(always)]
+pub(crate) fn land<'g, V: View<'g>>(
     root: Root<'g, V>,
     key: u64,
-) -> Result<Option<LeafAt<'g, V>>, Error> {
+) -> Result<Option<Landing<'g, V>>, Error> {
     let height = height(root)?;
     if height == 0 {
         return Ok(None);
     }
-    let known = root.view().known_type()?;
-    let mut branch = top(root)?;
+    let (known, known_leaf) = (root.view().known_type()?, root.view().known_type()?);
+    let mut parent = top(root)?;
+    let mut place = parent.route(key);
+    let mut is_last = place + 1 == parent.count();
     for _ in 1..height {
-        branch = branch.known_branch(branch.route(key), known)?;
+        parent = BranchAt::known(parent.branch_object(place)?, known)?;
+        place = parent.route(key);
+        is_last &= place + 1 == parent.count();
     }
-    branch.expect_leaves();
-    LeafAt::new(branch.leaf(branch.route(key))?).map(Some)
+    Ok(Some(Landing {
+        leaf: LeafAt::known(parent.leaf(place)?, known_leaf)?,
+        parent,
+        place,
+        is_last,
+    }))
 }
 
 /// The leaves whose ranges hold some keys, at most [`ABREAST`]; none if the tree is empty. All searches
@@ -89,7 +107,6 @@ pub(crate) fn leaves<'g, V: View<'g>>(
         for (at, &key) in at.iter_mut().zip(keys) {
             let branch = BranchAt::known(*at, known)?;
             *at = branch.branch_object(branch.route(key))?;
-            at.expect(BRANCH_BYTES);
         }
     }
     let mut below = [None; ABREAST];
@@ -118,9 +135,6 @@ impl<'g, V: View<'g>> Path<'g, V> {
         if height > 0 {
             let mut branch = top(root)?;
             for level in (0..height).rev() {
-                if level == 0 {
-                    branch.expect_leaves();
-                }
                 let place = branch.route(key);
                 steps.push(Step { branch, place });
                 if level > 0 {

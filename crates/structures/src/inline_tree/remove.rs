@@ -7,8 +7,8 @@ use firn_media::Medium;
 
 use super::InlineRoot;
 use super::branch::{Branch, BranchAt};
-use super::leaf::{LEAF_SLOTS, LeafAt};
-use super::path::{self, Path, Root, Step};
+use super::leaf::{LEAF_SLOTS, LeafAt, Slots};
+use super::path::{self, LEAF_BYTES, Landing, Path, Root, Step};
 use crate::map::order::FANOUT;
 use crate::reclaim::free_unlinked;
 use crate::tree::damaged;
@@ -26,10 +26,13 @@ pub(crate) fn remove<'t, M: Medium>(
     key: u64,
     old: Option<&mut Vec<u8>>,
 ) -> Result<bool, Error> {
-    let path = Path::to(root, key)?;
-    let Some(mut leaf) = path.leaf()? else {
+    let Some(mut landing) = path::land(root, key)? else {
         return Ok(false);
     };
+    let leaf = &mut landing.leaf;
+    if leaf.slots.count() <= SPARSE_LEAF + 1 {
+        expect_neighbours(&landing.parent, landing.place)?;
+    }
     let Some(slot) = leaf.find(key) else {
         return Ok(false);
     };
@@ -38,11 +41,12 @@ pub(crate) fn remove<'t, M: Medium>(
     }
     let slots = leaf.slots.with(slot, None);
     match slots.count() {
-        0 => drop_leaf(root, path, &leaf)?,
+        0 => drop_leaf(root, landing, key)?,
         SPARSE_LEAF => {
-            leaf.set_slots(slots);
-            if merge_leaf(&path, &leaf)? {
-                drop_leaf(root, path, &leaf)?;
+            if merge_leaf(&landing, slots)? {
+                drop_leaf(root, landing, key)?;
+            } else {
+                landing.leaf.set_slots(slots);
             }
         }
         _ => leaf.set_slots(slots),
@@ -50,49 +54,91 @@ pub(crate) fn remove<'t, M: Medium>(
     Ok(true)
 }
 
-/// Moves the one entry of a leaf to a neighbour, if that has room for it and one more. Returns
-/// whether it did.
-fn merge_leaf<'t, M: Medium>(
-    path: &Path<'t, Tx<'t, M>>,
-    leaf: &LeafAt<'t, Tx<'t, M>>,
-) -> Result<bool, Error> {
-    let Some(Step { branch, place }) = path.steps.last() else {
-        return Ok(false);
-    };
+/// The places beside one of a branch.
+fn beside(place: usize, count: usize) -> impl Iterator<Item = usize> {
     let before = place.checked_sub(1);
-    let behind = Some(place + 1).filter(|&p| p < branch.count());
-    for at in [before, behind].into_iter().flatten() {
-        let mut neighbour = LeafAt::new(branch.leaf(at)?)?;
-        let slot = leaf.slots.used().next().zip(neighbour.slots.free());
+    let behind = Some(place + 1).filter(|&p| p < count);
+    before.into_iter().chain(behind)
+}
+
+/// Says that the leaves beside one will be looked at: both are on their way before either is needed.
+fn expect_neighbours<'t, M: Medium>(
+    parent: &BranchAt<'t, Tx<'t, M>>,
+    place: usize,
+) -> Result<(), Error> {
+    for at in beside(place, parent.count()) {
+        parent.leaf(at)?.expect(LEAF_BYTES);
+    }
+    Ok(())
+}
+
+/// Moves the one entry in `slots` of a leaf to a neighbour, if that has room for it and one more.
+/// Returns whether it did.
+fn merge_leaf<'t, M: Medium>(
+    landing: &Landing<'t, Tx<'t, M>>,
+    slots: Slots,
+) -> Result<bool, Error> {
+    let Landing {
+        leaf,
+        parent,
+        place,
+        ..
+    } = landing;
+    for at in beside(*place, parent.count()) {
+        let mut neighbour = LeafAt::new(parent.leaf(at)?)?;
+        let slot = slots.used().next().zip(neighbour.slots.free());
         let Some((from, to)) = slot.filter(|_| neighbour.slots.count() + 1 < LEAF_SLOTS) else {
             continue;
         };
-        let mut value = Vec::new();
-        leaf.value_into(from, &mut value);
-        neighbour.fill(to, leaf.key(from), &value);
+        neighbour.fill_from(to, leaf, from);
         if at > *place && *place > 0 {
             // The neighbour takes over the range too.
-            branch.set_key(at, branch.key(*place));
+            parent.set_key(at, parent.key(*place));
         }
         return Ok(true);
     }
     Ok(false)
 }
 
-/// Takes the leaf that the path leads to out of the tree, with the branches that it leaves empty.
+/// Takes the leaf to which `key` leads out of the tree, with the branches that it leaves empty.
 fn drop_leaf<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
+    landing: Landing<'t, Tx<'t, M>>,
+    key: u64,
+) -> Result<(), Error> {
+    let Landing {
+        leaf,
+        mut parent,
+        place,
+        ..
+    } = landing;
+    if parent.count() <= SPARSE_BRANCH + 1 {
+        let mut path = Path::to(root, key)?;
+        if let Some(lowest) = path.steps.last_mut() {
+            // Where a neighbour has taken over the leaf's range the key leads there.
+            lowest.place = place;
+        }
+        free_unlinked(root.view(), leaf.object)?;
+        return drop_last(root, path);
+    }
+    free_unlinked(root.view(), leaf.object)?;
+    parent.check_for_change()?;
+    parent.drop_child(place);
+    Ok(())
+}
+
+/// Takes what the path leads to out of the tree, with the branches that it leaves empty, and merges
+/// those that it leaves sparse.
+fn drop_last<'t, M: Medium>(
+    root: Root<'t, Tx<'t, M>>,
     mut path: Path<'t, Tx<'t, M>>,
-    leaf: &LeafAt<'t, Tx<'t, M>>,
 ) -> Result<(), Error> {
     let tx = root.view();
-    free_unlinked(tx, leaf.object)?;
-    for level in 0..path.steps.len() {
-        let depth = path.steps.len() - 1 - level;
+    for depth in (0..path.steps.len()).rev() {
         let Step { branch, place } = &mut path.steps[depth];
         branch.check_for_change()?;
         if branch.count() > 1 {
-            branch.drop_child(*place, level);
+            branch.drop_child(*place);
             return mend(root, &path, depth);
         }
         free_unlinked(tx, branch.object)?;
@@ -165,7 +211,7 @@ fn merge_branches<'t, M: Medium>(
         };
         left.add(left.count(), key, right.child(place, level)?);
     }
-    above.drop_child(first + 1, level + 1);
+    above.drop_child(first + 1);
     free_unlinked(above.object.view(), right.object)?;
     Ok(true)
 }

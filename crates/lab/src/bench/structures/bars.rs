@@ -30,8 +30,8 @@ const MISSES: &str = "one at a time a get waits for memory alone: four fifths of
                       nodes on its way, an eighth for the value, which costs more than that if it lies in \
                       the node (docs/decisions/values-beside-nodes.md); and what is checked of an element \
                       keeps the processor from beginning as many gets at once as the rival's";
-const LEAVES: &str = "a tree waits for cache misses on its way down as the rival's does; an inline leaf that \
-                      splits is logged whole, 576 bytes";
+const LEAVES: &str = "a tree waits for cache misses on its way down as the rival's does, and for the leaves \
+                      beside a sparse one";
 const LAGGING: &str = "the ratio rises while the collector works, see the collector's section";
 const NODES: &str = "the map's entries and nodes have 191 bytes for 136 of key and value when four of five \
                      entries are gone at random";
