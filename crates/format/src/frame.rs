@@ -60,6 +60,14 @@ pub fn run_word(class: Class) -> u64 {
     RUNS[class.index()]
 }
 
+/// The class of the run whose word this is; `None` for every other word. Takes one load, as comparing
+/// with [`run_word`] does.
+#[inline(always)]
+pub fn class_of_run(word: u64) -> Option<Class> {
+    let class = Class::from_index((word >> KIND_BITS) as usize & (CLASSES - 1))?;
+    (word == run_word(class)).then_some(class)
+}
+
 impl FrameUse {
     /// The word on media.
     pub const fn to_word(self) -> u64 {

@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use firn_format::class::{Class, MAX_SLOT_BYTES};
-use firn_format::frame::run_word;
+use firn_format::frame::{class_of_run, run_word};
 use firn_format::geometry::Frame;
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
@@ -11,7 +11,7 @@ use firn_media::Medium;
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr};
 
 use crate::error::Error;
-use crate::stored::{Bytes, Ref, Refs, Target};
+use crate::stored::{Bytes, Raw, Ref, Refs, Target};
 use crate::value::{Field, Plain, Source, Value};
 use crate::view::View;
 
@@ -316,6 +316,41 @@ impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
     }
 }
 
+impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
+    /// The same object, as one whose length the caller finds out otherwise.
+    #[inline(always)]
+    pub fn raw(self) -> Obj<'g, Raw, V> {
+        Obj::new(self.view, self.place)
+    }
+}
+
+impl<'g, V: View<'g>> Obj<'g, Raw, V> {
+    /// The object as what it is if its header says that it has a length in front.
+    #[inline(always)]
+    pub fn bytes(self) -> Option<Obj<'g, Bytes, V>> {
+        (self.header().type_id() == TypeId::BYTES).then(|| Obj::new(self.view, self.place))
+    }
+
+    /// How many bytes the program asked for: what the slot has, without what the header says is slack.
+    ///
+    /// Errors: [`Error::Damaged`] if the slack is more than the slot; no slot starts there.
+    #[inline]
+    pub fn checked_len(self) -> Result<usize, Error> {
+        let medium = self.view.medium();
+        let slot_bytes = match slot_bytes_at(medium, self.address()) {
+            Some(bytes) => bytes,
+            None => room_of(self)? + HEADER_BYTES,
+        };
+        match requested_bytes(self.header(), slot_bytes) {
+            Some(len) => Ok(len as usize),
+            None => Err(Error::Damaged {
+                what: "the header of an object",
+                at: self.address().0,
+            }),
+        }
+    }
+}
+
 impl<'g, T: Target, V: View<'g>> Obj<'g, Refs<T>, V> {
     const LENGTH: Field<Refs<T>, u64> = Field::at_offset(0);
 
@@ -362,6 +397,17 @@ fn is_slot_for<M: Medium>(medium: &M, at: VirtAddr, bytes: u64) -> bool {
         && offset + slot_bytes <= FRAME_BYTES
 }
 
+/// Bytes of the slot that starts at `at`, where [`is_slot_for`] would find one.
+#[inline(always)]
+fn slot_bytes_at<M: Medium>(medium: &M, at: VirtAddr) -> Option<u64> {
+    let frame = Frame::holding(at);
+    let offset = at - frame.start();
+    let class = class_of_run(medium.load_u64(frame.word_at()))?;
+    let slot_bytes = class.slot_bytes();
+    let starts = class.slot_of(offset) * slot_bytes == offset;
+    (starts && offset + slot_bytes <= FRAME_BYTES).then_some(slot_bytes)
+}
+
 /// Bytes of the body that the object's slot has room for.
 fn room_of<'g, T, V: View<'g>>(object: Obj<'g, T, V>) -> Result<u64, Error> {
     let slot = crate::alloc::locate(object.view.medium(), object.address())?;
@@ -369,6 +415,7 @@ fn room_of<'g, T, V: View<'g>>(object: Obj<'g, T, V>) -> Result<u64, Error> {
 }
 
 /// Bytes that the program asked for, from a header and the slot that it stands in.
+#[inline]
 pub(crate) fn requested_bytes(header: ObjectHeader, slot_bytes: u64) -> Option<u64> {
     slot_bytes.checked_sub(HEADER_BYTES + header.slack_bytes())
 }

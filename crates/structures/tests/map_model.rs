@@ -35,6 +35,7 @@ fn key() -> impl Strategy<Value = Vec<u8>> {
         prop::collection::vec(0u8..3, 0..12),
         (0u8..4, 0u16..300).prop_map(|(a, b)| format!("shared/start/{a}/{b:05}").into_bytes()),
         any::<u16>().prop_map(|n| n.to_be_bytes().to_vec()),
+        any::<u8>().prop_map(|n| (u64::from(n) << 28).to_be_bytes().to_vec()),
         (0usize..3).prop_map(|n| vec![0xff; n * 2000]),
     ]
 }

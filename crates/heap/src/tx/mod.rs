@@ -22,7 +22,7 @@ use crate::locks::{LockSet, Mode, ReadLock};
 use crate::object::{Obj, requested_bytes};
 use crate::pool::Inner;
 use crate::session::{Core, State};
-use crate::stored::{Bytes, Refs, Stored, Target};
+use crate::stored::{Bytes, Raw, Refs, Stored, Target};
 use crate::view::{Access, View};
 use crate::{roots, tally};
 use store::Body;
@@ -282,6 +282,18 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.alloc_filled(TypeId::BYTES, 8 + bytes.len() as u64, |body| {
             body[0] = bytes.len() as u64;
             let room: &mut [u8] = bytemuck::cast_slice_mut(&mut body[1..]);
+            room[..bytes.len()].copy_from_slice(bytes);
+        })
+    }
+
+    /// Allocates an object that holds a copy of `bytes` and nothing else: how long it is its header says
+    /// ([`Obj::checked_len`]). For a program that keeps many small ones, and knows from elsewhere what
+    /// is in them.
+    ///
+    /// Errors: the pool is full, the object too large.
+    pub fn alloc_raw(self, bytes: &[u8]) -> Result<Obj<'t, Raw, Self>, Error> {
+        self.alloc_filled(TypeId::RAW, bytes.len() as u64, |body| {
+            let room: &mut [u8] = bytemuck::cast_slice_mut(body);
             room[..bytes.len()].copy_from_slice(bytes);
         })
     }

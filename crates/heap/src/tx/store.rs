@@ -7,7 +7,7 @@ use firn_units::VirtAddr;
 use super::Tx;
 use crate::error::Error;
 use crate::object::Obj;
-use crate::stored::{Bytes, Ref, Refs, Target};
+use crate::stored::{Bytes, Raw, Ref, Refs, Target};
 use crate::value::{Field, Plain, Sink};
 use crate::view::View;
 
@@ -107,6 +107,29 @@ impl<'t, M: Medium> Obj<'t, Bytes, Tx<'t, M>> {
     /// Errors: [`Error::BadRange`] beyond the array's end.
     pub fn overwrite(self, offset: usize, bytes: &[u8]) -> Result<(), Error> {
         let len = self.checked_len()?;
+        self.overwrite_behind(Self::CONTENT, len, offset, bytes)
+    }
+}
+
+impl<'t, M: Medium> Obj<'t, Raw, Tx<'t, M>> {
+    /// Replaces the bytes from `offset`; the length stays.
+    ///
+    /// Errors: [`Error::BadRange`] beyond the object's end.
+    pub fn overwrite(self, offset: usize, bytes: &[u8]) -> Result<(), Error> {
+        let len = self.checked_len()?;
+        self.overwrite_behind(0, len, offset, bytes)
+    }
+}
+
+impl<'t, T, M: Medium> Obj<'t, T, Tx<'t, M>> {
+    /// Replaces bytes from `offset` of the `len` that begin at byte `content` of the body.
+    fn overwrite_behind(
+        self,
+        content: u64,
+        len: usize,
+        offset: usize,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
         if offset.checked_add(bytes.len()).is_none_or(|end| end > len) {
             return Err(Error::BadRange {
                 at: self.address().0,
@@ -115,7 +138,7 @@ impl<'t, M: Medium> Obj<'t, Bytes, Tx<'t, M>> {
         }
         let tx = self.view();
         tx.access.core.dirty.set(true);
-        let at = self.body() + Self::CONTENT + offset as u64;
+        let at = self.body() + content + offset as u64;
         let medium = tx.medium();
         tx.state()
             .changes

@@ -50,6 +50,11 @@ pub(super) const NORMAL: Setting = Setting {
     name: "normal",
     ratios: Some((1.5, 1.25)),
 };
+/// Parameters that keep a file small, at the price of more collections.
+pub(super) const DENSE: Setting = Setting {
+    name: "dense",
+    ratios: Some((1.2, 1.1)),
+};
 /// FFCCD's relaxed parameters.
 pub(super) const RELAXED: Setting = Setting {
     name: "relaxed",

@@ -3,7 +3,7 @@
 //! Every node of a chain but the last is full, and every node but the first holds an entry. Places
 //! are in no order.
 
-use firn_heap::{Bytes, Error, Obj, Ref, Stored, Tx, View};
+use firn_heap::{Error, Obj, Raw, Ref, Stored, Tx, View};
 use firn_media::Medium;
 
 use super::HashRoot;
@@ -27,7 +27,7 @@ pub struct Bucket {
     /// The entries' hashes, two a word; zero where there is none.
     pub(crate) hashes: [u64; HASH_WORDS],
     /// The entries.
-    pub(crate) entries: [Ref<Bytes>; PLACES],
+    pub(crate) entries: [Ref<Raw>; PLACES],
     /// The node behind this one.
     pub(crate) next: Ref<Bucket>,
 }

@@ -1,44 +1,58 @@
-//! Entries: one object of bytes for a key and its value.
+//! Entries: one object for a key and its value.
 //!
 //! ```text
-//! word 0    length of the key in bytes
-//! then      the key, zeros up to a multiple of 8
-//! then      the value, to the object's end
+//! Bytes, of any key                            Raw, of a key of eight bytes and a short value
+//!   word 0    length of the key in bytes         word 0    the key
+//!   then      the key, zeros up to a word        then      the value, to the object's end
+//!   then      the value, to the object's end
 //! ```
+//! What an entry is its header says. Of the short ones that say no length many lie in a page: with a
+//! value of 128 bytes 28, where 25 would that say both.
+//!
 //! A separator that a word cannot stand for is stored as an entry without a value.
 
 use core::cmp::Ordering;
 
-use firn_heap::{Bytes, Error, Field, Obj, Tx, TypeId, View};
+use firn_heap::{Error, Field, Obj, Raw, Tx, TypeId, View};
 use firn_media::Medium;
 
 use super::key::WORD;
 use super::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 
-/// Bytes of the word in front of the key.
-const KEY_AT: usize = 8;
+/// Bytes of the word in front of the key, where there is one.
+const LENGTH_BYTES: usize = 8;
 /// Bytes of an entry that are put together without an allocation.
 const ON_STACK: usize = 512;
-/// Bytes of an object of bytes in front of its content: header and length.
-const CONTENT_AT: u64 = 16;
+/// Bytes of an object in front of its body.
+const HEADER_BYTES: usize = 8;
+/// The same of an object of bytes, in front of its content: header and length.
+const CONTENT_AT: usize = HEADER_BYTES + 8;
 
 /// An entry or a separator.
-pub(crate) type Entry<'g, V> = Obj<'g, Bytes, V>;
+pub(crate) type Entry<'g, V> = Obj<'g, Raw, V>;
 
-const KEY_LENGTH: Field<Bytes, u64> = content_word(0);
+/// The length of the key where there is one.
+const KEY_LENGTH: Field<Raw, u64> = word_of(CONTENT_AT);
 
-/// Word `index` of an object's content.
+/// The word at byte `at` of an object.
 #[inline(always)]
-const fn content_word(index: usize) -> Field<Bytes, u64> {
-    Field::at_offset((1 + index as u32) * WORD as u32)
+const fn word_of(at: usize) -> Field<Raw, u64> {
+    Field::at_offset((at - HEADER_BYTES) as u32)
 }
 
-/// Where the parts of an entry are, in bytes of its content. They lie within the object.
+/// Where the parts of an entry are, in bytes from the start of the object. They lie within it.
 #[derive(Clone, Copy)]
 pub(crate) struct Parts {
+    pub(crate) key_at: usize,
     pub(crate) key_len: usize,
     pub(crate) value_at: usize,
     pub(crate) value_len: usize,
+}
+
+/// Whether an entry has a key of a word and says no length.
+#[inline(always)]
+fn is_short<'g, V: View<'g>>(entry: Entry<'g, V>) -> bool {
+    entry.header().type_id() == TypeId::RAW
 }
 
 /// Says where the parts of `entry` are.
@@ -46,26 +60,45 @@ pub(crate) struct Parts {
 /// Errors: another object lies there, or the lengths do not fit it.
 #[inline]
 pub(crate) fn parts<'g, V: View<'g>>(entry: Entry<'g, V>) -> Result<Parts, Error> {
-    let damaged = |what| Error::Damaged {
-        what,
-        at: entry.address().0,
+    if is_short(entry) {
+        let value_len = entry.checked_len()?.checked_sub(WORD);
+        return Ok(Parts {
+            key_at: HEADER_BYTES,
+            key_len: WORD,
+            value_at: HEADER_BYTES + WORD,
+            value_len: value_len.ok_or_else(|| damaged(entry, "the length of an entry"))?,
+        });
+    }
+    parts_with_lengths(entry)
+}
+
+#[inline(never)]
+fn parts_with_lengths<'g, V: View<'g>>(entry: Entry<'g, V>) -> Result<Parts, Error> {
+    let Some(bytes) = entry.bytes() else {
+        return Err(damaged(entry, "an entry that is no array of bytes"));
     };
-    if entry.header().type_id() != TypeId::BYTES {
-        return Err(damaged("an entry of a map that is no array of bytes"));
-    }
-    let len = entry.checked_len()?;
+    let len = bytes.checked_len()?;
     let key_len = entry.load(KEY_LENGTH);
-    if len < KEY_AT || key_len > MAX_KEY_BYTES as u64 {
-        return Err(damaged("the length of a key"));
+    if len < LENGTH_BYTES || key_len > MAX_KEY_BYTES as u64 {
+        return Err(damaged(entry, "the length of a key"));
     }
-    let value_at = KEY_AT + (key_len as usize).next_multiple_of(WORD);
+    let value_at = LENGTH_BYTES + (key_len as usize).next_multiple_of(WORD);
     match len.checked_sub(value_at) {
         Some(value_len) => Ok(Parts {
+            key_at: CONTENT_AT + LENGTH_BYTES,
             key_len: key_len as usize,
-            value_at,
+            value_at: CONTENT_AT + value_at,
             value_len,
         }),
-        None => Err(damaged("the length of a key")),
+        None => Err(damaged(entry, "the length of a key")),
+    }
+}
+
+#[cold]
+fn damaged<'g, V: View<'g>>(entry: Entry<'g, V>, what: &'static str) -> Error {
+    Error::Damaged {
+        what,
+        at: entry.address().0,
     }
 }
 
@@ -73,11 +106,14 @@ pub(crate) fn parts<'g, V: View<'g>>(entry: Entry<'g, V>) -> Result<Parts, Error
 /// for zeros beyond the end of either.
 #[inline]
 pub(crate) fn compare<'g, V: View<'g>>(entry: Entry<'g, V>, key: &[u8], equal: usize) -> Ordering {
-    let len = entry.load(KEY_LENGTH) as usize;
+    let (key_at, len) = match is_short(entry) {
+        true => (HEADER_BYTES, WORD),
+        false => (CONTENT_AT + LENGTH_BYTES, entry.load(KEY_LENGTH) as usize),
+    };
     // Bounded by the caller's key, whatever the stored length.
     let words = len.min(key.len()).div_ceil(WORD);
     for index in equal / WORD..words {
-        let stored = entry.load(content_word(1 + index)).swap_bytes();
+        let stored = entry.load(word_of(key_at + index * WORD)).swap_bytes();
         let asked = super::key::word_at(key, index * WORD);
         if stored != asked {
             return stored.cmp(&asked);
@@ -91,7 +127,7 @@ pub(crate) fn word_at<'g, V: View<'g>>(entry: Entry<'g, V>, skip: usize) -> Resu
     let parts = parts(entry)?;
     let mut word = [0; WORD];
     let len = parts.key_len.saturating_sub(skip).min(WORD);
-    load(entry, KEY_AT + skip, &mut word[..len]);
+    load(entry, parts.key_at + skip, &mut word[..len]);
     Ok(u64::from_be_bytes(word))
 }
 
@@ -101,7 +137,7 @@ pub(crate) fn key_into<'g, V: View<'g>>(
     into: &mut Vec<u8>,
 ) -> Result<(), Error> {
     let parts = parts(entry)?;
-    append(entry, KEY_AT, parts.key_len, into);
+    append(entry, parts.key_at, parts.key_len, into);
     Ok(())
 }
 
@@ -122,7 +158,7 @@ pub(crate) fn value_into<'g, V: View<'g>>(
     Ok(())
 }
 
-/// Appends `len` bytes of the content from byte `at` on, which lie within it.
+/// Appends `len` bytes of the object from byte `at` on, which lie within it.
 #[inline]
 pub(crate) fn append<'g, V: View<'g>>(
     entry: Entry<'g, V>,
@@ -135,10 +171,10 @@ pub(crate) fn append<'g, V: View<'g>>(
     load(entry, at, &mut into[start..]);
 }
 
-/// Copies bytes of the content from byte `at` on.
+/// Copies bytes of the object from byte `at` on.
 #[inline]
 fn load<'g, V: View<'g>>(entry: Entry<'g, V>, at: usize, into: &mut [u8]) {
-    let from = entry.address() + CONTENT_AT + at as u64;
+    let from = entry.address() + at as u64;
     entry.view().load_range(from, into);
 }
 
@@ -157,21 +193,26 @@ pub(crate) fn alloc<'t, M: Medium>(
             limit: MAX_VALUE_BYTES,
         });
     }
-    let value_at = KEY_AT + key.len().next_multiple_of(WORD);
+    let is_short = key.len() == WORD && WORD + value.len() <= ON_STACK;
+    let key_at = if is_short { 0 } else { LENGTH_BYTES };
+    let value_at = key_at + key.len().next_multiple_of(WORD);
     let len = value_at + value.len();
     let fill = |bytes: &mut [u8]| {
-        bytes[..KEY_AT].copy_from_slice(&(key.len() as u64).to_le_bytes());
-        bytes[KEY_AT..KEY_AT + key.len()].copy_from_slice(key);
+        bytes[..key_at].copy_from_slice(&(key.len() as u64).to_le_bytes()[..key_at]);
+        bytes[key_at..key_at + key.len()].copy_from_slice(key);
         bytes[value_at..].copy_from_slice(value);
     };
     if len <= ON_STACK {
         let mut bytes = [0; ON_STACK];
         fill(&mut bytes[..len]);
-        return tx.alloc_bytes(&bytes[..len]);
+        return match is_short {
+            true => tx.alloc_raw(&bytes[..len]),
+            false => tx.alloc_bytes(&bytes[..len]).map(Obj::raw),
+        };
     }
     let mut bytes = vec![0; len];
     fill(&mut bytes);
-    tx.alloc_bytes(&bytes)
+    tx.alloc_bytes(&bytes).map(Obj::raw)
 }
 
 /// Refuses keys that no map holds.
@@ -195,6 +236,9 @@ pub(crate) fn overwrite<'t, M: Medium>(
     if parts.value_len != value.len() || value.len() > ON_STACK {
         return Ok(false);
     }
-    entry.overwrite(parts.value_at, value)?;
+    match entry.bytes() {
+        Some(bytes) => bytes.overwrite(parts.value_at - CONTENT_AT, value)?,
+        None => entry.overwrite(parts.value_at - HEADER_BYTES, value)?,
+    }
     Ok(true)
 }

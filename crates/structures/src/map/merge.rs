@@ -38,15 +38,28 @@ impl<'t, M: Medium> Pair<'t, M> {
         let before = place.checked_sub(1).map(visit_at).transpose()?;
         let behind = Some(place + 1).filter(|&p| p < parent.count());
         let behind = behind.map(visit_at).transpose()?;
-        let this = visit_at(place)?;
-        let (left, right, place) = match (before, behind) {
-            (Some(before), Some(behind)) if before.count() > behind.count() => {
-                (this, behind, place + 1)
-            }
-            (Some(before), _) => (before, this, place),
-            (None, Some(behind)) => (this, behind, place + 1),
+        let right = match (before, behind) {
+            (Some(before), Some(behind)) if before.count() > behind.count() => place + 1,
+            (Some(_), _) => place,
+            (None, Some(_)) => place + 1,
             (None, None) => return Ok(None),
         };
+        Self::at(path, depth, key, right).map(Some)
+    }
+
+    /// The children at place `right` of the node above `depth` of the path to `key`, and at the one
+    /// before.
+    fn at(
+        path: &Path<'t, Tx<'t, M>>,
+        depth: usize,
+        key: &[u8],
+        right: usize,
+    ) -> Result<Self, Error> {
+        let level = path.steps.len() - 1 - depth;
+        let parent = Visit::new(path.steps[depth - 1].visit.node)?;
+        let place = right;
+        let left = parent.descend(place - 1, level)?;
+        let right = parent.descend(place, level)?;
         let prefix = prefix_of(&parent, key)?;
         let around = Fences::of(path, depth - 1, key)?;
         let low = match place {
@@ -58,7 +71,7 @@ impl<'t, M: Medium> Pair<'t, M> {
         } else {
             Some(separator_at(&parent, place + 1, prefix)?)
         };
-        Ok(Some(Self {
+        Ok(Self {
             tx: parent.node.view(),
             place,
             left,
@@ -67,7 +80,7 @@ impl<'t, M: Medium> Pair<'t, M> {
             middle: separator_at(&parent, place, prefix)?,
             high,
             parent,
-        }))
+        })
     }
 
     /// Entries of both.
@@ -100,10 +113,15 @@ impl<'t, M: Medium> Pair<'t, M> {
     }
 
     /// Distributes the entries evenly.
-    pub(crate) fn balance(mut self) -> Result<(), Error> {
+    pub(crate) fn balance(self) -> Result<(), Error> {
+        let half = self.total() / 2;
+        self.distribute(half)
+    }
+
+    /// Leaves `at` entries in the left node and puts the others into the right one.
+    fn distribute(mut self, at: usize) -> Result<(), Error> {
         self.parent.check_for_change()?;
         let slot = self.parent.order.slot(self.place);
-        let at = self.total() / 2;
         let (low, high) = (self.low.take(), self.high.take());
         let separator = if self.left.is_leaf() {
             let mut items = LeafItems::take(&self.left)?;
@@ -150,5 +168,58 @@ impl<'t, M: Medium> Pair<'t, M> {
         }
         items.append(&mut behind);
         Ok(items)
+    }
+}
+
+/// A node with both of its neighbours.
+pub(crate) struct Three<'p, 'k, 't, M: Medium> {
+    path: &'p Path<'t, Tx<'t, M>>,
+    depth: usize,
+    key: &'k [u8],
+    /// Place of the right one in the parent.
+    last: usize,
+    total: usize,
+}
+
+impl<'p, 'k, 't, M: Medium> Three<'p, 'k, 't, M> {
+    /// The node at `depth` of the path to `key`, and its neighbours. `None` if it has but one.
+    pub(crate) fn around(
+        path: &'p Path<'t, Tx<'t, M>>,
+        depth: usize,
+        key: &'k [u8],
+    ) -> Result<Option<Self>, Error> {
+        let level = path.steps.len() - 1 - depth;
+        let parent = Visit::new(path.steps[depth - 1].visit.node)?;
+        let last = path.steps[depth - 1].place + 1;
+        if last < 2 || last >= parent.count() {
+            return Ok(None);
+        }
+        let mut total = 0;
+        for place in last - 2..=last {
+            total += parent.descend(place, level)?.count();
+        }
+        Ok(Some(Self {
+            path,
+            depth,
+            key,
+            last,
+            total,
+        }))
+    }
+
+    /// Entries of all three.
+    pub(crate) fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Moves everything to two of them, evenly, and frees one. Half of them a node has room for.
+    pub(crate) fn spread(self) -> Result<(), Error> {
+        let pair = |right| Pair::at(self.path, self.depth, self.key, right);
+        let (first, half) = (pair(self.last - 1)?, self.total / 2);
+        if first.total() <= half {
+            return first.merge();
+        }
+        first.distribute(half)?;
+        pair(self.last)?.merge()
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Free slots hold null references, so that nothing is kept alive that the map has dropped.
 
-use firn_heap::{Bytes, Error, Obj, Ref, Refs, Stored, Tx, View};
+use firn_heap::{Error, Obj, Raw, Ref, Refs, Stored, Tx, View};
 use firn_media::Medium;
 
 use super::entry::Entry;
@@ -45,7 +45,7 @@ pub struct Node {
     /// Words of the keys, or of the separators.
     pub(crate) words: [u64; FANOUT],
     /// The entries, or separators that their words cannot stand for.
-    pub(crate) keys: [Ref<Bytes>; FANOUT],
+    pub(crate) keys: [Ref<Raw>; FANOUT],
 }
 
 const LINE_BYTES: usize = 64;

@@ -6,17 +6,22 @@ use firn_heap::{Error, Obj, Tx};
 use firn_media::Medium;
 
 use super::entry;
-use super::merge::Pair;
+use super::merge::{Pair, Three};
 use super::node::{MapRoot, Node, Visit};
+use super::order::FANOUT;
 use super::path::{Path, Step};
 use super::search;
 use crate::reclaim::free_unlinked;
 
-/// A node with at most so many entries looks for a neighbour to merge with.
-const SPARSE: usize = 6;
+/// A node with at most so many entries looks for neighbours to merge with.
+const SPARSE: usize = 9;
 /// Two nodes with at most so many entries together become one: some slots stay free, so that the
 /// next insert does not split it again.
-const MERGED: usize = 11;
+const MERGED: usize = 12;
+/// Three with at most so many become two. After deletions at random nodes hold ten entries so, and eight
+/// where only two become one.
+const SPREAD: usize = 26;
+const _: () = assert!(SPREAD.div_ceil(2) < FANOUT);
 /// A node with fewer entries takes some of a neighbour that it cannot merge with.
 const FEWEST: usize = 3;
 
@@ -69,6 +74,10 @@ fn mend<'t, M: Medium>(
         };
         if pair.total() <= MERGED {
             pair.merge()?;
+        } else if let Some(three) = Three::around(path, depth, key)?
+            && three.total() <= SPREAD
+        {
+            three.spread()?;
         } else {
             if visit.count() < FEWEST {
                 pair.balance()?;

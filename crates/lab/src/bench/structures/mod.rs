@@ -15,7 +15,7 @@ pub(super) use page::section;
 
 use super::clock::Times;
 use super::figure::{Compaction, Figure, Subject};
-use super::phases::{Gets, NORMAL, Run, Setting, WITHOUT};
+use super::phases::{DENSE, Gets, NORMAL, Run, Setting, WITHOUT};
 use super::population::{Population, SEED, Shape, Sizes};
 use super::rival::{Counted, Phased, Rival};
 use super::{BenchError, Options, pools};
@@ -86,7 +86,26 @@ const CASES: [Case; 7] = [
     },
 ];
 
-const SETTINGS: [Setting; 2] = [WITHOUT, NORMAL];
+/// Without a collector and with one.
+const SETTINGS: usize = 2;
+
+impl Case {
+    /// What it is measured with. Beside databases the file's size counts.
+    fn settings(&self) -> [Setting; SETTINGS] {
+        if self.of == DATABASES {
+            [WITHOUT, DENSE]
+        } else {
+            [WITHOUT, NORMAL]
+        }
+    }
+
+    /// How its figures came to be.
+    fn how(&self) -> String {
+        let [_, collecting] = self.settings();
+        let (trigger, target) = collecting.ratios.unwrap_or_default();
+        format!("{HOW}; with one from {trigger} to {target} where it says collecting")
+    }
+}
 
 /// What is told apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,9 +144,9 @@ fn name(shape: Shape, kind: &str, setting: &Setting) -> String {
 /// Names of all figures.
 pub(super) fn names() -> impl Iterator<Item = String> {
     let each = |case: &'static Case| {
-        SETTINGS.iter().flat_map(move |setting| {
+        case.settings().into_iter().flat_map(move |setting| {
             let kinds = KINDS.iter();
-            kinds.map(move |(_, kind)| name(case.shape, kind, setting))
+            kinds.map(move |(_, kind)| name(case.shape, kind, &setting))
         })
     };
     CASES.iter().flat_map(each).chain(together::names())
@@ -135,7 +154,7 @@ pub(super) fn names() -> impl Iterator<Item = String> {
 
 /// What passes gave: of Firn by setting, of the rivals by their place among them.
 struct Passes {
-    firn: [Vec<Run>; SETTINGS.len()],
+    firn: [Vec<Run>; SETTINGS],
     rivals: Vec<Vec<Phased>>,
 }
 
@@ -148,7 +167,7 @@ pub(super) fn measure(
     let passes = options.blocks.min(MOST_PASSES);
     let wanted: Vec<&Case> = CASES.iter().filter(|case| wants(options, case)).collect();
     let mut figures = Vec::new();
-    let steps = passes * wanted.len() * SETTINGS.len();
+    let steps = passes * wanted.len() * SETTINGS;
     progress.begin("structures", Some(steps as u64));
     for case in wanted {
         let mut taken = Passes {
@@ -156,7 +175,7 @@ pub(super) fn measure(
             rivals: rivals.iter().map(|_| Vec::new()).collect(),
         };
         for pass in 0..passes {
-            for (setting, runs) in SETTINGS.iter().zip(&mut taken.firn) {
+            for (setting, runs) in case.settings().iter().zip(&mut taken.firn) {
                 runs.push(Run::new(options, case.shape, setting, Gets::FullAndAfter)?);
                 progress.advance(1);
             }
@@ -182,7 +201,7 @@ fn wants(options: &Options, case: &Case) -> bool {
         return options.structures.iter().any(named);
     }
     options.wants(SECTION, shape)
-        || SETTINGS.iter().any(|setting| {
+        || case.settings().iter().any(|setting| {
             KINDS
                 .iter()
                 .any(|(_, kind)| options.wants(SECTION, &name(case.shape, kind, setting)))
@@ -239,7 +258,8 @@ fn figures_of(
 ) -> Result<Vec<Figure>, BenchError> {
     let structure = case.shape.name();
     let mut figures = Vec::new();
-    for (setting, runs) in SETTINGS.iter().zip(&taken.firn) {
+    let how = case.how();
+    for (setting, runs) in case.settings().iter().zip(&taken.firn) {
         for (kind, word) in KINDS {
             let name = name(case.shape, word, setting);
             let subject = Subject {
@@ -248,7 +268,7 @@ fn figures_of(
                 operation: &name,
                 n: options.entries,
                 threads: 1,
-                how: HOW,
+                how: &how,
             };
             let times: Vec<Times> = runs.iter().map(|run| kind.of(run)).collect();
             let seen: Vec<Compaction> = runs.iter().map(seen).collect();
@@ -306,8 +326,7 @@ fn figures_of(
 const HOW: &str = "FFCCD's phases: all inserted, 80 % deleted at random, inserted, deleted, one a \
                    transaction, values of 128 bytes; insert and delete are means over all of their \
                    kind; get_after when 80 % are deleted, packed first where there is a collector; \
-                   many: 100 in one guard, by one reader; each: as many, asked for at once; \
-                   with one from 1.5 to 1.25 where it says collecting";
+                   many: 100 in one guard, by one reader; each: as many, asked for at once";
 
 fn seen(run: &Run) -> Compaction {
     Compaction {
