@@ -20,7 +20,7 @@ use firn_heap::{Pool, PoolKind};
 use firn_mapped::Mapped;
 
 use super::clock::Times;
-use super::figure::{Figure, Subject, over};
+use super::figure::{Figure, Subject, Undisturbed, over};
 use super::herd::{Cost, Costs, Herd, Order};
 use super::rival::Rival;
 use super::{BenchError, Options, cores, pools};
@@ -39,10 +39,16 @@ const RIVAL_OPERATIONS: [&str; 2] = ["alloc_128", "free_128"];
 
 /// Blocks are cheap here, and what is to be told apart is little.
 const BLOCKS: usize = 5;
+/// As many times as many at most, until enough of each case ran on cores that nobody else had a part of.
+const MOST_TIMES: usize = 4;
+const ENOUGH: usize = 9;
+/// What a step in registers takes at most, over the fastest, on such a core.
+const UNDISTURBED: f64 = 1.1;
 /// What is added to the names of figures of threads in pools of their own.
 const APART: &str = " apart";
-/// The figure of how far the cores are from each other.
+/// The figures of how far the cores are from each other, and how fast.
 const ONE_WAY: &str = "a line to the other core";
+const STEP: &str = "a step in registers";
 
 /// What is measured in turns.
 struct Case {
@@ -95,14 +101,22 @@ const CASES: [Case; 6] = [
     Case::new(2, true, MANY_OBJECTS, Order::Scattered, " scattered"),
 ];
 
+/// Threads that a case has at most.
+const MOST_THREADS: u64 = 2;
+
 const VERBS: [&str; 2] = ["alloc", "free"];
 type Pick = fn(&Blocks) -> &[Vec<Times>; 2];
+/// What is held against a bar.
+const CALL: &str = "call";
 /// What is told of each verb, and where its blocks are.
 const KINDS: [(&str, Pick); 3] = [
-    ("call", |blocks| &blocks.call),
+    (CALL, |blocks| &blocks.call),
     ("marginal", |blocks| &blocks.marginal),
     ("whole", |blocks| &blocks.whole),
 ];
+/// How the machine was.
+const HOW_ONE_WAY: &str = "two threads pass a cache line to and fro between the blocks, one way";
+const HOW_STEP: &str = "six short chains of operations on registers, between the blocks";
 /// How each kind was measured.
 const HOW: [&str; 3] = [
     "the calls inside transactions of 64, thread CPU clock around their loop",
@@ -117,6 +131,32 @@ struct Blocks {
     marginal: [Vec<Times>; 2],
     whole: [Vec<Times>; 2],
     rival: [Vec<Times>; 2],
+    /// The slowest step in registers around the calls, and the fastest.
+    steps: [Vec<Times>; 2],
+}
+
+impl Blocks {
+    /// Of the calls, those around which no step took longer.
+    fn undisturbed(&self, which: usize, step_ns: f64) -> impl Iterator<Item = Times> {
+        let all = self.steps[0].iter().zip(&self.call[which]);
+        let quiet = all.filter(move |(slowest, _)| slowest.cpu_ns <= step_ns);
+        quiet.map(|(_, times)| *times)
+    }
+}
+
+/// What a step in registers takes at most where nobody else has a part of the core: little more than the
+/// fastest that was seen.
+fn undisturbed_step(cases: &[Blocks]) -> f64 {
+    let steps = cases.iter().flat_map(|blocks| &blocks.steps[1]);
+    steps.map(|step| step.cpu_ns).fold(f64::INFINITY, f64::min) * UNDISTURBED
+}
+
+/// Whether each case has been measured often enough on cores that it had for itself.
+fn enough(cases: &[Blocks]) -> bool {
+    let step_ns = undisturbed_step(cases);
+    cases
+        .iter()
+        .all(|blocks| blocks.undisturbed(0, step_ns).count() >= ENOUGH)
 }
 
 /// Measures the allocator, if it was asked for.
@@ -138,8 +178,11 @@ pub(super) fn measure(
         .collect::<Result<_, _>>()?;
     let mut one_way = Vec::new();
     let count = options.blocks * BLOCKS;
-    progress.begin("allocator", Some((count * cases.len()) as u64));
-    for _ in 0..count {
+    progress.begin("allocator", None);
+    for round in 0..count * MOST_TIMES {
+        if round >= count && enough(&cases) {
+            break;
+        }
         for ((case, pools), blocks) in CASES.iter().zip(&pools).zip(&mut cases) {
             block(options, pools, case, blocks, rival.as_deref_mut())?;
             one_way.extend(cores::one_way());
@@ -147,11 +190,12 @@ pub(super) fn measure(
         }
     }
     progress.end();
+    let undisturbed = undisturbed_step(&cases);
     let rival = rival.map(|rival| rival.name.clone());
     let mut all: Vec<Figure> = CASES
         .iter()
         .zip(&cases)
-        .flat_map(|(case, blocks)| figures(options, case, blocks, rival.as_deref()))
+        .flat_map(|(case, blocks)| figures(options, case, blocks, undisturbed, rival.as_deref()))
         .collect();
     for (at, case) in CASES.iter().enumerate().filter(|(_, case)| case.apart) {
         // The case of the same threads in one pool stands before it, and ran before it in each block.
@@ -161,16 +205,23 @@ pub(super) fn measure(
             [&CASES[at - 1], case],
         );
     }
-    if !one_way.is_empty() {
+    let machine = |operation, threads, how, times: &[Times]| {
         let subject = Subject {
             system: cores::SYSTEM,
             structure: SECTION,
-            operation: ONE_WAY,
+            operation,
             n: options.n,
-            threads: 2,
-            how: "two threads pass a cache line to and fro between the blocks, one way",
+            threads,
+            how,
         };
-        all.push(Figure::of(subject, &one_way));
+        (!times.is_empty()).then(|| Figure::of(subject, times))
+    };
+    all.extend(machine(ONE_WAY, 2, HOW_ONE_WAY, &one_way));
+    for threads in 1..=MOST_THREADS {
+        let of = CASES.iter().zip(&cases);
+        let of = of.filter(|(case, _)| case.threads == threads);
+        let steps: Vec<Times> = of.flat_map(|(_, blocks)| blocks.steps.concat()).collect();
+        all.extend(machine(STEP, threads, HOW_STEP, &steps));
     }
     Ok(all)
 }
@@ -183,7 +234,10 @@ fn block(
     rival: Option<&mut Rival>,
 ) -> Result<(), BenchError> {
     let batches = [FEW, MANY, CALLS];
-    let [few, many, calls] = together(pools, case, options.n, batches)?;
+    let ([few, many, calls], steps) = together(pools, case, options.n, batches)?;
+    for (all, step) in blocks.steps.iter_mut().zip(steps) {
+        all.push(step);
+    }
     let threads = case.threads;
     for (which, of) in [pick_alloc, pick_free].into_iter().enumerate() {
         let each = |costs: &Costs, count: usize| {
@@ -231,15 +285,18 @@ fn rounds(objects: u64, count: usize) -> u64 {
     (objects / count as u64).max(1)
 }
 
+/// What rounds of some sizes took, and the slowest and the fastest step in registers around the last.
+type Together<const N: usize> = ([Costs; N], [Times; 2]);
+
 /// Runs rounds of each of `batches` objects on so many threads at once, and adds up what they took.
 fn together<const N: usize>(
     pools: &[Pool<Mapped>],
     case: &Case,
     objects: u64,
     batches: [usize; N],
-) -> Result<[Costs; N], BenchError> {
+) -> Result<Together<N>, BenchError> {
     let start = Barrier::new(case.threads as usize);
-    let thread = |pool: &Pool<Mapped>| -> Result<[Costs; N], BenchError> {
+    let thread = |pool: &Pool<Mapped>| -> Result<Together<N>, BenchError> {
         let herd = Herd::new(pool, case.len, case.order);
         // A thread that failed still comes to the barriers, or the other would wait for ever.
         start.wait();
@@ -249,31 +306,45 @@ fn together<const N: usize>(
             }
         })?;
         let mut costs = [Costs::default(); N];
+        let mut steps = [Times::default(); 2];
         for (cost, count) in costs.iter_mut().zip(batches) {
             // As many again to warm up: frames that were freed come round, so that none is cold.
             let warm = herd.rounds(rounds(objects, count), count);
             start.wait();
             warm?;
+            let before = cores::step();
             *cost = herd.rounds(rounds(objects, count), count)?;
+            steps = slowest_first([before, cores::step()]);
         }
         herd.clear()?;
-        Ok(costs)
+        Ok((costs, steps))
     };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..case.threads as usize)
             .map(|i| scope.spawn(move || thread(&pools[i % pools.len()])))
             .collect();
         let mut sum = [Costs::default(); N];
+        let mut steps = Vec::new();
         for worker in workers {
-            let costs = worker
+            let (costs, around) = worker
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             for (sum, cost) in sum.iter_mut().zip(costs) {
                 sum.add(cost);
             }
+            steps.extend(around);
         }
-        Ok(sum)
+        let ends = slowest_first(steps);
+        Ok((sum, ends))
     })
+}
+
+/// The slowest and the fastest.
+fn slowest_first(steps: impl AsRef<[Times]>) -> [Times; 2] {
+    let by_cpu = |a: &&Times, b: &&Times| a.cpu_ns.total_cmp(&b.cpu_ns);
+    let steps = steps.as_ref();
+    let ends = [steps.iter().max_by(by_cpu), steps.iter().min_by(by_cpu)];
+    ends.map(|step| step.copied().unwrap_or_default())
 }
 
 /// Says of the figures of threads in one pool how they compare with those in a pool each.
@@ -293,23 +364,31 @@ fn compare(figures: &mut [Figure], blocks: [&Blocks; 2], cases: [&Case; 2]) {
     }
 }
 
-fn figures(options: &Options, case: &Case, blocks: &Blocks, rival: Option<&str>) -> Vec<Figure> {
+fn figures(
+    options: &Options,
+    case: &Case,
+    blocks: &Blocks,
+    undisturbed: f64,
+    rival: Option<&str>,
+) -> Vec<Figure> {
     let mut all = Vec::new();
     for (which, verb) in VERBS.into_iter().enumerate() {
         for ((kind, pick), how) in KINDS.into_iter().zip(HOW) {
             let times = &pick(blocks)[which];
             let operation = case.operation(verb, kind);
-            all.push(Figure::of(
-                Subject {
-                    system: "firn",
-                    structure: SECTION,
-                    operation: &operation,
-                    n: options.n,
-                    threads: case.threads,
-                    how,
-                },
-                times,
-            ));
+            let subject = Subject {
+                system: "firn",
+                structure: SECTION,
+                operation: &operation,
+                n: options.n,
+                threads: case.threads,
+                how,
+            };
+            let mut figure = Figure::of(subject, times);
+            if kind == CALL {
+                figure.undisturbed = Undisturbed::of(blocks.undisturbed(which, undisturbed));
+            }
+            all.push(figure);
         }
         if let (Some(system), false) = (rival, blocks.rival[which].is_empty()) {
             let how = "a call without a transaction, durable by itself";

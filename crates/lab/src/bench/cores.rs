@@ -1,7 +1,9 @@
-//! How far the cores are from each other: how long a cache line takes from one to the other.
+//! What the machine's cores are worth while it is measured: how far they are from each other, and how
+//! fast each of them is.
 //!
 //! A virtual machine's cores come to lie on neighbours of one die or on different ones, and are moved
-//! while it runs; what threads share costs several times as much in one case as in the other.
+//! while it runs; what threads share costs several times as much in one case as in the other. And a
+//! neighbour may have the other half of a core, which then takes longer for everything.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
@@ -14,6 +16,9 @@ pub(super) const SYSTEM: &str = "machine";
 const ROUNDS: u64 = 100;
 /// Bursts, of which the median counts.
 const BURSTS: u64 = 51;
+
+/// An odd number without a pattern in its bits.
+const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A word on cache lines of its own.
 #[repr(align(128))]
@@ -46,4 +51,24 @@ pub(super) fn one_way() -> Option<Times> {
     });
     bursts.sort_by(|a, b| a.wall_ns.total_cmp(&b.wall_ns));
     bursts.get(bursts.len() / 2).copied()
+}
+
+/// Steps of a run in registers: some hundred microseconds.
+const STEPS: u64 = 1 << 16;
+/// Chains of operations that do not wait for each other: enough to keep all of a core's units busy, so
+/// that a neighbour on its other half shows.
+const CHAINS: usize = 6;
+
+/// What a step takes that needs nothing but the core that the calling thread is on.
+pub(super) fn step() -> Times {
+    let mut chains: [u64; CHAINS] = std::hint::black_box([3, 5, 7, 9, 11, 13]);
+    let start = Moment::now();
+    for step in 0..STEPS {
+        for chain in &mut chains {
+            *chain = (*chain ^ step).rotate_left(step as u32).wrapping_add(ODD);
+        }
+    }
+    let times = start.elapsed();
+    std::hint::black_box(chains);
+    times / STEPS as f64
 }

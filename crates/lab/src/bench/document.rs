@@ -47,6 +47,11 @@ const NOTES: &str = "\
 - *A line to the other core* is how long a cache line takes from one core to the other. The host moves
   this machine's cores: while it measured, they were as near and as far from each other as minimum and
   maximum say. Whatever threads share costs more where they are far.
+- *A step in registers* is six short chains of operations, and no memory: how fast the host lets this machine
+  run, taken by each thread before and after its calls of the allocator. A neighbour on the other half of a
+  core makes it, and everything else, longer by a half and more. Blocks around whose calls it took at most a
+  tenth more than ever are *undisturbed*; the calls' bars are held against their median if there are five,
+  with that of all blocks beside it. The percentages are of all.
 - Allocating 64 KiB has a bar in fences, not in time: either heap writes back about a thousand lines, and
   what Firn saves in fences hardly shows; a ratio below one is slower than the rival.
 - Reopening opens the file, recovers, makes a session and commits the first insert, which allocates and
@@ -120,11 +125,21 @@ fn document(machine: &Machine, options: &Options, figures: &[Figure]) -> String 
     page
 }
 
-/// Says why bars are missed.
+/// Says why bars are missed: each reason once, with the bars that it is the reason of.
 pub(super) fn misses(page: &mut String, bars: &[Bar]) {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for bar in bars.iter().filter(|bar| bar.verdict == MISSED) {
+        match reasons.iter_mut().find(|(reason, _)| *reason == bar.reason) {
+            Some((_, missed)) => missed.push(&bar.what),
+            None => reasons.push((bar.reason, vec![&bar.what])),
+        }
+    }
+    for (reason, missed) in reasons {
         // Writing to a string does not fail.
-        let _ = write!(page, "\nMissed: {}: {}.\n", bar.what, bar.reason);
+        let _ = write!(page, "\nMissed; {reason}:\n\n");
+        missed.iter().for_each(|what| {
+            let _ = writeln!(page, "- {what}");
+        });
     }
 }
 

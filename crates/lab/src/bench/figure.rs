@@ -48,11 +48,33 @@ pub struct Figure {
     /// get without a barrier), the median of the blocks' ratios: the machine changes more from block to
     /// block than within one.
     pub over_control: Option<f64>,
+    /// The same of the blocks that ran on cores of which nobody else had a part, where that is known.
+    pub undisturbed: Option<Undisturbed>,
     /// What a collection did, where one was measured.
     #[serde(flatten)]
     pub compaction: Compaction,
     /// How it was measured.
     pub how: String,
+}
+
+/// Blocks around which the machine was as fast as it ever was, which is measured apart from them.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Undisturbed {
+    /// Their number.
+    pub blocks: usize,
+    /// CPU time of all threads over the operations, the median.
+    pub ns_cpu_per_op: f64,
+}
+
+impl Undisturbed {
+    /// Of such blocks, if there are any.
+    pub(super) fn of(blocks: impl Iterator<Item = Times>) -> Option<Self> {
+        let cpu = sorted(blocks.map(|times| times.cpu_ns));
+        (!cpu.is_empty()).then(|| Self {
+            blocks: cpu.len(),
+            ns_cpu_per_op: median(&cpu),
+        })
+    }
 }
 
 /// What a collection did, the median over blocks; what was not measured is absent.
@@ -191,6 +213,7 @@ impl Figure {
             lines_per_op: None,
             ratio_to_rival: None,
             over_control: None,
+            undisturbed: None,
             compaction: Compaction::default(),
             how: subject.how.to_owned(),
         }

@@ -133,6 +133,9 @@ const KINDS: [(Kind, &str); 8] = [
     (Kind::GetEachAfter, "get_each_after"),
 ];
 
+/// The figure that says what became of the pool: that of the last phase.
+const TELLS_COMPACTION: Kind = Kind::Delete;
+
 /// The name of a figure.
 fn name(shape: Shape, kind: &str, setting: &Setting) -> String {
     match setting.ratios {
@@ -271,11 +274,11 @@ fn figures_of(
                 how: &how,
             };
             let times: Vec<Times> = runs.iter().map(|run| kind.of(run)).collect();
-            let seen: Vec<Compaction> = runs.iter().map(seen).collect();
-            let mut figure = Figure {
-                compaction: Compaction::median(seen.iter()),
-                ..Figure::of(subject, &times)
-            };
+            let mut figure = Figure::of(subject, &times);
+            if kind == TELLS_COMPACTION {
+                let seen: Vec<Compaction> = runs.iter().map(seen).collect();
+                figure.compaction = Compaction::median(seen.iter());
+            }
             if setting.ratios.is_none()
                 && let Some(counted) = counted(options, case.shape, kind)?
             {
@@ -301,11 +304,11 @@ fn figures_of(
                 how: &runs[0].how,
             };
             let times: Vec<Times> = runs.iter().map(|run| kind.of_rival(run)).collect();
-            let seen: Vec<Compaction> = runs.iter().map(seen_of_rival).collect();
-            let mut figure = Figure {
-                compaction: Compaction::median(seen.iter()),
-                ..Figure::of(subject, &times)
-            };
+            let mut figure = Figure::of(subject, &times);
+            if kind == TELLS_COMPACTION {
+                let seen: Vec<Compaction> = runs.iter().map(seen_of_rival).collect();
+                figure.compaction = Compaction::median(seen.iter());
+            }
             if kind == Kind::Insert && rival.id == super::rival::LIBPMEMOBJ {
                 let counted = rival.count(&format!("{}_insert", case.rivals))?;
                 figure.fences_per_op = Some(counted.fences_per_op);
