@@ -11,8 +11,8 @@ use std::fs::File;
 
 use firn_units::{CHUNK_BYTES, FRAME_BYTES};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
-use rustix::mm::{madvise, mmap, mmap_anonymous, msync, munmap};
+use rustix::mm::{Advice, MapFlags, MremapFlags, MsyncFlags, ProtFlags};
+use rustix::mm::{madvise, mmap, mmap_anonymous, mremap_fixed, msync, munmap};
 
 use crate::system::{SCRAMBLE_STEP, scramble};
 use crate::{HugePages, Placement};
@@ -116,12 +116,23 @@ impl Window {
         } else {
             MapFlags::SHARED
         };
-        // SAFETY: `locate` keeps the range in the window, which this crate owns. What replaces the
-        // pages there is readable, and no references into the window exist. That the file is long enough is the caller's matter: a page
-        // past its end is a signal from the kernel, not foreign memory.
-        unsafe { mmap(start, len, prot, share | MapFlags::FIXED, file, range.start) }
+        let null = core::ptr::null_mut();
+        // Mapped elsewhere first: a mapping in place that fails leaves a gap on some kernels (6.18, asked for
+        // `MAP_SYNC` on a file system without it), in which another thread's window may come to lie before
+        // the gap is mended.
+        // SAFETY: without a fixed address the kernel chooses one that is free. That the file is long enough
+        // is the caller's matter: a page past its end is a signal from the kernel, not foreign memory.
+        let mapped = unsafe { mmap(null, len, prot, share, file, range.start)? };
+        // SAFETY: the source was mapped just now and nobody knows it. `locate` keeps the destination in the
+        // window, which this crate owns; what replaces the pages there is readable, and no references into
+        // the window exist.
+        unsafe { mremap_fixed(mapped, len, len, MremapFlags::MAYMOVE, start) }
             .map(drop)
-            .inspect_err(|_| self.mend(range))
+            .inspect_err(|_| {
+                self.mend(range);
+                // SAFETY: as above; it was not moved.
+                let _ = unsafe { munmap(mapped, len) };
+            })
     }
 
     /// Asks for huge pages in the range, and does without where they are not offered.

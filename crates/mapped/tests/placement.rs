@@ -47,3 +47,31 @@ fn windows_are_aligned_to_huge_pages() {
         assert_eq!(medium.capacity(), MappedOptions::DEFAULT_CAPACITY);
     }
 }
+
+/// Two threads open pools again and again: neither's window may come to lie in the other's, not even while
+/// the kernel refuses a kind of mapping.
+#[test]
+fn windows_of_threads_stay_apart() {
+    const OPENS: u64 = 1_000;
+    let folder = tempfile::tempdir().unwrap();
+    let churn = |name: u64| {
+        let path = folder.path().join(name.to_string());
+        let options = MappedOptions::default();
+        drop(Mapped::create(&path, 4 * CHUNK_BYTES, &options).unwrap());
+        for open in 1..=OPENS {
+            let medium = Mapped::open(&path, &options).unwrap();
+            let words = (0..4 * CHUNK_BYTES).step_by(FRAME_BYTES as usize * 64);
+            words
+                .clone()
+                .for_each(|at| medium.store_u64(VirtAddr(at), name + open));
+            std::thread::yield_now();
+            for at in words {
+                assert_eq!(medium.load_u64(VirtAddr(at)), name + open, "at {at}");
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| churn(1 << 32));
+        scope.spawn(|| churn(2 << 32));
+    });
+}
