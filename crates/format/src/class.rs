@@ -147,11 +147,41 @@ impl Class {
         (offset * u64::from(SHAPES[self.index()].reciprocal)) >> 32
     }
 
+    /// Whether a slot begins `offset` bytes behind the start of a run, a multiple of [`GRAIN_BYTES`], and lies
+    /// in the run's first frame with all of its bytes.
+    #[inline(always)]
+    pub fn starts_in_first_frame(self, offset: u64) -> bool {
+        let grain = offset / GRAIN_BYTES;
+        let starts = STARTS[self.index()][(grain / WORD_BITS) as usize % FRAME_WORDS];
+        starts >> (grain % WORD_BITS) & 1 != 0
+    }
+
     /// All classes, smallest first.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..CLASSES).map(|i| Self(i as u8))
     }
 }
+
+const WORD_BITS: u64 = u64::BITS as u64;
+/// Words of one bit for each grain of a frame.
+const FRAME_WORDS: usize = (FRAME_BYTES / GRAIN_BYTES / WORD_BITS) as usize;
+
+/// Of each class, a bit for each grain of a run's first frame at which a slot begins that ends there too.
+static STARTS: [[u64; FRAME_WORDS]; CLASSES] = {
+    let mut starts = [[0; FRAME_WORDS]; CLASSES];
+    let mut class = 0;
+    while class < CLASSES {
+        let slot = slot_bytes_of(class);
+        let mut offset = 0;
+        while offset + slot <= FRAME_BYTES {
+            let grain = offset / GRAIN_BYTES;
+            starts[class][(grain / WORD_BITS) as usize] |= 1 << (grain % WORD_BITS);
+            offset += slot;
+        }
+        class += 1;
+    }
+    starts
+};
 
 #[cfg(test)]
 mod tests {
@@ -176,6 +206,18 @@ mod tests {
             let run = class.frames() * FRAME_BYTES;
             let used = class.slots() * bytes;
             assert!(run - used <= run / 8, "{bytes}: {used} of {run}");
+        }
+    }
+
+    #[test]
+    fn slots_of_a_first_frame_start_where_they_are() {
+        for class in Class::all() {
+            for offset in (0..FRAME_BYTES).step_by(GRAIN_BYTES as usize) {
+                let slot = class.slot_of(offset);
+                let is_start = slot * class.slot_bytes() == offset;
+                let ends = offset + class.slot_bytes() <= FRAME_BYTES;
+                assert_eq!(class.starts_in_first_frame(offset), is_start && ends);
+            }
         }
     }
 

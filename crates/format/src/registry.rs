@@ -4,12 +4,14 @@
 //! length and checksum. A record is written and fenced before the end word moves past it.
 
 use crate::bytes::{Reader, Writer};
-use crate::geometry::REGISTRY;
+use crate::geometry::{REGISTRY, REGISTRY_BYTES};
 use crate::header::TypeId;
 use crate::{FormatError, checksum};
 
 /// Bytes in front of a record: its length and its checksum.
 pub const RECORD_HEADER_BYTES: usize = 16;
+/// More types than a pool's registry has room for; their numbers follow each other.
+pub const MOST_TYPES: u32 = (REGISTRY_BYTES / RECORD_HEADER_BYTES as u64) as u32;
 /// Longest name of a type or field, in bytes of UTF-8.
 pub const MAX_NAME_BYTES: usize = 255;
 

@@ -7,10 +7,14 @@ use firn_units::VirtAddr;
 
 use crate::bytes::{Reader, Writer};
 use crate::geometry::SUPERBLOCK_BYTES;
+use crate::header::{ObjectHeader, TypeId};
 use crate::reference::PoolId;
 use crate::{FORMAT_VERSION, FormatError, checksum};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"FIRNPOOL");
+/// The type that an object at address zero would seem to have, where the superblock begins: none that a pool
+/// can have.
+pub const TYPE_OF_NULL: TypeId = ObjectHeader(MAGIC).type_id();
 /// Longest layout name, in bytes of UTF-8.
 pub const MAX_LAYOUT_BYTES: usize = 64;
 

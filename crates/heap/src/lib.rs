@@ -19,6 +19,7 @@ mod check;
 mod close;
 pub mod collector;
 mod copy;
+mod descend;
 mod error;
 mod exchange;
 mod handles;

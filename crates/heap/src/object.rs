@@ -2,13 +2,12 @@
 
 use core::marker::PhantomData;
 
-use firn_format::class::{Class, MAX_SLOT_BYTES};
-use firn_format::frame::{class_of_run, run_word};
+use firn_format::frame::class_of_run;
 use firn_format::geometry::Frame;
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
 use firn_media::Medium;
-use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr};
+use firn_units::{LINE_BYTES, VirtAddr};
 
 use crate::error::Error;
 use crate::stored::{Bytes, Raw, Ref, Refs, Target};
@@ -182,6 +181,12 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
         )
     }
 
+    /// The word of a reference, as it lies there.
+    #[inline(always)]
+    pub(crate) fn reference_in<U: Target>(self, field: Field<T, Ref<U>>) -> RefWord {
+        RefWord(self.word(field.offset()))
+    }
+
     /// The tag of a reference: four bits that belong to the program.
     #[inline]
     pub fn tag<U: Target>(self, field: Field<T, Ref<U>>) -> u8 {
@@ -243,9 +248,15 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         Err(self.wrong_type())
     }
 
+    /// Whether [`Obj::check_known_type`] would refuse this object.
+    #[inline(always)]
+    pub(crate) fn differs_from(self, known: KnownType<T>) -> bool {
+        self.header().type_id() != known.id
+    }
+
     #[cold]
     #[inline(never)]
-    fn wrong_type(self) -> Error {
+    pub(crate) fn wrong_type(self) -> Error {
         let found = self.header().type_id();
         Error::WrongType {
             at: self.address().0,
@@ -295,8 +306,8 @@ impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
     #[inline]
     pub fn checked_len(self) -> Result<usize, Error> {
         let len = self.load(Self::LENGTH);
-        let bytes = len.wrapping_add(HEADER_BYTES + Self::CONTENT);
-        if len <= MAX_SLOT_BYTES && is_slot_for(self.view.medium(), self.address(), bytes) {
+        let room = slot_bytes_at(self.view.medium(), self.address()).unwrap_or(0);
+        if len.saturating_add(HEADER_BYTES + Self::CONTENT) <= room {
             return Ok(len as usize);
         }
         self.located_len(len)
@@ -379,33 +390,17 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, Refs<T>, V> {
     }
 }
 
-/// Whether a slot of the class for `bytes` bytes starts at `at`, in the first frame of a run that no cycle
-/// fills, as of most objects it does. Where this says no the slot is to be located.
+/// Bytes of the slot that starts at `at`, if it lies in the first frame of a run that no cycle fills, as
+/// most slots do. Where there is no answer the slot is to be located.
 ///
 /// Which chunk the frame lies in need not be looked at: the words of frames without objects are never
 /// those of runs.
 #[inline(always)]
-fn is_slot_for<M: Medium>(medium: &M, at: VirtAddr, bytes: u64) -> bool {
-    let Some(class) = Class::for_bytes(bytes) else {
-        return false;
-    };
-    let frame = Frame::holding(at);
-    let offset = at - frame.start();
-    let slot_bytes = class.slot_bytes();
-    medium.load_u64(frame.word_at()) == run_word(class)
-        && class.slot_of(offset) * slot_bytes == offset
-        && offset + slot_bytes <= FRAME_BYTES
-}
-
-/// Bytes of the slot that starts at `at`, where [`is_slot_for`] would find one.
-#[inline(always)]
 fn slot_bytes_at<M: Medium>(medium: &M, at: VirtAddr) -> Option<u64> {
     let frame = Frame::holding(at);
-    let offset = at - frame.start();
     let class = class_of_run(medium.load_u64(frame.word_at()))?;
-    let slot_bytes = class.slot_bytes();
-    let starts = class.slot_of(offset) * slot_bytes == offset;
-    (starts && offset + slot_bytes <= FRAME_BYTES).then_some(slot_bytes)
+    let starts = class.starts_in_first_frame(at - frame.start());
+    starts.then(|| class.slot_bytes())
 }
 
 /// Bytes of the body that the object's slot has room for.

@@ -108,11 +108,15 @@ impl Medium for Mapped {
 
     #[inline(always)]
     fn place(&self, at: VirtAddr) -> MappedPlace<'_> {
-        let at = at.0 & self.place_mask;
+        self.places()(at)
+    }
+
+    #[inline(always)]
+    fn places<'m>(&'m self) -> impl Fn(VirtAddr) -> MappedPlace<'m> + Copy {
+        let (base, mask) = (self.base, self.place_mask);
         // SAFETY: masked, the pointer stays in the window, which starts at a multiple of a place's
-        // alignment; the
-        // place borrows `self`.
-        unsafe { MappedPlace::new(self.base.add(at as usize)) }
+        // alignment; the place borrows `self`.
+        move |at| unsafe { MappedPlace::new(base.add((at.0 & mask) as usize)) }
     }
 
     #[inline(always)]

@@ -67,6 +67,13 @@ pub trait Medium: Send + Sync + Sized + 'static {
     /// Resolves an address, masked into the medium's window and down to a multiple of 16.
     fn place(&self, at: VirtAddr) -> Self::Place<'_>;
 
+    /// Resolves as [`Medium::place`] does, for one who follows many references in a row: what it takes to
+    /// resolve is held by value, and not loaded again for each of them.
+    #[inline(always)]
+    fn places<'m>(&'m self) -> impl Fn(VirtAddr) -> Self::Place<'m> + Copy {
+        |at| self.place(at)
+    }
+
     /// The address that `place` was resolved from, after masking.
     fn address(&self, place: Self::Place<'_>) -> VirtAddr;
 

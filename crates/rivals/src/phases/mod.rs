@@ -266,6 +266,8 @@ impl<S: Structure> Course<S> {
         let times = timed(|| {
             for &(number, holds) in &wanted {
                 let found = structure.get(number, workload::key(number), &mut copy)?;
+                // All of the value was asked for, though no more than its end is looked at.
+                let copy = std::hint::black_box(&copy);
                 good += usize::from(found && copy[VALUE_BYTES - 8..] == holds.to_le_bytes());
             }
             Ok(())

@@ -37,29 +37,19 @@ pub struct Path<'g, V: View<'g>, B: Balance> {
 }
 
 /// The node of `key`.
-///
-/// Which way a search goes nobody can predict, so that is no branch: of two searches in a row the
-/// processor can begin the second while the first one waits for memory, and it fetches no line of a
-/// subtree that the search does not enter.
-#[inline]
+#[inline(always)]
 pub(crate) fn find<'g, V: View<'g>, B: Balance>(
     root: Obj<'g, B::TreeRoot, V>,
     key: u64,
 ) -> Result<Option<NodeAt<'g, V>>, Error> {
-    let mut next = root.follow(B::ROOT_TOP);
-    if next.is_none() {
+    let Some(top) = root.follow(B::ROOT_TOP) else {
         return Ok(None);
-    }
+    };
     let known = root.view().known_type::<Node>()?;
-    for _ in 0..MAX_DEPTH {
-        let Some(node) = next else { return Ok(None) };
-        let here = node.check_known_type(known)?.load(Node::KEY);
-        if here == key {
-            return Ok(Some(node));
-        }
-        next = node.follow_one_of(LINKS, key > here);
-    }
-    Err(damaged("a tree without balance", root))
+    top.descend(known, LINKS, MAX_DEPTH, |node| {
+        let here = node.load(Node::KEY);
+        (here != key).then_some(key > here)
+    })
 }
 
 /// The nodes of some keys, at most [`ABREAST`]: each search takes a step, then each takes the next.

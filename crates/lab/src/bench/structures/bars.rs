@@ -26,10 +26,10 @@ const DATABASE: f64 = 3.0;
 const FILE: f64 = 1.5;
 
 /// Why bars are missed, where they are.
-const MISSES: &str = "one at a time a get waits for memory alone: four fifths of an AVL tree's is for the \
-                      nodes on its way, an eighth for the value, which costs more than that if it lies in \
-                      the node (docs/decisions/values-beside-nodes.md); and what is checked of an element \
-                      keeps the processor from beginning as many gets at once as the rival's";
+const MISSES: &str = "one at a time a get waits for memory, and what is checked of each object keeps the \
+                      processor from beginning as many at once as the rival's, which checks nothing \
+                      (docs/decisions/short-searches.md); values in the nodes would cost more \
+                      (docs/decisions/values-beside-nodes.md)";
 const LEAVES: &str = "a tree waits for cache misses on its way down as the rival's does, and for the leaves \
                       beside a sparse one";
 const LAGGING: &str = "the ratio rises while the collector works, see the collector's section";

@@ -15,7 +15,8 @@ const NOTES: &str = "
   reader of the structure, one after the other. Against databases, which begin a transaction for each, it is
   a guard each. Where it says so Firn is asked for the 100 at once (`get_each`), so that it waits for
   memory for some of them together; the rival's structures find one at a time, as before.
-- Before gets are timed both empty the processor's caches, and both find each object once.
+- Before gets are timed both empty the processor's caches; both find each object once and copy its value out,
+  all of it, though no more than its end is compared.
 - The mean ratio is taken over 600 looks at the pool, the rival's over 60: bytes of 2 MiB pages that hold
   an object, over bytes that the program asked for.
 - Beside databases the file's size counts, so there the collector runs from 1.2 to 1.1

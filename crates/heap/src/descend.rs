@@ -1,0 +1,106 @@
+//! Going from object to object along references, as a search tree is searched.
+
+use core::hint::select_unpredictable;
+
+use firn_format::reference::RefWord;
+use firn_format::registry::MOST_TYPES;
+use firn_format::superblock::TYPE_OF_NULL;
+use firn_media::Medium;
+use firn_units::VirtAddr;
+
+use crate::error::Error;
+use crate::object::{KnownType, Obj};
+use crate::stored::{Ref, Target};
+use crate::value::Field;
+use crate::view::View;
+
+/// Objects between two looks at how many there were.
+const STRIDE: usize = 4;
+
+impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
+    /// Goes from this object along one of two references, `links`, and from the next one likewise, until
+    /// `onward` returns nothing for an object, which is returned, or a reference is null. `onward` says
+    /// whether the way goes along the second reference. It may be asked of an object of another type, whose
+    /// words are no keys; what it says of one is not used.
+    ///
+    /// Between two objects lies as little as can be, and which way it goes is no branch: the processor then
+    /// has the next search under way while this one waits for memory (`docs/decisions/short-searches.md`).
+    ///
+    /// Errors: an object of another type; more than about `most` objects on the way, which is taken for a
+    /// circle ([`Error::Damaged`]).
+    #[inline(always)]
+    pub fn descend(
+        self,
+        known: KnownType<T>,
+        links: [Field<T, Ref<T>>; 2],
+        most: usize,
+        onward: impl Fn(Self) -> Option<bool>,
+    ) -> Result<Option<Self>, Error> {
+        // No cycle begins while the view lasts (rule T2), so it is asked for once.
+        if self.view().cycle().is_some() {
+            return self.descend_moving(known, links, most, onward);
+        }
+        let (mut at, view, place) = (self, self.view(), self.view().medium().places());
+        for _ in 0..most.div_ceil(STRIDE) {
+            for _ in 0..STRIDE {
+                let Some(second) = onward(at) else {
+                    return match at.differs_from(known) {
+                        false => Ok(Some(at)),
+                        true => at.refused(),
+                    };
+                };
+                let [first, other] = links.map(|link| at.reference_in(link));
+                let next = RefWord(select_unpredictable(second, other.0, first.0));
+                if at.differs_from(known) {
+                    return at.refused();
+                }
+                at = Obj::new(view, place(next.address()));
+            }
+        }
+        Err(self.endless())
+    }
+
+    /// The same while objects move: each is looked up.
+    #[cold]
+    #[inline(never)]
+    fn descend_moving(
+        self,
+        known: KnownType<T>,
+        links: [Field<T, Ref<T>>; 2],
+        most: usize,
+        onward: impl Fn(Self) -> Option<bool>,
+    ) -> Result<Option<Self>, Error> {
+        let mut at = self;
+        for _ in 0..most.next_multiple_of(STRIDE) {
+            let object = at.check_known_type(known)?;
+            let Some(second) = onward(object) else {
+                return Ok(Some(object));
+            };
+            match object.follow_one_of(links, second) {
+                Some(next) => at = next,
+                None => return Ok(None),
+            }
+        }
+        Err(self.endless())
+    }
+
+    /// What a descent gives that came to this, which is no object of the type: nothing, if a null reference
+    /// led here, whose address holds the superblock and so no header of any type.
+    #[cold]
+    #[inline(never)]
+    fn refused(self) -> Result<Option<Self>, Error> {
+        const _: () = assert!(TYPE_OF_NULL.0 > MOST_TYPES);
+        match self.address() {
+            VirtAddr(0) => Ok(None),
+            _ => Err(self.wrong_type()),
+        }
+    }
+
+    #[cold]
+    fn endless(self) -> Error {
+        Error::Damaged {
+            what: "a circle of references, or a tree without balance",
+            at: self.address().0,
+        }
+    }
+}
