@@ -116,7 +116,7 @@ const KINDS: [(&str, Pick); 3] = [
 ];
 /// How the machine was.
 const HOW_ONE_WAY: &str = "two threads pass a cache line to and fro between the blocks, one way";
-const HOW_STEP: &str = "six short chains of operations on registers, between the blocks";
+const HOW_STEP: &str = "six short chains of operations on registers, around the calls";
 /// How each kind was measured.
 const HOW: [&str; 3] = [
     "the calls inside transactions of 64, thread CPU clock around their loop",

@@ -157,8 +157,8 @@ impl Bar {
 
 pub(super) const NONE: &str = "–";
 const UNEXPLAINED: &str = "no reason is known yet";
-const NEIGHBOURS: &str = "the cores were shared with a neighbour while it was measured, see *a step in \
-                          registers*; over a pool each there is no loss where the percentage says so";
+const NEIGHBOURS: &str = "the cores were shared with a neighbour nearly all the while it was measured, see \
+                          *a step in registers*";
 pub(super) const MISSED: &str = "**missed**";
 
 fn verdict(met: bool) -> &'static str {
@@ -287,7 +287,10 @@ fn call(
         ratio: ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.1}x")),
         bar: limit.unwrap_or_else(|| NONE.to_owned()),
         verdict: bar.map_or(NONE, |bar| verdict(ns <= bar && !loss)),
-        reason: NEIGHBOURS,
+        reason: match alone_on_its_core(ours) {
+            None if !loss => NEIGHBOURS,
+            _ => UNEXPLAINED,
+        },
     })
 }
 
