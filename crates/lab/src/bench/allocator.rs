@@ -40,7 +40,7 @@ const RIVAL_OPERATIONS: [&str; 2] = ["alloc_128", "free_128"];
 /// Blocks are cheap here, and what is to be told apart is little.
 const BLOCKS: usize = 5;
 /// As many times as many at most, until enough of each case ran on cores that nobody else had a part of.
-const MOST_TIMES: usize = 4;
+const MOST_TIMES: usize = 16;
 const ENOUGH: usize = 9;
 /// What a step in registers takes at most, over the fastest, on such a core.
 const UNDISTURBED: f64 = 1.1;
