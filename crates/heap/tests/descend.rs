@@ -1,5 +1,5 @@
-//! Does a descent end where it should: at what it looks for, at the end, at what is no such object, and in a
-//! circle; while nothing moves, and while objects do?
+//! Does a descent end where it should: at what it looks for, at the end, and in a circle; while nothing moves,
+//! and while objects do?
 
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Error, Handle, Obj, Pool, PoolOptions, Ref, Stored, View};
