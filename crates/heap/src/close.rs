@@ -10,6 +10,7 @@ use firn_media::{Domain, Medium, MediumExt};
 use firn_units::CHUNK_BYTES;
 
 use crate::alloc::FrameRun;
+use crate::collector::PageSize;
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::superblock::write_superblock;
@@ -70,7 +71,7 @@ impl<M: Medium> Inner<M> {
         closed
     }
 
-    pub(crate) fn release_free_space(&self) -> Result<u64, Error> {
+    pub(crate) fn release_free_space(&self, pages: PageSize) -> Result<u64, Error> {
         if !self.writable {
             return Err(Error::ReadOnly);
         }
@@ -78,11 +79,11 @@ impl<M: Medium> Inner<M> {
         let mut cursor = 0;
         loop {
             let durable = self.redo.known_durable();
-            let runs = self
-                .allocator
-                .space()
-                .lock(&self.medium)
-                .take_punchable(&mut cursor, durable);
+            let runs = self.allocator.space().lock(&self.medium).take_punchable(
+                &mut cursor,
+                pages.frames_together(),
+                durable,
+            );
             if runs.is_empty() {
                 break;
             }

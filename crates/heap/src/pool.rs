@@ -17,7 +17,7 @@ use firn_media::{Lock, Medium, MediumExt, RwLockTable};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, round_up};
 
 use crate::alloc::{Allocator, Limits};
-use crate::collector::Collector;
+use crate::collector::{Collector, PageSize};
 use crate::error::{Error, OpenError};
 use crate::handles::HandleTable;
 use crate::locks::LOCKS;
@@ -355,7 +355,7 @@ impl<M: Medium> Pool<M> {
     ///
     /// Errors: the medium failed; the rest stays as it was.
     pub fn release_free_space(&self) -> Result<u64, Error> {
-        self.inner.release_free_space()
+        self.inner.release_free_space(PageSize::Small)
     }
 }
 

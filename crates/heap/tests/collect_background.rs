@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use collect_support::{KINDS, MIXED, Spine, collect, options};
+use collect_support::{KINDS, MIXED, Objects, Spine, collect, options};
 use firn_crash::{
     Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Schedule, SwarmOptions,
 };
@@ -18,6 +18,7 @@ use firn_heap::collector::{BackgroundCollector, CollectOptions, CollectorOptions
 use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, Statistics, View};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Medium;
+use firn_units::CHUNK_BYTES;
 
 use program::{Log, Program, THREADS};
 
@@ -235,6 +236,41 @@ fn what_it_cannot_mend_it_lets_be() {
     let collected = done.collected;
     let busy = collected.mark_ns + collected.summary_ns;
     assert!(done.collections < 2 || busy < waited / 8, "{done:?}");
+}
+
+/// Bytes that a collector gave back of a pool of several chunks that is thin everywhere.
+fn given_back(pages: PageSize) -> u64 {
+    const THIN: Objects = Objects {
+        count: 11_300,
+        len: |_| 1000,
+        stays: |i| i % 5 == 0,
+    };
+    let file = tempfile::tempdir().unwrap();
+    let path = file.path().join("pool");
+    let medium = Mapped::create(path, 0, &MappedOptions::default()).unwrap();
+    let pool = THIN.pool(medium, PoolKind::Traced);
+    let before = pool.medium().backed_bytes().unwrap();
+    let collector = pool
+        .start_collector(&CollectorOptions {
+            collect: collect(pages),
+            ..eager()
+        })
+        .unwrap();
+    while collector.progress().released_bytes == 0 {
+        pool.medium().pause(0);
+    }
+    let done = collector.stop().unwrap();
+    THIN.assert_in(&pool, "given back");
+    assert!(pool.medium().backed_bytes().unwrap() < before);
+    done.released_bytes
+}
+
+#[test]
+fn huge_pages_are_given_back_whole() {
+    let huge = given_back(PageSize::Huge);
+    assert!(huge > 0 && huge.is_multiple_of(CHUNK_BYTES), "{huge}");
+    let small = given_back(PageSize::Small);
+    assert!(!small.is_multiple_of(CHUNK_BYTES), "{small}");
 }
 
 #[test]

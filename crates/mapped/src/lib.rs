@@ -35,6 +35,7 @@ mod error;
 mod file;
 mod flush;
 mod holes;
+mod huge;
 mod mapped;
 mod medium;
 mod options;

@@ -34,7 +34,8 @@ pub enum Placement {
 /// Whether to ask for huge pages. Never fails where they are not offered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum HugePages {
-    /// Ask for them (`MADV_HUGEPAGE`).
+    /// Ask for them: `MADV_HUGEPAGE`, and on tmpfs `MADV_COLLAPSE` (Linux 6.1 and later) of each whole 2 MiB
+    /// that is reserved and holds nothing yet.
     #[default]
     Ask,
     /// Leave it to the system's setting.

@@ -17,13 +17,14 @@ use rustix::io::Errno;
 use crate::file::{PoolFile, retry};
 use crate::holes::Holes;
 use crate::window::FileMapping;
-use crate::{Backing, Mapped};
+use crate::{Backing, HugePages, Mapped, huge};
 
 /// What the mutex around changes of space protects.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
     /// Where zeros are mapped instead of the file, on tmpfs.
     holes: Holes,
+    luck: huge::Luck,
 }
 
 impl Mapped {
@@ -38,7 +39,7 @@ impl Mapped {
         }
         let old_len = self.len();
         if let Some(file) = &self.file {
-            self.allocate_blocks(file, range.clone(), old_len)?;
+            self.allocate_blocks(&mut space, file, range.clone(), old_len)?;
             self.fill_in(&mut space, file, range.clone())?;
         }
         if range.end > old_len {
@@ -185,10 +186,7 @@ impl Mapped {
     ) -> Result<(), MediumError> {
         let mut covered = space.holes.remove(range);
         while let Some(part) = covered.pop() {
-            if let Err(refused) = self
-                .window
-                .map_file(part.clone(), &file.file, self.mapping())
-            {
+            if let Err(refused) = self.map_of(file, part.clone()) {
                 covered.push(part.clone());
                 covered
                     .into_iter()
@@ -201,15 +199,23 @@ impl Mapped {
 
     /// Maps what the pool grew by.
     fn map_more(&self, grown: Range<u64>) -> Result<(), Errno> {
-        let mapped = match &self.file {
-            Some(file) => self
-                .window
-                .map_file(grown.clone(), &file.file, self.mapping()),
-            None => self.window.map_memory(grown.clone()),
-        };
-        mapped?;
-        let asked = self.options.huge_pages;
-        self.window.advise_huge_pages(grown, asked);
+        match &self.file {
+            Some(file) => self.map_of(file, grown),
+            None => {
+                self.window.map_memory(grown.clone())?;
+                self.window
+                    .advise_huge_pages(grown, self.options.huge_pages);
+                Ok(())
+            }
+        }
+    }
+
+    fn map_of(&self, file: &PoolFile, range: Range<u64>) -> Result<(), Errno> {
+        self.window
+            .map_file(range.clone(), &file.file, self.mapping())?;
+        // Neighbours that are advised alike become one mapping.
+        self.window
+            .advise_huge_pages(range, self.options.huge_pages);
         Ok(())
     }
 
@@ -223,10 +229,14 @@ impl Mapped {
     /// Allocates the range's blocks. A failure leaves the file's length and content as they were.
     fn allocate_blocks(
         &self,
+        space: &mut Space,
         file: &PoolFile,
         range: Range<u64>,
         old_len: u64,
     ) -> Result<(), MediumError> {
+        if self.backing == Backing::Tmpfs && self.options.huge_pages == HugePages::Ask {
+            huge::allocate(&mut space.luck, &file.file, range.clone());
+        }
         let len = range.end - range.start;
         let plain = FallocateFlags::empty();
         let result = match retry(|| fallocate(&file.file, plain, range.start, len)) {

@@ -8,6 +8,7 @@ use core::ffi::c_void;
 use core::ops::Range;
 use core::ptr::NonNull;
 use std::fs::File;
+use std::io;
 
 use firn_units::{CHUNK_BYTES, FRAME_BYTES};
 use rustix::io::Errno;
@@ -107,32 +108,23 @@ impl Window {
         if len == 0 {
             return Ok(());
         }
-        let mut prot = ProtFlags::READ;
-        if how.writable {
-            prot |= ProtFlags::WRITE;
-        }
-        let share = if how.dax {
-            MapFlags::SHARED_VALIDATE | MapFlags::SYNC
-        } else {
-            MapFlags::SHARED
-        };
-        let null = core::ptr::null_mut();
         // Mapped elsewhere first: a mapping in place that fails leaves a gap on some kernels (6.18, asked for
         // `MAP_SYNC` on a file system without it), in which another thread's window may come to lie before
         // the gap is mended.
-        // SAFETY: without a fixed address the kernel chooses one that is free. That the file is long enough
-        // is the caller's matter: a page past its end is a signal from the kernel, not foreign memory.
-        let mapped = unsafe { mmap(null, len, prot, share, file, range.start)? };
-        // SAFETY: the source was mapped just now and nobody knows it. `locate` keeps the destination in the
-        // window, which this crate owns; what replaces the pages there is readable, and no references into
-        // the window exist.
-        unsafe { mremap_fixed(mapped, len, len, MremapFlags::MAYMOVE, start) }
-            .map(drop)
-            .inspect_err(|_| {
+        let aside = Aside::map(range.clone(), file, how)?;
+        // SAFETY: nobody knows the source. `locate` keeps the destination in the window, which this crate
+        // owns; what replaces the pages there is readable, and no references into the window exist.
+        let moved = unsafe { mremap_fixed(aside.start, len, len, MremapFlags::MAYMOVE, start) };
+        match moved {
+            Ok(_) => {
+                core::mem::forget(aside);
+                Ok(())
+            }
+            Err(refused) => {
                 self.mend(range);
-                // SAFETY: as above; it was not moved.
-                let _ = unsafe { munmap(mapped, len) };
-            })
+                Err(refused)
+            }
+        }
     }
 
     /// Asks for huge pages in the range, and does without where they are not offered.
@@ -213,6 +205,55 @@ impl Window {
     }
 }
 
+/// A mapping of a part of a file outside of any window, unmapped when dropped.
+pub(crate) struct Aside {
+    start: *mut c_void,
+    len: usize,
+}
+
+impl Aside {
+    /// Maps a range of `file`, shared, at a multiple of a huge page if it is as long as one.
+    pub(crate) fn map(range: Range<u64>, file: &File, how: FileMapping) -> Result<Self, Errno> {
+        let len = (range.end - range.start) as usize;
+        let mut prot = ProtFlags::READ;
+        if how.writable {
+            prot |= ProtFlags::WRITE;
+        }
+        let share = if how.dax {
+            MapFlags::SHARED_VALIDATE | MapFlags::SYNC
+        } else {
+            MapFlags::SHARED
+        };
+        let hint = if len < CHUNK_BYTES as usize {
+            core::ptr::null_mut()
+        } else {
+            free_aligned(len)?
+        };
+        // SAFETY: without a fixed address the kernel chooses one that is free, the hint if it still is. That
+        // the file is long enough is the caller's matter: a page past its end is a signal from the kernel,
+        // not foreign memory.
+        let start = unsafe { mmap(hint, len, prot, share, file, range.start)? };
+        Ok(Self { start, len })
+    }
+
+    /// Gathers the pages of the mapping in huge pages.
+    pub(crate) fn gather_huge_pages(&self) -> Result<(), Errno> {
+        // SAFETY: the mapping is this value's, and the advice changes no byte of it.
+        match unsafe { libc::madvise(self.start, self.len, libc::MADV_COLLAPSE) } {
+            0 => Ok(()),
+            _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
+        }
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // SAFETY: nobody else knows the mapping.
+        let unmapped = unsafe { munmap(self.start, self.len) };
+        debug_assert!(unmapped.is_ok());
+    }
+}
+
 impl Drop for Window {
     fn drop(&mut self) {
         let bytes = (self.bytes + GUARD_BYTES) as usize;
@@ -246,6 +287,18 @@ fn reserve_anywhere(bytes: u64) -> Result<NonNull<u8>, Errno> {
         }
     }
     NonNull::new(base.cast()).ok_or(Errno::NOMEM)
+}
+
+/// An address that is a multiple of a huge page and free, for now. A mapping that begins elsewhere shares
+/// page tables with its neighbours, takes them along to where it is moved, and the kernel maps no huge page
+/// where there is a table.
+fn free_aligned(len: usize) -> Result<*mut c_void, Errno> {
+    let wanted = len + CHUNK_BYTES as usize;
+    // SAFETY: without a fixed address the kernel chooses one that is free.
+    let start = unsafe { mmap_anonymous(core::ptr::null_mut(), wanted, ProtFlags::READ, zeros())? };
+    // SAFETY: the range was mapped just now and nobody knows it.
+    unsafe { munmap(start, wanted)? };
+    Ok(start.wrapping_byte_add(start.addr().next_multiple_of(CHUNK_BYTES as usize) - start.addr()))
 }
 
 /// Reserves at the first free one of the addresses that the seed yields.

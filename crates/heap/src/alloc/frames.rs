@@ -17,7 +17,7 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 use super::chunks::Chunks;
 use crate::error::Error;
 
-/// Frames whose blocks are given back and asked for together: 64 KiB.
+/// Frames whose blocks are given back and asked for together at least: 64 KiB.
 pub(crate) const GROUP_FRAMES: u64 = 16;
 /// Chunks before the frontier that one allocation looks at before the pool grows.
 const LOOK_BEHIND: u32 = 8;
@@ -440,6 +440,16 @@ impl Space {
 
     /// Makes sure that a run's groups have blocks.
     fn back<M: Medium>(&mut self, medium: &M, run: FrameRun) -> Result<(), Error> {
+        let chunk = run.frame.chunk();
+        let frames = &mut self.chunks[chunk.0 as usize];
+        // All of a chunk at once can be a huge page.
+        if frames.unbacked == u32::MAX
+            && frames.count == FRAMES_PER_CHUNK
+            && medium.reserve(chunk.start(), CHUNK_BYTES).is_ok()
+        {
+            frames.unbacked = 0;
+            frames.punched = 0;
+        }
         let first = run.frame.0 / GROUP_FRAMES;
         let last = (run.frame.0 + run.frames - 1) / GROUP_FRAMES;
         for group in first..=last {
@@ -455,29 +465,34 @@ impl Space {
         Ok(())
     }
 
-    /// Takes the next free groups that may still have blocks off the space, so that they can be punched
-    /// without the lock; at most one chunk's worth, from `cursor` on. Give them back with
-    /// [`Space::punched`].
-    pub(crate) fn take_punchable(&mut self, cursor: &mut usize, durable: u64) -> Vec<FrameRun> {
+    /// Takes the next free frames that may still have blocks off the space, so that they can be punched
+    /// without the lock: whole groups, of so many as are given back `together` by their place in the chunk;
+    /// at most one chunk's worth, from `cursor` on. Give them back with [`Space::punched`].
+    pub(crate) fn take_punchable(
+        &mut self,
+        cursor: &mut usize,
+        together: u64,
+        durable: u64,
+    ) -> Vec<FrameRun> {
         self.end_quarantine(durable);
         while *cursor < self.chunks.len() {
             let chunk = *cursor;
             *cursor += 1;
+            let frames = &self.chunks[chunk];
             let mut runs: Vec<FrameRun> = Vec::new();
-            for group in 0..GROUPS {
-                let first = group * GROUP_FRAMES;
-                let frames = &self.chunks[chunk];
-                let punchable = frames.punched >> group & 1 == 0
-                    && (first..first + GROUP_FRAMES).all(|i| frames.is_free(i));
-                if !punchable {
+            for first in (0..FRAMES_PER_CHUNK).step_by(together as usize) {
+                let punched = (first..first + together)
+                    .step_by(GROUP_FRAMES as usize)
+                    .all(|i| frames.punched >> (i / GROUP_FRAMES) & 1 != 0);
+                if punched || !(first..first + together).all(|i| frames.is_free(i)) {
                     continue;
                 }
                 let frame = Chunk(chunk as u64).first_frame().plus(first);
                 match runs.last_mut() {
-                    Some(run) if run.frame.0 + run.frames == frame.0 => run.frames += GROUP_FRAMES,
+                    Some(run) if run.frame.0 + run.frames == frame.0 => run.frames += together,
                     _ => runs.push(FrameRun {
                         frame,
-                        frames: GROUP_FRAMES,
+                        frames: together,
                     }),
                 }
             }
@@ -506,28 +521,25 @@ impl Space {
         }
     }
 
-    /// The groups in which every frame is free or one of these, which come in order and are in nobody's
-    /// use, so that they can be discarded without the lock. Their free frames are taken off the space;
-    /// give them back with [`Space::finished`].
-    pub(crate) fn take_finished(&mut self, finished: &[Frame]) -> Vec<FrameRun> {
+    /// Those frames that are given back `together` of which every one is free or one of these, which come in
+    /// order and are in nobody's use, so that they can be discarded without the lock. The free ones are
+    /// taken off the space; give them back with [`Space::finished`].
+    pub(crate) fn take_finished(&mut self, finished: &[Frame], together: u64) -> Vec<FrameRun> {
         let mut runs: Vec<FrameRun> = Vec::new();
-        for same_group in finished.chunk_by(|a, b| a.0 / GROUP_FRAMES == b.0 / GROUP_FRAMES) {
-            let first = Frame(same_group[0].0 / GROUP_FRAMES * GROUP_FRAMES);
-            let group = FrameRun {
+        for same in finished.chunk_by(|a, b| a.0 / together == b.0 / together) {
+            let first = Frame(same[0].0 / together * together);
+            let whole = FrameRun {
                 frame: first,
-                frames: GROUP_FRAMES,
+                frames: together,
             };
             let frames = &self.chunks[first.chunk().0 as usize];
-            let in_use = |frame: Frame| {
-                !frames.is_free(frame.index_in_chunk()) && same_group.binary_search(&frame).is_err()
-            };
-            if group.each().any(in_use) {
+            let (free, others): (Vec<Frame>, Vec<Frame>) = whole
+                .each()
+                .filter(|frame| same.binary_search(frame).is_err())
+                .partition(|frame| frames.is_free(frame.index_in_chunk()));
+            if !others.is_empty() {
                 continue;
             }
-            let free: Vec<Frame> = group
-                .each()
-                .filter(|frame| frames.is_free(frame.index_in_chunk()))
-                .collect();
             for frame in free {
                 self.mark(FrameRun { frame, frames: 1 }, false);
             }
@@ -536,9 +548,9 @@ impl Space {
                     if run.frame.0 + run.frames == first.0
                         && run.frame.chunk() == first.chunk() =>
                 {
-                    run.frames += GROUP_FRAMES;
+                    run.frames += together;
                 }
-                _ => runs.push(group),
+                _ => runs.push(whole),
             }
         }
         runs

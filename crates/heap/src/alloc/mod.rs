@@ -19,7 +19,7 @@ mod taken;
 
 pub(crate) use cache::Cache;
 pub(crate) use evacuate::Run;
-pub(crate) use frames::{FrameRun, Limits};
+pub(crate) use frames::{FrameRun, GROUP_FRAMES, Limits};
 pub(crate) use slot::{Place, Slot, locate};
 pub(crate) use slots::{Allocator, Footprint};
 pub(crate) use taken::TakenSlots;

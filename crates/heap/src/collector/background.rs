@@ -28,7 +28,7 @@ pub struct CollectorOptions {
     /// Bytes of pages below which the ratio is let be, however high.
     pub least_bytes: u64,
     /// Whether blocks of pages that became free are given back to the device, during a cycle and after
-    /// it.
+    /// it: of the pages that count, so that huge ones stay whole ([`CollectOptions::pages`]).
     pub release_blocks: bool,
     /// How each collection works; its target is where it ends.
     pub collect: CollectOptions,
@@ -178,7 +178,7 @@ fn collect_once<M: Medium>(
     let collected = pool.collect(&collect)?;
     let mut released_bytes = collected.released_bytes;
     if options.release_blocks {
-        released_bytes += pool.release_free_space()?;
+        released_bytes += pool.inner.release_free_space(options.collect.pages)?;
     }
     Ok(Background {
         collections: 1,

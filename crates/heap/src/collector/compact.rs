@@ -9,6 +9,7 @@ use firn_units::{FRAME_BYTES, LINE_BYTES};
 
 use super::collection::CollectOptions;
 use super::cycle::{Cycle, frames_of};
+use super::summary::PageSize;
 use crate::error::Error;
 use crate::pool::Inner;
 
@@ -88,7 +89,7 @@ impl<M: Medium> Inner<M> {
             progress.done += 1;
             unreleased += frames_of(entry) * FRAME_BYTES;
             if options.release_blocks && unreleased >= RELEASED_BYTES {
-                compacted.released_bytes += self.release_moved(cycle, progress)?;
+                compacted.released_bytes += self.release_moved(cycle, progress, options.pages)?;
                 unreleased = 0;
             }
             if let Some(rate) = options.bytes_per_second {
@@ -96,16 +97,33 @@ impl<M: Medium> Inner<M> {
             }
         }
         if options.release_blocks {
-            compacted.released_bytes += self.release_moved(cycle, progress)?;
+            compacted.released_bytes += self.release_moved(cycle, progress, options.pages)?;
         }
         compacted.all = true;
         Ok(compacted)
     }
 
-    fn release_moved(&self, cycle: &Cycle<M>, progress: &mut Progress) -> Result<u64, Error> {
-        let moved = &progress.order[progress.released..progress.done];
-        let released = self.release_sources(cycle, moved)?;
-        progress.released = progress.done;
+    /// Gives blocks of sources back of which everything has moved; where whole chunks are given back, not
+    /// those of a chunk in which there is more to move.
+    fn release_moved(
+        &self,
+        cycle: &Cycle<M>,
+        progress: &mut Progress,
+        pages: PageSize,
+    ) -> Result<u64, Error> {
+        let chunk = |index: u32| cycle.entries[index as usize].source.chunk();
+        let mut end = progress.done;
+        if let (PageSize::Huge, Some(&next)) = (pages, progress.order.get(end)) {
+            let moved = &progress.order[progress.released..end];
+            let same = moved
+                .iter()
+                .rev()
+                .take_while(|&&index| chunk(index) == chunk(next));
+            end -= same.count();
+        }
+        let moved = &progress.order[progress.released..end];
+        let released = self.release_sources(cycle, moved, pages)?;
+        progress.released = end;
         Ok(released)
     }
 }

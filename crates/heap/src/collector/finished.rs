@@ -13,6 +13,7 @@ use firn_format::superblock::PoolKind;
 use firn_media::{Medium, MediumExt, Scope};
 
 use super::cycle::{Cycle, frames_of};
+use super::summary::PageSize;
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::tally;
@@ -22,7 +23,12 @@ impl<M: Medium> Inner<M> {
     /// Returns how many bytes. Two fences, however many objects.
     ///
     /// Errors: the medium cannot discard; nothing is lost then.
-    pub(super) fn release_sources(&self, cycle: &Cycle<M>, entries: &[u32]) -> Result<u64, Error> {
+    pub(super) fn release_sources(
+        &self,
+        cycle: &Cycle<M>,
+        entries: &[u32],
+        pages: PageSize,
+    ) -> Result<u64, Error> {
         let medium = &self.medium;
         let _scope = medium.scope(Scope::Finish);
         let entries = || entries.iter().map(|&index| &cycle.entries[index as usize]);
@@ -47,7 +53,12 @@ impl<M: Medium> Inner<M> {
         }
         frames.sort_unstable();
         cycle.lacks_blocks.store(true, Ordering::Relaxed);
-        let runs = self.allocator.space().lock(medium).take_finished(&frames);
+        let together = pages.frames_together();
+        let runs = self
+            .allocator
+            .space()
+            .lock(medium)
+            .take_finished(&frames, together);
         let discarded = self.discard(&runs);
         let mut space = self.allocator.space().lock(medium);
         for (index, &run) in runs.iter().enumerate() {

@@ -19,7 +19,7 @@ use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
 use super::reclaim::data_chunks;
-use crate::alloc::{FrameRun, Run};
+use crate::alloc::{FrameRun, GROUP_FRAMES, Run};
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::tally;
@@ -54,6 +54,15 @@ impl PageSize {
         match self {
             PageSize::Small => FRAME_BYTES,
             PageSize::Huge => CHUNK_BYTES,
+        }
+    }
+
+    /// Frames whose blocks are given back to the device together: a hole in a huge page makes small ones of
+    /// it, and wins nothing where it is huge ones that count.
+    pub(crate) const fn frames_together(self) -> u64 {
+        match self {
+            PageSize::Small => GROUP_FRAMES,
+            PageSize::Huge => FRAMES_PER_CHUNK,
         }
     }
 }

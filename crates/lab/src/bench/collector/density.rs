@@ -94,7 +94,9 @@ fn pass(options: &Options, case: &Case) -> Result<Pass, BenchError> {
         PageSize::Small => occupancy.footprint_4k_bytes as f64,
         PageSize::Huge => occupancy.footprint_2m_bytes as f64,
     };
-    let footprint_before = footprint(&pool.occupancy()?);
+    let occupancy = pool.occupancy()?;
+    let footprint_before = footprint(&occupancy);
+    pools::warm(occupancy.live_bytes)?;
     let options = CollectOptions {
         target: TARGET,
         pages: case.pages,

@@ -101,6 +101,7 @@ fn pass(options: &Options, scheme: &'static Scheme) -> Result<(Times, Compaction
     let mut reader = Reader::new(&pool, &stay)?;
     reader.get(stay.len())?;
     let before = reader.get(stay.len())?;
+    pools::warm(pool.occupancy()?.live_bytes)?;
     let read = Mutex::new(Read::default());
     let read_until = |stop: &AtomicBool| {
         let sum = Reader::new(&pool, &stay)?.until(stop)?;

@@ -155,6 +155,12 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     CASES.iter().flat_map(each).chain(together::names())
 }
 
+/// Memory that a pass takes anew, and more.
+fn warm_bytes(options: &Options) -> u64 {
+    const BYTES_OF_AN_ENTRY: u64 = 512;
+    options.entries * BYTES_OF_AN_ENTRY
+}
+
 /// What passes gave: of Firn by setting, of the rivals by their place among them.
 struct Passes {
     firn: [Vec<Run>; SETTINGS],
@@ -179,6 +185,7 @@ pub(super) fn measure(
         };
         for pass in 0..passes {
             for (setting, runs) in case.settings().iter().zip(&mut taken.firn) {
+                pools::warm(warm_bytes(options))?;
                 runs.push(Run::new(options, case.shape, setting, Gets::FullAndAfter)?);
                 progress.advance(1);
             }
@@ -186,6 +193,7 @@ pub(super) fn measure(
                 let is_database = DATABASES.contains(&rival.id.as_str());
                 if case.of.contains(&rival.id.as_str()) && (pass < DATABASE_PASSES || !is_database)
                 {
+                    pools::warm(warm_bytes(options))?;
                     runs.push(rival.phases(case.rivals, options.entries, SEED)?);
                 }
             }
