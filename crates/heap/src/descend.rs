@@ -34,7 +34,7 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         known: KnownType<T>,
         links: [Field<T, Ref<T>>; 2],
         most: usize,
-        onward: impl Fn(Self) -> Option<bool>,
+        mut onward: impl FnMut(Self) -> Option<bool>,
     ) -> Result<Option<Self>, Error> {
         // No cycle begins while the view lasts (rule T2), so it is asked for once.
         if self.view().cycle().is_some() {
@@ -68,7 +68,7 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         known: KnownType<T>,
         links: [Field<T, Ref<T>>; 2],
         most: usize,
-        onward: impl Fn(Self) -> Option<bool>,
+        mut onward: impl FnMut(Self) -> Option<bool>,
     ) -> Result<Option<Self>, Error> {
         let mut at = self;
         for _ in 0..most.next_multiple_of(STRIDE) {

@@ -1,5 +1,6 @@
 //! Volatile shared words: plain atomics.
 
+use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use firn_media::Words;
@@ -52,6 +53,13 @@ impl Words for MappedWords {
     #[inline(always)]
     fn load(&self, index: usize) -> u64 {
         self.word(index).load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, index: usize) {
+        let word = self.storage.as_ptr().wrapping_add(self.first + index);
+        // SAFETY: the instruction is a hint: it reads nothing that the program could see.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast()) }
     }
 
     #[inline(always)]

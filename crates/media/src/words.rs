@@ -16,6 +16,10 @@ pub trait Words: Send + Sync + 'static {
     }
     /// Loads word `index`.
     fn load(&self, index: usize) -> u64;
+    /// Asks for the line of word `index`, if there is such a word. A hint.
+    fn prefetch(&self, index: usize) {
+        let _ = index;
+    }
     /// Stores `value` into word `index`.
     fn store(&self, index: usize, value: u64);
     /// Exchanges word `index` for `value` and returns what it held.

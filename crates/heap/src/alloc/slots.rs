@@ -280,6 +280,20 @@ impl<M: Medium> Allocator<M> {
         locate(medium, at)
     }
 
+    /// Asks for what is known of the run at whose first frame an object lies. A hint, and none for an object
+    /// further back.
+    #[inline]
+    pub(crate) fn expect(&self, medium: &M, at: VirtAddr) {
+        let frame = Frame::holding(at);
+        if at.0 >= medium.len() || !frame.chunk().is_data() {
+            return;
+        }
+        medium.prefetch(frame.word_at());
+        if let Some(chunk) = self.chunks.known(frame.chunk()) {
+            chunk.words().prefetch(base(frame) + FREE);
+        }
+    }
+
     /// Whether a slot is allocated, as far as this open of the pool knows.
     pub(crate) fn is_allocated(&self, medium: &M, place: Place) -> Result<bool, Error> {
         let chunk = self.chunks.get(medium, place.frame.chunk())?;

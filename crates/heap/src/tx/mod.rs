@@ -412,6 +412,13 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.free_at(object.address(), object.header())
     }
 
+    /// Says that an object will be freed, so that what the heap knows of its place is at hand by then. A hint.
+    #[inline]
+    pub fn expect_free<T>(self, object: Obj<'t, T, Self>) {
+        let inner = &*self.access.core.inner;
+        inner.allocator.expect(&inner.medium, object.address());
+    }
+
     pub(crate) fn free_at(self, at: VirtAddr, header: ObjectHeader) -> Result<(), Error> {
         let inner = &*self.access.core.inner;
         let slot = inner.allocator.locate(&inner.medium, at)?;

@@ -30,6 +30,8 @@ const NOTES: &str = "\
   blocks stand below.
 - Pools lie on a tmpfs that is treated as persistent memory under ADR (`assume_persistent`): each line is
   written back and fenced for real, in DRAM. What a persistent DIMM would add comes on top, for both.
+- The kernel gives Firn's pools huge pages, because they ask it to (docs/decisions/huge-pages.md), the rivals'
+  pages of 4 KiB. Where it says *in pages of 4 KiB* Firn's pool has them too.
 - Fences are exact: counted on the crash medium, which runs the same code. The rival's are counted by
   stepping through its instructions one by one.
 - *The call* is the time of `alloc_bytes` (which copies the content in) or of `free` inside a transaction

@@ -8,7 +8,7 @@ use firn_heap::collector::{
     BackgroundCollector, CollectOptions, Collected, CollectorOptions, PageSize,
 };
 use firn_heap::{Error, Pool, Statistics};
-use firn_mapped::Mapped;
+use firn_mapped::{HugePages, Mapped};
 use firn_media::Medium;
 
 use super::clock::{Moment, Times};
@@ -38,27 +38,39 @@ pub(super) struct Setting {
     pub(super) name: &'static str,
     /// Trigger and target ratio.
     pub(super) ratios: Option<(f64, f64)>,
+    /// The pool's pages.
+    pub(super) huge_pages: HugePages,
 }
 
 /// No collector.
 pub(super) const WITHOUT: Setting = Setting {
     name: "none",
     ratios: None,
+    huge_pages: HugePages::Ask,
+};
+/// No collector, and a pool in pages of 4 KiB, as the rivals' are.
+pub(super) const SMALL_PAGES: Setting = Setting {
+    name: "4k",
+    ratios: None,
+    huge_pages: HugePages::Refuse,
 };
 /// FFCCD's normal parameters.
 pub(super) const NORMAL: Setting = Setting {
     name: "normal",
     ratios: Some((1.5, 1.25)),
+    huge_pages: HugePages::Ask,
 };
 /// Parameters that keep a file small, at the price of more collections.
 pub(super) const DENSE: Setting = Setting {
     name: "dense",
     ratios: Some((1.2, 1.1)),
+    huge_pages: HugePages::Ask,
 };
 /// FFCCD's relaxed parameters.
 pub(super) const RELAXED: Setting = Setting {
     name: "relaxed",
     ratios: Some((1.7, 1.5)),
+    huge_pages: HugePages::Ask,
 };
 
 impl Setting {
@@ -126,7 +138,7 @@ impl Run {
         setting: &Setting,
         gets: Gets,
     ) -> Result<Self, BenchError> {
-        let pool = pools::growing(&options.memory_dir, options.domain)?;
+        let pool = pools::growing(&options.memory_dir, options.domain, setting.huge_pages)?;
         let n = options.entries;
         let mut population = Population::new(&pool, shape, Sizes::Fixed, n)?;
         population.take_one_a_transaction();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_crash::{Crash, CrashOptions};
 use firn_heap::{Error, Pool, PoolKind, PoolOptions};
-use firn_mapped::{Mapped, MappedOptions};
+use firn_mapped::{HugePages, Mapped, MappedOptions};
 use firn_media::{Domain, Medium};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 
@@ -35,14 +35,18 @@ pub(super) fn mapped(
     domain: Domain,
     kind: PoolKind,
 ) -> Result<Pool<Mapped>, BenchError> {
-    let medium = unnamed(dir, bytes, domain)?;
+    let medium = unnamed(dir, bytes, domain, HugePages::Ask)?;
     medium.prefault(VirtAddr(0), medium.len());
     Ok(Pool::create(medium, &pool_options(kind))?)
 }
 
 /// Makes a pool like [`mapped`], which has no more pages than it has used, and grows.
-pub(super) fn growing(dir: &Path, domain: Domain) -> Result<Pool<Mapped>, BenchError> {
-    let medium = unnamed(dir, 0, domain)?;
+pub(super) fn growing(
+    dir: &Path,
+    domain: Domain,
+    huge_pages: HugePages,
+) -> Result<Pool<Mapped>, BenchError> {
+    let medium = unnamed(dir, 0, domain, huge_pages)?;
     Ok(Pool::create(medium, &pool_options(PoolKind::Traced))?)
 }
 
@@ -71,7 +75,7 @@ pub(super) fn warm(bytes: u64) -> Result<(), BenchError> {
 /// having it at hand.
 pub(super) fn fresh_page(dir: &Path, domain: Domain) -> Result<Times, BenchError> {
     warm(FRESH_CHUNKS * CHUNK_BYTES)?;
-    let medium = unnamed(dir, 0, domain)?;
+    let medium = unnamed(dir, 0, domain, HugePages::Ask)?;
     let start = Moment::now();
     for chunk in 0..FRESH_CHUNKS {
         let at = VirtAddr(chunk * CHUNK_BYTES);
@@ -85,11 +89,18 @@ pub(super) fn fresh_page(dir: &Path, domain: Domain) -> Result<Times, BenchError
     })
 }
 
-fn unnamed(dir: &Path, bytes: u64, domain: Domain) -> Result<Mapped, BenchError> {
+fn unnamed(
+    dir: &Path,
+    bytes: u64,
+    domain: Domain,
+    huge_pages: HugePages,
+) -> Result<Mapped, BenchError> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let path = dir.join(format!("firn-bench-{}-{number}.pool", std::process::id()));
-    let options = MappedOptions::default().assume_persistent(domain);
+    let options = MappedOptions::default()
+        .assume_persistent(domain)
+        .huge_pages(huge_pages);
     let medium = Mapped::create(&path, bytes, &options)?;
     let removed = std::fs::remove_file(&path);
     removed.map_err(BenchError::io(format!("removing {}", path.display())))?;

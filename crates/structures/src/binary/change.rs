@@ -71,6 +71,10 @@ pub(crate) fn remove<'t, M: Medium, B: Balance>(
 ) -> Result<bool, Error> {
     let (mut path, there) = Path::<_, B>::to(root, key)?;
     let Some(node) = there else { return Ok(false) };
+    // What is freed is asked for before the way to the neighbour, which has its own lines to wait for.
+    if let Some(value) = node.follow(Node::VALUE) {
+        root.view().expect_free(value);
+    }
     let dropped = value(node)?;
     if let Some(old) = old {
         dropped.read_into(old)?;
@@ -81,12 +85,14 @@ pub(crate) fn remove<'t, M: Medium, B: Balance>(
         // The neighbour's entry takes the place of this one, and the neighbour goes: two words of
         // one node change instead of the links of three.
         let (neighbour, rest) = neighbour(&mut path, node)?;
+        root.view().expect_free(neighbour);
         let (key, kept) = (neighbour.load(Node::KEY), value(neighbour)?);
         B::unlink(path, rest)?;
         node.store(Node::KEY, key);
         node.link(Node::VALUE, Some(kept));
         neighbour
     } else {
+        root.view().expect_free(node);
         let rest = node.follow(Node::LEFT).or_else(|| node.follow(Node::RIGHT));
         B::unlink(path, rest)?;
         node

@@ -33,6 +33,12 @@ pub enum Side {
 }
 
 impl Side {
+    /// The side of greater keys or of lesser ones.
+    #[inline(always)]
+    pub fn of(greater: bool) -> Self {
+        if greater { Self::Right } else { Self::Left }
+    }
+
     /// The other one.
     #[inline(always)]
     pub fn other(self) -> Self {

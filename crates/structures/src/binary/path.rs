@@ -1,7 +1,5 @@
 //! The way from the top down, remembered to change its nodes.
 
-use core::cmp::Ordering;
-
 use firn_heap::{Error, Obj, Tx, View};
 use firn_media::Medium;
 
@@ -98,16 +96,24 @@ impl<'g, V: View<'g>, B: Balance> Path<'g, V, B> {
             root,
             steps: Vec::with_capacity(USUAL_DEPTH),
         };
-        let mut next = B::top(root)?;
-        while let Some(node) = next {
-            let side = match key.cmp(&node.load(Node::KEY)) {
-                Ordering::Less => Side::Left,
-                Ordering::Greater => Side::Right,
-                Ordering::Equal => return Ok((path, Some(node))),
-            };
-            next = path.descend(node, side)?;
+        let Some(top) = root.follow(B::ROOT_TOP) else {
+            return Ok((path, None));
+        };
+        let known = root.view().known_type::<Node>()?;
+        let there = top.descend(known, LINKS, MAX_DEPTH, |node| {
+            let here = node.load(Node::KEY);
+            let is_onward = key != here;
+            if is_onward {
+                let side = Side::of(key > here);
+                path.steps.push(Step { node, side });
+            }
+            is_onward.then_some(key > here)
+        })?;
+        if there.is_none() {
+            // It may have been asked for a step from where there is no node.
+            path.steps.pop_if(|step| step.node.address().0 == 0);
         }
-        Ok((path, None))
+        Ok((path, there))
     }
 
     /// Adds a step and returns the node behind it.

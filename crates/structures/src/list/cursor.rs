@@ -6,6 +6,9 @@ use firn_media::Medium;
 use super::node::{Direction, ListRoot, Node, NodeAt, Root, damaged, end, step, value};
 use crate::reclaim::free_unlinked;
 
+/// Bytes of an object that are asked for where its header's line is wanted.
+const A_HEADER: u64 = 8;
+
 /// Values up to this size are replaced in place if the length stays.
 const IN_PLACE_BYTES: usize = 512;
 
@@ -110,11 +113,20 @@ impl<'t, M: Medium> Cursor<'_, 't, M> {
         let Some(node) = self.node else {
             return Ok(false);
         };
+        let tx = self.root.view();
+        // Lines that are far apart are asked for together.
+        tx.expect_free(node);
+        if let Some(old) = node.follow(Node::VALUE) {
+            tx.expect_free(old);
+            old.expect(A_HEADER);
+        }
+        if let Some(next) = node.follow(Node::NEXT) {
+            next.expect(A_HEADER);
+        }
         let previous = step(node, Direction::Back)?;
         let next = step(node, Direction::Forward)?;
         self.check_link(previous, Some(node))?;
         self.check_link(Some(node), next)?;
-        let tx = self.root.view();
         let old = value(node)?;
         self.join(previous, next);
         self.count(u64::wrapping_sub);

@@ -219,11 +219,14 @@ impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
     /// Errors: `index` is beyond the array ([`Error::BadRange`]).
     pub fn clear(&mut self, index: u64) -> Result<bool, Error> {
         let strings = self.strings_with(index)?;
-        let Some(string) = string(self.root, index)? else {
+        let Some(string) = strings.get(index as usize) else {
             return Ok(false);
         };
+        let tx = self.root.view();
+        tx.expect_free(string);
+        let string = element::sound(string)?;
         strings.set(index as usize, None)?;
-        free_unlinked(self.root.view(), string)?;
+        free_unlinked(tx, string)?;
         Ok(true)
     }
 

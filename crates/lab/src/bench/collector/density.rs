@@ -3,6 +3,7 @@
 
 use firn_heap::Occupancy;
 use firn_heap::collector::{CollectOptions, PageSize};
+use firn_mapped::HugePages;
 use firn_media::Medium;
 
 use super::super::clock::{Moment, Times};
@@ -84,7 +85,7 @@ pub(super) fn measure(
 }
 
 fn pass(options: &Options, case: &Case) -> Result<Pass, BenchError> {
-    let pool = pools::growing(&options.memory_dir, options.domain)?;
+    let pool = pools::growing(&options.memory_dir, options.domain, HugePages::Ask)?;
     let n = options.entries;
     let mut population = Population::filled(&pool, case.shape, case.sizes, n)?;
     population.remove(&shuffled(n, SEED).0)?;

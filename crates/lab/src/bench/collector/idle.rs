@@ -3,7 +3,7 @@
 
 use firn_heap::collector::CollectorOptions;
 use firn_heap::{Error, Handle, Pool, Session, Unbarriered};
-use firn_mapped::Mapped;
+use firn_mapped::{HugePages, Mapped};
 use firn_structures::map::MapRoot;
 
 use super::super::clock::{Moment, Times};
@@ -38,7 +38,7 @@ pub(super) fn measure(
     if !wants(WITH) && !wants(WITHOUT) {
         return Ok(Vec::new());
     }
-    let pool = pools::growing(&options.memory_dir, options.domain)?;
+    let pool = pools::growing(&options.memory_dir, options.domain, HugePages::Ask)?;
     drop(Population::filled(
         &pool,
         Shape::Map,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use firn_heap::collector::scheme::{SCHEMES, Scheme};
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Error, Pool, PoolKind};
-use firn_mapped::Mapped;
+use firn_mapped::{HugePages, Mapped};
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Compaction, Figure, Subject};
@@ -93,7 +93,7 @@ fn how(scheme: &'static Scheme, pages: PageSize) -> CollectOptions {
 }
 
 fn pass(options: &Options, scheme: &'static Scheme) -> Result<(Times, Compaction), BenchError> {
-    let pool = pools::growing(&options.memory_dir, options.domain)?;
+    let pool = pools::growing(&options.memory_dir, options.domain, HugePages::Ask)?;
     let n = options.entries;
     let mut population = Population::filled(&pool, Shape::Map, Sizes::Fixed, n)?;
     let (gone, stay) = shuffled(n, SEED);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, Handle, Pool, Stored, View};
-use firn_mapped::Mapped;
+use firn_mapped::{HugePages, Mapped};
 use firn_structures::map::Scan;
 
 use super::super::clock::Times;
@@ -67,7 +67,7 @@ pub(super) fn measure(
 }
 
 fn pass(options: &Options) -> Result<Compaction, BenchError> {
-    let pool = pools::growing(&options.memory_dir, options.domain)?;
+    let pool = pools::growing(&options.memory_dir, options.domain, HugePages::Ask)?;
     let n = options.entries;
     let mut population = Population::filled(&pool, Shape::Map, Sizes::Fixed, n)?;
     population.remove(&shuffled(n, SEED).0)?;

@@ -1,8 +1,8 @@
 //! What the figures of structures have to come up to.
 
-use super::super::bars::{Bar, find};
+use super::super::bars::{Bar, NONE, find};
 use super::super::figure::Figure;
-use super::super::phases::{DENSE, NORMAL, Setting, WITHOUT};
+use super::super::phases::{DENSE, NORMAL, SMALL_PAGES, Setting, WITHOUT};
 use super::super::population::Shape;
 use super::{CASES, Case, DATABASES, PMEMOBJ, name, together};
 
@@ -42,6 +42,7 @@ pub(super) fn bars(figures: &[Figure]) -> Vec<Bar> {
     let mut bars = Vec::new();
     bars.extend(speed(figures, &WITHOUT));
     bars.extend(speed(figures, &NORMAL));
+    bars.extend(on_small_pages(figures));
     for case in CASES.iter().filter(theirs) {
         bars.extend(fences(figures, case.shape));
     }
@@ -125,6 +126,41 @@ fn speed(figures: &[Figure], setting: &Setting) -> Vec<Bar> {
         bars.push(
             Bar::against(what, String::new(), String::new(), mean.exp(), MEAN).because(LEAVES),
         );
+    }
+    bars
+}
+
+/// The same in pages of 4 KiB, which no bar is set for: what of it all is the pages' doing.
+fn on_small_pages(figures: &[Figure]) -> Vec<Bar> {
+    let (mut bars, mut logarithms) = (Vec::new(), Vec::new());
+    let told = |what: String, ratio: f64| Bar {
+        ratio: format!("{ratio:.1}x"),
+        ..Bar::figure(what, NONE.to_owned())
+    };
+    for case in CASES.iter().filter(|case| case.of == PMEMOBJ) {
+        let Some((ns, ratio)) = times(figures, case.shape, &SMALL_PAGES) else {
+            continue;
+        };
+        logarithms.push(ratio.ln());
+        bars.push(Bar {
+            rival: format!("{:.0} and {:.0} ns", ns[2], ns[3]),
+            firn: format!("{:.0} and {:.0} ns", ns[0], ns[1]),
+            ..told(
+                format!(
+                    "insert and delete, {}, in pages of 4 KiB",
+                    case.shape.name()
+                ),
+                ratio,
+            )
+        });
+    }
+    if !logarithms.is_empty() {
+        let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
+        let what = format!(
+            "insert and delete, geometric mean of {}, in pages of 4 KiB",
+            logarithms.len()
+        );
+        bars.push(told(what, mean.exp()));
     }
     bars
 }

@@ -10,12 +10,13 @@ mod page;
 mod together;
 
 use firn_heap::PoolKind;
+use firn_mapped::HugePages;
 
 pub(super) use page::section;
 
 use super::clock::Times;
 use super::figure::{Compaction, Figure, Subject};
-use super::phases::{DENSE, Gets, NORMAL, Run, Setting, WITHOUT};
+use super::phases::{DENSE, Gets, NORMAL, Run, SMALL_PAGES, Setting, WITHOUT};
 use super::population::{Population, SEED, Shape, Sizes};
 use super::rival::{Counted, Phased, Rival};
 use super::{BenchError, Options, pools};
@@ -86,24 +87,26 @@ const CASES: [Case; 7] = [
     },
 ];
 
-/// Without a collector and with one.
-const SETTINGS: usize = 2;
+/// Without a collector, with one, and on small pages.
+const SETTINGS: usize = 3;
 
 impl Case {
     /// What it is measured with. Beside databases the file's size counts.
     fn settings(&self) -> [Setting; SETTINGS] {
         if self.of == DATABASES {
-            [WITHOUT, DENSE]
+            [WITHOUT, DENSE, SMALL_PAGES]
         } else {
-            [WITHOUT, NORMAL]
+            [WITHOUT, NORMAL, SMALL_PAGES]
         }
     }
 
     /// How its figures came to be.
     fn how(&self) -> String {
-        let [_, collecting] = self.settings();
+        let [_, collecting, _] = self.settings();
         let (trigger, target) = collecting.ratios.unwrap_or_default();
-        format!("{HOW}; with one from {trigger} to {target} where it says collecting")
+        format!(
+            "{HOW}; with one from {trigger} to {target} where it says collecting; in pages of 4 KiB where it says so"
+        )
     }
 }
 
@@ -136,12 +139,22 @@ const KINDS: [(Kind, &str); 8] = [
 /// The figure that says what became of the pool: that of the last phase.
 const TELLS_COMPACTION: Kind = Kind::Delete;
 
+const COLLECTING: &str = "_collecting";
+const ON_SMALL_PAGES: &str = "_4k";
+
 /// The name of a figure.
 fn name(shape: Shape, kind: &str, setting: &Setting) -> String {
-    match setting.ratios {
-        None => format!("{}_{kind}", shape.name()),
-        Some(_) => format!("{}_{kind}_collecting", shape.name()),
-    }
+    let suffix = match setting {
+        Setting {
+            ratios: Some(_), ..
+        } => COLLECTING,
+        Setting {
+            huge_pages: HugePages::Refuse,
+            ..
+        } => ON_SMALL_PAGES,
+        _ => "",
+    };
+    format!("{}_{kind}{suffix}", shape.name())
 }
 
 /// Names of all figures.
@@ -288,6 +301,7 @@ fn figures_of(
                 figure.compaction = Compaction::median(seen.iter());
             }
             if setting.ratios.is_none()
+                && setting.huge_pages == HugePages::Ask
                 && let Some(counted) = counted(options, case.shape, kind)?
             {
                 figure.fences_per_op = Some(counted.fences_per_op);
@@ -324,7 +338,10 @@ fn figures_of(
             }
             let ours = figures.iter_mut().filter(|f| {
                 f.system == SYSTEM
-                    && f.operation.trim_end_matches("_collecting") == operation
+                    && f.operation
+                        .trim_end_matches(COLLECTING)
+                        .trim_end_matches(ON_SMALL_PAGES)
+                        == operation
                     && f.ratio_to_rival.is_none()
             });
             ours.for_each(|f| f.ratio_to_rival = Some(figure.ns_cpu_per_op / f.ns_cpu_per_op));
