@@ -28,11 +28,11 @@ const SMALL_GAPS: &str = "free space goes back in pieces of 64 KiB, and between 
                           were emptied one by one most are smaller";
 const BEHIND: &str = "the program is faster than the collector, so that the ratio rises while it works; \
                       and while a cycle is open its sources count beside its destinations (see the peak)";
-const STEPS: &str = "the steps stand in the table below; by profile a quarter of the collector's time is \
-                     the kernel's supply of fresh pages (`fresh_page`, one for about 23 objects), a \
-                     twelfth its faults on the collector's own tables, and most of the rest misses of \
-                     the cache and of the TLB, on pages of 4 KiB: a line of the mark bitmap, the object \
-                     and its copy, a reference to it; the reader waits for the same memory";
+const STEPS: &str = "the steps stand in the table below; most of it are misses of the cache: a line of the \
+                     mark bitmap, the object and its copy, a reference to it; the reader waits for the same \
+                     memory. In some passes the host had to find memory for the destinations first, and \
+                     they take up to twice as long (minimum and maximum in the last table; \
+                     docs/decisions/huge-pages.md)";
 const REOPENING: Reopening = Reopening {
     structure: reopen::COMPACTING.structure,
     what: "reopen after kill -9 in the middle of a compaction, to the first insert",
