@@ -227,7 +227,8 @@ impl Aside {
         let hint = if len < CHUNK_BYTES as usize {
             core::ptr::null_mut()
         } else {
-            free_aligned(len)?
+            // Only a hint: without it the pool works as well, on small pages.
+            free_aligned(len).unwrap_or(core::ptr::null_mut())
         };
         // SAFETY: without a fixed address the kernel chooses one that is free, the hint if it still is. That
         // the file is long enough is the caller's matter: a page past its end is a signal from the kernel,
