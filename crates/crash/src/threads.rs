@@ -13,6 +13,9 @@ use crate::state::{State, Stuck, ThreadState};
 
 /// Simulated nanoseconds of a pause.
 const PAUSE_NS: u64 = 1_000;
+/// After so many pauses a wait sleeps, where nobody else is left to run.
+const AWAKE: u32 = 256;
+const SLEEP_NS: u64 = 50_000;
 /// Times that all threads may find nothing changed before they count as deadlocked. Long enough
 /// for waits that give up after some time.
 const IDLE_ROUNDS: u32 = 10_000;
@@ -290,6 +293,10 @@ impl Crash {
         let stuck = state.idle_rounds > IDLE_ROUNDS * 100 || state.stuck != Stuck::No;
         assert!(!stuck, "deadlock: a wait that no simulated thread ends");
         if !shared.has_live(&state) {
+            // Only time can end the wait.
+            if attempt >= AWAKE {
+                state.clock_ns += SLEEP_NS;
+            }
             return;
         }
         state.slice = Some(LENT_POINTS);

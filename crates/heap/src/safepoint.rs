@@ -1,7 +1,11 @@
 //! Safepoints: operations, and stopping them all for a change of phase.
 //!
-//! Entering an operation is a locked exchange followed by a look at the stop flag (rule T1): with a
+//! Entering an operation is a locked exchange followed by a look at the stop word (rule T1): with a
 //! plain store both sides could miss each other under TSO.
+//!
+//! A request keeps everybody from beginning an operation for no longer than short ones take. One that
+//! takes longer is waited for alone: the stop word names its lane, whose next operation waits, while all
+//! others go on. As it has ended, everybody is asked again.
 
 use firn_media::{Lock, Medium, Words};
 
@@ -11,18 +15,31 @@ use crate::stops::Stops;
 const STRIDE: usize = 8;
 const QUIET: u64 = 0;
 const INSIDE: u64 = 1;
-/// How long a request keeps the flag raised at first before it withdraws, in nanoseconds. As long the
+/// The stop word while nobody is kept out, and while everybody is; [`name_of`] a lane while only that is.
+const NOBODY: u64 = 0;
+const EVERYBODY: u64 = u64::MAX;
+/// How long a request keeps everybody out at first before it withdraws, in nanoseconds. As long the
 /// program then runs before the next.
-const PATIENCE_NS: u64 = 100_000;
-/// A request that was not granted for long keeps the flag up for one part in so many of that, so that
-/// operations that are long, and follow each other, do not starve it.
-const PATIENCE_SHARE: u64 = 16;
+const PATIENCE_NS: u64 = 50_000;
+/// A request that was not granted for long keeps everybody out for one part in so many of that, so that
+/// operations that are long, and follow each other on several threads, do not starve it.
+const PATIENCE_SHARE: u64 = 64;
+/// How long a single operation is waited for without sleeping, in nanoseconds.
+const AWAKE_NS: u64 = 10_000_000;
 /// Pauses of a wait after which a medium yields, and does not sleep yet.
 const YIELDING: u32 = 128;
 
+fn flag_at(lane: usize) -> usize {
+    (lane + 1) * STRIDE
+}
+
+fn name_of(lane: usize) -> u64 {
+    lane as u64 + 1
+}
+
 /// Who is inside an operation, and whether someone wants the world to stop.
 pub(crate) struct Safepoint<M: Medium> {
-    /// Word 0: the stop flag. From word [`STRIDE`]: one flag a lane.
+    /// Word 0: the stop word. From word [`STRIDE`]: one flag a lane.
     words: M::Words,
     lanes: usize,
     /// One request at a time.
@@ -41,28 +58,42 @@ impl<M: Medium> Safepoint<M> {
     /// Enters an operation. Returns whether it had to wait for a phase change.
     #[inline]
     pub(crate) fn enter(&self, medium: &M, lane: usize) -> bool {
+        self.words.swap(flag_at(lane), INSIDE);
+        self.words.load(0) != NOBODY && self.enter_later(medium, lane)
+    }
+
+    /// Enters when the stop word, which is up, lets the lane.
+    #[cold]
+    fn enter_later(&self, medium: &M, lane: usize) -> bool {
         let mut attempt = 0;
-        loop {
-            self.words.swap((lane + 1) * STRIDE, INSIDE);
-            if self.words.load(0) == 0 {
-                return attempt > 0;
-            }
-            self.words.store((lane + 1) * STRIDE, QUIET);
-            while self.words.load(0) != 0 {
+        while self.keeps_out(lane) {
+            self.leave(lane);
+            while self.keeps_out(lane) {
                 medium.pause(attempt);
                 attempt += 1;
             }
+            self.words.swap(flag_at(lane), INSIDE);
         }
+        attempt > 0
+    }
+
+    fn keeps_out(&self, lane: usize) -> bool {
+        let word = self.words.load(0);
+        word == EVERYBODY || word == name_of(lane)
     }
 
     /// Leaves the operation.
     #[inline]
     pub(crate) fn leave(&self, lane: usize) {
-        self.words.store((lane + 1) * STRIDE, QUIET);
+        self.words.store(flag_at(lane), QUIET);
+    }
+
+    fn is_inside(&self, lane: usize) -> bool {
+        self.words.load(flag_at(lane)) != QUIET
     }
 
     /// Runs `change` while no operation is open anywhere. Gives up after `limit_ns` nanoseconds of
-    /// asking. Adds how long the flag was up to `stops`.
+    /// asking. Adds how long operations were kept from beginning to `stops`.
     pub(crate) fn stop<R>(
         &self,
         medium: &M,
@@ -71,78 +102,131 @@ impl<M: Medium> Safepoint<M> {
         change: impl FnOnce() -> R,
     ) -> Option<R> {
         let _request = self.requests.lock(medium);
-        let begin = medium.now_ns();
+        let begin = Instant::now(medium);
+        let end_ns = begin.ns.saturating_add(limit_ns);
+        let word = StopWord(self);
+        let mut standing = begin;
         loop {
-            let (raised, cpu) = (medium.now_ns(), medium.cpu_ns());
-            let patience = PATIENCE_NS.max(raised.saturating_sub(begin) / PATIENCE_SHARE);
-            let flag = RaisedFlag::raise(self);
-            if self.all_quiet_by(medium, raised + patience) {
+            let asked_ns = standing.ns.saturating_sub(begin.ns);
+            let patience_ns = PATIENCE_NS.max(asked_ns / PATIENCE_SHARE);
+            word.keep_out(EVERYBODY);
+            let Some(lane) = self.inside_at(medium, medium.now_ns().saturating_add(patience_ns))
+            else {
                 let result = change();
-                drop(flag);
-                stops.add(
-                    medium.now_ns().saturating_sub(raised),
-                    medium.cpu_ns().saturating_sub(cpu),
-                );
+                word.keep_out(NOBODY);
+                standing.add_to(stops, medium);
                 return Some(result);
-            }
-            drop(flag);
-            let lowered = medium.now_ns();
-            stops.add(
-                lowered.saturating_sub(raised),
-                medium.cpu_ns().saturating_sub(cpu),
-            );
+            };
+            word.keep_out(NOBODY);
+            standing.add_to(stops, medium);
             stops.withdrawn += 1;
-            if lowered.saturating_sub(begin) >= limit_ns {
-                return None;
-            }
-            let mut attempt = 0;
-            while medium.now_ns() < lowered + patience {
-                medium.pause(attempt);
-                attempt += 1;
-            }
+            let_run(medium, patience_ns);
+            word.keep_out(name_of(lane));
+            standing = self.outlast(medium, lane, end_ns)?;
         }
     }
 
-    /// Whether no operation was open any more at this time.
-    fn all_quiet_by(&self, medium: &M, end: u64) -> bool {
+    /// Waits until no operation is open, at most until `end_ns`; then tells a lane that is still inside.
+    fn inside_at(&self, medium: &M, end_ns: u64) -> Option<usize> {
         let mut attempt = 0;
-        for lane in 1..=self.lanes {
-            while self.words.load(lane * STRIDE) != QUIET {
-                if medium.now_ns() > end {
-                    return false;
+        for lane in 0..self.lanes {
+            while self.is_inside(lane) {
+                if medium.now_ns() > end_ns {
+                    return Some(lane);
                 }
-                // Never sleep here: the flag is up and everybody waits. But whom this waits for may
-                // need the processor.
+                // Never sleep here: everybody waits. But whom this waits for may need the processor.
                 medium.pause(attempt);
                 attempt = YIELDING.min(attempt + 1);
             }
         }
-        true
+        None
+    }
+
+    /// Waits until the operation of a lane has ended that is kept out of the next, at most until `end_ns`.
+    /// Returns when it was last seen inside: since then it may stand.
+    fn outlast(&self, medium: &M, lane: usize, end_ns: u64) -> Option<Instant> {
+        let begin = Instant::now(medium);
+        let mut seen = begin;
+        let mut attempt = 0;
+        loop {
+            let now = Instant::now(medium);
+            if !self.is_inside(lane) {
+                return Some(seen);
+            }
+            if now.ns >= end_ns {
+                return None;
+            }
+            seen = now;
+            medium.pause(attempt);
+            // Sleeping is for operations beside which it does not count.
+            let most = if now.ns.saturating_sub(begin.ns) < AWAKE_NS {
+                YIELDING
+            } else {
+                u32::MAX
+            };
+            attempt = most.min(attempt + 1);
+        }
     }
 }
 
-/// The stop flag while it is up. It goes down even if the change, or waiting for it, panics.
-struct RaisedFlag<'a, M: Medium>(&'a Safepoint<M>);
-
-impl<'a, M: Medium> RaisedFlag<'a, M> {
-    fn raise(safepoint: &'a Safepoint<M>) -> Self {
-        safepoint.words.swap(0, 1);
-        Self(safepoint)
+/// Lets the program run for so long.
+fn let_run<M: Medium>(medium: &M, ns: u64) {
+    let until = medium.now_ns().saturating_add(ns);
+    let mut attempt = 0;
+    while medium.now_ns() < until {
+        medium.pause(attempt);
+        attempt += 1;
     }
 }
 
-impl<M: Medium> Drop for RaisedFlag<'_, M> {
+/// A moment, and how much the thread had computed by then.
+#[derive(Clone, Copy)]
+struct Instant {
+    ns: u64,
+    cpu_ns: u64,
+}
+
+impl Instant {
+    fn now<M: Medium>(medium: &M) -> Self {
+        Self {
+            ns: medium.now_ns(),
+            cpu_ns: medium.cpu_ns(),
+        }
+    }
+
+    /// Adds a stop from this moment to now.
+    fn add_to<M: Medium>(self, stops: &mut Stops, medium: &M) {
+        let now = Self::now(medium);
+        stops.add(
+            now.ns.saturating_sub(self.ns),
+            now.cpu_ns.saturating_sub(self.cpu_ns),
+        );
+    }
+}
+
+/// The stop word in the hands of a request. It keeps nobody out afterwards, even if the change, or waiting
+/// for it, panics.
+struct StopWord<'a, M: Medium>(&'a Safepoint<M>);
+
+impl<M: Medium> StopWord<'_, M> {
+    /// A locked exchange, so that a look at the lanes' flags comes after it.
+    fn keep_out(&self, whom: u64) {
+        self.0.words.swap(0, whom);
+    }
+}
+
+impl<M: Medium> Drop for StopWord<'_, M> {
     fn drop(&mut self) {
-        self.0.words.store(0, 0);
+        self.0.words.store(0, NOBODY);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-    use firn_crash::{Crash, CrashOptions, interleavings};
+    use firn_crash::{Crash, CrashOptions, Schedule, interleavings};
     use firn_units::VirtAddr;
 
     use super::*;
@@ -186,5 +270,57 @@ mod tests {
         println!("{} executions", found.executions);
         assert_eq!(found.failure, None);
         assert!(found.exhaustive);
+    }
+
+    /// One that takes long is waited for alone, and the next of its thread waits.
+    #[test]
+    fn short_operations_go_on_while_a_long_one_is_waited_for() {
+        const SHORT: u64 = 500;
+        for seed in 0..20 {
+            let crash = Crash::new(4096, CrashOptions::default());
+            let safepoint = Arc::new(Safepoint::new(&crash, 2));
+            let went_on = Arc::new(AtomicU64::new(0));
+            let begun = Arc::new(AtomicBool::new(false));
+            let stopped = Arc::new(AtomicBool::new(false));
+            let (on, medium, count) = (safepoint.clone(), crash.clone(), went_on.clone());
+            let is_inside = begun.clone();
+            let long = move || {
+                on.enter(&medium, 0);
+                is_inside.store(true, Relaxed);
+                while count.load(Relaxed) < SHORT {
+                    medium.pause(0);
+                }
+                on.leave(0);
+                assert!(on.enter(&medium, 0), "the next one did not wait");
+                on.leave(0);
+            };
+            let (on, medium, count, done) =
+                (safepoint.clone(), crash.clone(), went_on, stopped.clone());
+            let short = move || {
+                while !done.load(Relaxed) {
+                    on.enter(&medium, 1);
+                    medium.load_u64(VirtAddr(0));
+                    if on.words.load(0) == name_of(0) {
+                        count.fetch_add(1, Relaxed);
+                    }
+                    on.leave(1);
+                }
+            };
+            let medium = crash.clone();
+            let stop = move || {
+                while !begun.load(Relaxed) {
+                    medium.pause(0);
+                }
+                let mut stops = Stops::default();
+                let granted = safepoint.stop(&medium, u64::MAX, &mut stops, || {
+                    stopped.store(true, Relaxed);
+                });
+                assert!(granted.is_some() && stops.withdrawn > 0);
+            };
+            let jobs: Vec<Box<dyn FnOnce() + Send>> =
+                vec![Box::new(long), Box::new(short), Box::new(stop)];
+            let outcome = crash.run(jobs, Schedule::Random { seed });
+            assert_eq!(outcome.finished(), Ok(()), "seed {seed}");
+        }
     }
 }

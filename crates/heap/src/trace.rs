@@ -9,7 +9,7 @@ use firn_format::header::{ObjectHeader, TypeId};
 use firn_format::reference::{PoolId, RefWord};
 use firn_format::statistics::WORDS;
 use firn_media::Medium;
-use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -24,8 +24,9 @@ use crate::shape::{ReferenceRange, Shapes};
 use crate::tally;
 use crate::types::Types;
 
-/// Objects that wait for their lines.
+/// Objects that wait for their lines, and bytes of each that are asked for.
 const AHEAD: usize = 12;
+const AHEAD_BYTES: u64 = 256;
 /// Objects that are followed while the program stands, of a page at most.
 const LITTLE: usize = 256;
 /// Findings after which only their number is kept.
@@ -224,7 +225,9 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
             while waiting.len() < AHEAD
                 && let Some(slot) = self.stack.pop()
             {
-                self.medium.prefetch(slot.at);
+                for line in (0..slot.bytes.min(AHEAD_BYTES)).step_by(LINE_BYTES as usize) {
+                    self.medium.prefetch(slot.at + line);
+                }
                 waiting.push_back(slot);
             }
             let Some(slot) = waiting.pop_front() else {

@@ -146,6 +146,9 @@ pub trait View<'g>: Copy + private::Sealed {
         let cycle = self.cycle().or(releasing.as_deref());
         each_allocated(&inner.medium, cycle, |slot, header| {
             if header.type_id() == id {
+                if let Some(cycle) = self.cycle() {
+                    cycle.bring(self.medium(), slot.at);
+                }
                 let reference = RefWord::new(inner.id, slot.at);
                 found.extend(self.resolve(reference, None));
             }

@@ -31,6 +31,9 @@ const LOOK_AHEAD: usize = 4;
 /// allocates would otherwise give frames back and take them again, all threads through one lock.
 const KEPT_FRAMES: u64 = 8;
 
+/// How far from a list's end a run is asked for that may soon be moved, because others leave.
+const SOON: usize = 4;
+
 /// Words from one class's lanes to the next: a cache line.
 const STRIDE: usize = 8;
 const _: () = assert!(LANES <= u64::BITS as usize);
@@ -262,6 +265,12 @@ fn remove<M: Medium>(
     let words = chunks.get(medium, frame.chunk())?.words();
     let position = words.load(base(frame) + POSITION) as usize - 1;
     list.swap_remove(position);
+    // The one that moves to the place of the next run that leaves, if others follow soon.
+    if let Some(&soon) = list.len().checked_sub(SOON).and_then(|i| list.get(i))
+        && let Some(chunk) = chunks.known(soon.chunk())
+    {
+        chunk.words().prefetch(base(soon) + POSITION);
+    }
     if let Some(&moved) = list.get(position) {
         let words = chunks.get(medium, moved.chunk())?.words();
         words.store(base(moved) + POSITION, position as u64 + 1);

@@ -21,7 +21,7 @@ use super::heal::Known;
 use super::mark::Marking;
 use super::release::{WriteBacks, store_phase, write_back_bitmap};
 use super::scheme::{PIGGYBACK, Scheme};
-use super::summary::{Aim, Draft, Forwarding, PageSize};
+use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD};
 use crate::alloc::{FrameRun, Place, Run};
 use crate::error::Error;
 use crate::pool::{Inner, Pool};
@@ -457,13 +457,13 @@ impl<M: Medium> Inner<M> {
     fn close_runs(&self, chosen: Vec<Run>, closed: &mut Vec<Run>) -> Result<(), Error> {
         let medium = &self.medium;
         let mut open = Vec::new();
-        for run in chosen {
-            match self
-                .allocator
-                .close_run(medium, &run, self.redo.counter())?
-            {
-                true => closed.push(run),
-                false => open.push(run),
+        for (i, run) in chosen.iter().enumerate() {
+            if let Some(soon) = chosen.get(i + RUNS_AHEAD) {
+                self.allocator.expect(medium, soon.frame.start());
+            }
+            match self.allocator.close_run(medium, run, self.redo.counter())? {
+                true => closed.push(*run),
+                false => open.push(*run),
             }
         }
         // Runs in sessions' hands come back while no operation is open; and from then on whatever is

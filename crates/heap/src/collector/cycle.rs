@@ -63,6 +63,9 @@ pub struct Cycle<M: Medium> {
     pub(crate) destinations: Vec<Destination>,
     /// Whether sources may have given their blocks back.
     pub(crate) lacks_blocks: AtomicBool,
+    /// Whether a crash interrupted it. Only then does a reference on media name a destination that nobody
+    /// has copied to (rule 8): it was stored when somebody had, and the copy was lost.
+    resumed: bool,
     map: FrameMap,
     states: M::Words,
 }
@@ -137,6 +140,7 @@ impl<M: Medium> Cycle<M> {
             entries,
             destinations,
             lacks_blocks: AtomicBool::new(false),
+            resumed: false,
             map,
             states: medium.words(header.units as usize),
         })
@@ -171,7 +175,8 @@ impl<M: Medium> Cycle<M> {
             entries.push(Entry::from_words(words, at)?);
         }
         let scheme = Scheme::numbered(header.scheme).ok_or_else(damaged)?;
-        let cycle = Self::new(medium, plan, header, scheme, entries)?;
+        let mut cycle = Self::new(medium, plan, header, scheme, entries)?;
+        cycle.resumed = true;
         cycle.lacks_blocks.store(true, Ordering::Relaxed);
         let mut settled = vec![0u64; header.units as usize];
         medium.load_bytes(
@@ -276,12 +281,18 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// The read barrier: the address at which the object named by `word` may be used. Copies it if
-    /// nobody has, and heals the reference in `field`, where the word was read.
+    /// The read barrier: the address at which the object named by `word`, which the program read from
+    /// media, may be used. Copies it if nobody has, and heals the reference in `field`, where the word was
+    /// read.
     #[cold]
     #[inline(never)]
     pub(crate) fn touch(&self, medium: &M, word: RefWord, field: Option<VirtAddr>) -> VirtAddr {
         let at = word.address();
+        match self.part(Frame::holding(at)) {
+            None => return at,
+            Some(Part::Destination(_)) if !self.resumed => return at,
+            Some(_) => {}
+        }
         let Some(unit) = self.find(at) else { return at };
         self.relocate(medium, unit);
         if let Some(field) = field
@@ -293,6 +304,13 @@ impl<M: Medium> Cycle<M> {
             let _ = medium.compare_exchange_u64(field, word.0, healed.0);
         }
         unit.to
+    }
+
+    /// Makes sure that the object at `at`, its destination if it moves, may be used.
+    pub(crate) fn bring(&self, medium: &M, at: VirtAddr) {
+        if let Some(unit) = self.find(at) {
+            self.relocate(medium, unit);
+        }
     }
 
     /// Makes sure that the unit's copy may be used.

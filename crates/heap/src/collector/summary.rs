@@ -35,6 +35,8 @@ const SPARSE_PERCENT: u64 = 75;
 /// many of them that the fresh ones that survivors need instead do not weigh.
 const FEW_FRAMES: u64 = FRAMES_PER_CHUNK / 4;
 const MANY_CHUNKS: usize = 8;
+/// Runs of which the allocator's words are asked for ahead.
+pub(super) const RUNS_AHEAD: usize = 12;
 /// Frames that emptying them must win.
 const LEAST_ROOM: u64 = FRAMES_PER_CHUNK / 16;
 
@@ -310,10 +312,13 @@ impl<M: Medium> Inner<M> {
         let mut sources = draft.closed.clone();
         let _scope = medium.scope(Scope::Summary);
         // Long runs first: what is left between them has room for the short ones.
-        sources.sort_unstable_by_key(plan_order);
+        sources.sort_by_cached_key(plan_order);
         let mut rooms = self.rooms()?;
-        for run in sources {
-            let survivors = self.allocator.used_slots(medium, &run);
+        for (i, run) in sources.iter().enumerate() {
+            if let Some(soon) = sources.get(i + RUNS_AHEAD) {
+                self.allocator.expect(medium, soon.frame.start());
+            }
+            let survivors = self.allocator.used_slots(medium, run);
             let mut entry = Entry {
                 source: run.frame,
                 class: run.class(),
@@ -325,7 +330,7 @@ impl<M: Medium> Inner<M> {
                 survivors,
             };
             let count = entry.count();
-            let placed = self.place(aim, &run, count, &mut entry, draft, &mut rooms);
+            let placed = self.place(aim, run, count, &mut entry, draft, &mut rooms);
             match placed {
                 Ok(()) => {
                     draft.units += count;
@@ -333,7 +338,7 @@ impl<M: Medium> Inner<M> {
                 }
                 Err(error) if error.is_no_room() => {
                     let stamp = self.redo.counter();
-                    self.allocator.reopen_run(medium, &run, stamp)?;
+                    self.allocator.reopen_run(medium, run, stamp)?;
                 }
                 Err(error) => return Err(error),
             }

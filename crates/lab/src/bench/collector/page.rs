@@ -17,9 +17,9 @@ const NOTES: &str = "
 - The reduction is FFCCD's equation 1: (footprint without a collector - footprint with one) / (footprint
   without one - live bytes), of means over a phase, the looks during a collection included, where sources
   and destinations both count. The *highest ratio* leaves those looks out, the *peak* does not.
-- A stop is the time from raising the flag that keeps operations from beginning to lowering it: the wait
-  until those that are open have ended, 100 us at most before the request is *withdrawn* at first, and the
-  work. The bar is in CPU time of the thread that asks; the table below has wall time.
+- A stop is the time in which operations are kept from beginning: the wait until those that are open have
+  ended, 50 us at most before the request is *withdrawn* at first, and the work. The bar is in CPU time of
+  the thread that asks; the table below has wall time.
 - Without the barrier objects are read through a view that does not ask whether one is being moved.
 ";
 
