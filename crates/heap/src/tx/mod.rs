@@ -13,7 +13,7 @@ use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
 use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, Place as _, Ticket};
-use firn_units::{LINE_BYTES, VirtAddr};
+use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use crate::alloc::Slot;
 use crate::collector::cycle::{Cycle, Unit};
@@ -31,6 +31,8 @@ use write_set::WriteSet;
 /// New objects up to this size are logged whole (rule A1, choice a); larger ones are written at home
 /// and fenced before the entry (choice b).
 const LOGGED_OBJECT_BYTES: u64 = 2048;
+/// Bytes of one store whose lines are asked for: the first ones.
+const EXPECTED_BYTES: u64 = 512;
 
 /// A transaction, passed to its closure. Copy it freely; nothing read through it outlives it.
 pub struct Tx<'t, M: Medium> {
@@ -217,7 +219,18 @@ impl<'t, M: Medium> Tx<'t, M> {
     #[inline]
     fn store_word(self, at: VirtAddr, word: u64) {
         self.access.core.dirty.set(true);
+        self.expect_stores(at, WORD_BYTES);
         self.state().changes.writes.store(at, word);
+    }
+
+    /// Asks for lines that are stored to at commit. They need not have been read, and come while the log is
+    /// written.
+    #[inline]
+    fn expect_stores(self, at: VirtAddr, bytes: u64) {
+        let end = at.0 + bytes.min(EXPECTED_BYTES);
+        for line in (at.line_start().0..end).step_by(LINE_BYTES as usize) {
+            self.medium().prefetch(VirtAddr(line));
+        }
     }
 
     /// Stores a reference. While marking goes on, what it replaces is remembered at commit (rule M2).
@@ -375,10 +388,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         fill(&mut changes.scratch[1..]);
         if HEADER_BYTES + body_bytes <= LOGGED_OBJECT_BYTES {
             let stored = 1 + stored_bytes.div_ceil(8) as usize;
-            // The lines are stored to at commit, and the slot's may long have left the caches.
-            for at in (0..stored * 8).step_by(LINE_BYTES as usize) {
-                inner.medium.prefetch(slot.at + at as u64);
-            }
+            self.expect_stores(slot.at, stored as u64 * WORD_BYTES);
             changes
                 .writes
                 .store_words(slot.at, &changes.scratch[..stored]);

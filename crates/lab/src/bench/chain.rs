@@ -67,6 +67,7 @@ impl<M: Medium> Chain<M> {
         let ends = tx.deref(&self.ends).ok_or(GONE)?;
         let index = tx.deref(&self.index).ok_or(GONE)?;
         let old = index.get(number as usize).ok_or(GONE)?;
+        tx.expect_free(old);
         let (previous, next) = (old.follow(Element::PREVIOUS), old.follow(Element::NEXT));
         previous.unwrap_or(ends).link(Element::NEXT, next);
         next.unwrap_or(ends).link(Element::PREVIOUS, previous);

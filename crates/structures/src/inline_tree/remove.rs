@@ -32,6 +32,8 @@ pub(crate) fn remove<'t, M: Medium>(
     let leaf = &mut landing.leaf;
     if leaf.slots.count() <= SPARSE_LEAF + 1 {
         expect_neighbours(&landing.parent, landing.place)?;
+        // What is left may go there.
+        leaf.slots.used().for_each(|slot| leaf.expect_value(slot));
     }
     let Some(slot) = leaf.find(key) else {
         return Ok(false);
