@@ -150,11 +150,11 @@ impl<M: Medium> Safepoint<M> {
         let mut attempt = 0;
         loop {
             let now = Instant::now(medium);
-            if !self.is_inside(lane) {
-                return Some(seen);
-            }
             if now.ns >= end_ns {
                 return None;
+            }
+            if !self.is_inside(lane) {
+                return Some(seen);
             }
             seen = now;
             medium.pause(attempt);
