@@ -136,7 +136,7 @@ fn copy_objects<M: Medium, N: Medium>(
         to,
         cycle,
         places,
-        tally: Tally::new(0),
+        tally: Tally::new(0, u32::MAX),
     };
     let of = items.len() as u64;
     for (done, item) in (0..).zip(&items) {
@@ -241,7 +241,8 @@ impl<M: Medium, N: Medium> Writer<'_, M, N> {
         }
         let footprint = self.to.allocator.count_live(medium, slot.place, 1)?;
         let (class, bytes) = (slot.place.class_index(), item.requested as i64);
-        self.tally.objects(type_index(id), class, 1, bytes);
+        self.tally
+            .objects(medium, (type_index(id), class), (1, bytes));
         self.tally.pages(medium, footprint);
         Ok(())
     }

@@ -19,9 +19,9 @@ const STRIDE: usize = 4;
 
 impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
     /// Goes from this object along one of two references, `links`, and from the next one likewise, until
-    /// `onward` returns nothing for an object, which is returned, or a reference is null. `onward` says
-    /// whether the way goes along the second reference. It may be asked of an object of another type, whose
-    /// words are no keys; what it says of one is not used.
+    /// `onward` returns nothing for an object, which is returned, or a reference is null. `onward` is told
+    /// the object's `key` and says whether the way goes along the second reference. It may be asked of an
+    /// object of another type, whose words are no keys; what it says of one is not used.
     ///
     /// Between two objects lies as little as can be, and which way it goes is no branch: the processor then
     /// has the next search under way while this one waits for memory (`docs/decisions/short-searches.md`).
@@ -32,26 +32,28 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
     pub fn descend(
         self,
         known: KnownType<T>,
+        key: Field<T, u64>,
         links: [Field<T, Ref<T>>; 2],
         most: usize,
-        mut onward: impl FnMut(Self) -> Option<bool>,
+        mut onward: impl FnMut(Self, u64) -> Option<bool>,
     ) -> Result<Option<Self>, Error> {
-        // No cycle begins while the view lasts (rule T2), so it is asked for once.
-        if self.view().cycle().is_some() {
-            return self.descend_moving(known, links, most, onward);
+        // No cycle begins while the view lasts (rule T2), and nothing is stored meanwhile, so both are asked
+        // for once.
+        if self.view().cycle().is_some() || !self.view().reads_in_place() {
+            return self.descend_looking_up(known, key, links, most, onward);
         }
         let (mut at, view, place) = (self, self.view(), self.view().medium().places());
         for _ in 0..most.div_ceil(STRIDE) {
             for _ in 0..STRIDE {
-                let Some(second) = onward(at) else {
-                    return match at.differs_from(known) {
+                let Some(second) = onward(at, at.word_in_place(key.offset())) else {
+                    return match at.differs_in_place(known) {
                         false => Ok(Some(at)),
                         true => at.refused(),
                     };
                 };
-                let [first, other] = links.map(|link| at.reference_in(link));
-                let next = RefWord(select_unpredictable(second, other.0, first.0));
-                if at.differs_from(known) {
+                let [first, other] = links.map(|link| at.word_in_place(link.offset()));
+                let next = RefWord(select_unpredictable(second, other, first));
+                if at.differs_in_place(known) {
                     return at.refused();
                 }
                 at = Obj::new(view, place(next.address()));
@@ -60,20 +62,21 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         Err(self.endless())
     }
 
-    /// The same while objects move: each is looked up.
+    /// The same while objects move, or where the transaction may have stored to some: each is looked up.
     #[cold]
     #[inline(never)]
-    fn descend_moving(
+    fn descend_looking_up(
         self,
         known: KnownType<T>,
+        key: Field<T, u64>,
         links: [Field<T, Ref<T>>; 2],
         most: usize,
-        mut onward: impl FnMut(Self) -> Option<bool>,
+        mut onward: impl FnMut(Self, u64) -> Option<bool>,
     ) -> Result<Option<Self>, Error> {
         let mut at = self;
         for _ in 0..most.next_multiple_of(STRIDE) {
             let object = at.check_known_type(known)?;
-            let Some(second) = onward(object) else {
+            let Some(second) = onward(object, object.load(key)) else {
                 return Ok(Some(object));
             };
             match object.follow_one_of(links, second) {

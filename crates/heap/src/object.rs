@@ -6,7 +6,7 @@ use firn_format::frame::class_of_run;
 use firn_format::geometry::Frame;
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
-use firn_media::Medium;
+use firn_media::{Medium, Place};
 use firn_units::{LINE_BYTES, VirtAddr};
 
 use crate::error::Error;
@@ -84,6 +84,19 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     #[inline(always)]
     fn word(self, at: u32) -> u64 {
         self.view.load_word(self.place, HEADER_BYTES as u32 + at)
+    }
+
+    /// The word at byte `at` of the body as it lies there, for a view that reads no other
+    /// ([`View::reads_in_place`]).
+    #[inline(always)]
+    pub(crate) fn word_in_place(self, at: u32) -> u64 {
+        self.place.load_u64(HEADER_BYTES as u32 + at)
+    }
+
+    /// The header, likewise.
+    #[inline(always)]
+    pub(crate) fn header_in_place(self) -> ObjectHeader {
+        ObjectHeader(self.place.load_u64(0))
     }
 
     /// Where the object's header lies. Changes when the object is moved, so it identifies the object
@@ -181,12 +194,6 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
         )
     }
 
-    /// The word of a reference, as it lies there.
-    #[inline(always)]
-    pub(crate) fn reference_in<U: Target>(self, field: Field<T, Ref<U>>) -> RefWord {
-        RefWord(self.word(field.offset()))
-    }
-
     /// The tag of a reference: four bits that belong to the program.
     #[inline]
     pub fn tag<U: Target>(self, field: Field<T, Ref<U>>) -> u8 {
@@ -248,10 +255,10 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         Err(self.wrong_type())
     }
 
-    /// Whether [`Obj::check_known_type`] would refuse this object.
+    /// Whether [`Obj::check_known_type`] would refuse this object, as it lies there.
     #[inline(always)]
-    pub(crate) fn differs_from(self, known: KnownType<T>) -> bool {
-        self.header().type_id() != known.id
+    pub(crate) fn differs_in_place(self, known: KnownType<T>) -> bool {
+        self.header_in_place().type_id() != known.id
     }
 
     #[cold]

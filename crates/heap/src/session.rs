@@ -1,6 +1,6 @@
 //! Sessions: a thread's lane, its slots, and its operations.
 
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use core::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::pool::Inner;
 use crate::tally::Tally;
 use crate::tx::redo::Ring;
-use crate::tx::{Changes, Tx};
+use crate::tx::{Changes, StoredLines, Tx};
 use crate::view::{Access, Reading, View};
 
 /// A thread's access to a pool. It stays on the thread that opened it: a fence covers only
@@ -29,8 +29,8 @@ pub struct Session<M: Medium> {
 pub(crate) struct Core<M: Medium> {
     pub(crate) inner: Arc<Inner<M>>,
     pub(crate) lane: usize,
-    /// Whether the open transaction has stored anything: the one branch of its reads.
-    pub(crate) dirty: Cell<bool>,
+    /// Where the open transaction has stored something: the one branch of its reads.
+    pub(crate) stored: StoredLines,
     pub(crate) state: RefCell<State>,
 }
 
@@ -61,12 +61,12 @@ impl<M: Medium> Session<M> {
             ring,
             cache: inner.allocator.cache(lane),
             changes: Changes::new(),
-            tally: Tally::new(lane),
+            tally: Tally::new(lane, inner.publish_every),
         };
         let core = Core {
             inner: Arc::clone(inner),
             lane,
-            dirty: Cell::new(false),
+            stored: StoredLines::default(),
             state: RefCell::new(state),
         };
         Ok(Self {

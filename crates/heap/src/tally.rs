@@ -1,4 +1,4 @@
-//! Counting: each session adds up its changes and publishes them in its lane's block.
+//! Counting: each session publishes its changes in its lane's block, at once or every so many commits.
 
 use firn_format::geometry::STATISTICS_BLOCK_BYTES;
 use firn_format::header::TypeId;
@@ -9,9 +9,13 @@ use firn_media::Medium;
 
 use crate::alloc::Footprint;
 
-/// A session's changes since it last published, those of pages excepted.
+/// A session's changes since it last published.
 pub(crate) struct Tally {
     lane: usize,
+    /// Commits after which changes are published. If each one does it, most changes never wait here.
+    publish_every: u32,
+    /// Whether changes wait to be published.
+    is_behind: bool,
     changed: Box<[i64; WORDS]>,
     /// Bits of the words that may have changed.
     touched: [u64; WORDS.div_ceil(64)],
@@ -21,9 +25,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn new(lane: usize) -> Self {
+    pub(crate) fn new(lane: usize, publish_every: u32) -> Self {
         Self {
             lane,
+            publish_every,
+            is_behind: false,
             changed: Box::new([0; WORDS]),
             touched: [0; WORDS.div_ceil(64)],
             commits: 0,
@@ -36,6 +42,17 @@ impl Tally {
         let word = counter.word();
         self.touched[word / 64] |= 1 << (word % 64);
         self.changed[word] += by;
+        self.is_behind = true;
+    }
+
+    /// The same, published at once where each commit publishes.
+    #[inline]
+    fn change<M: Medium>(&mut self, medium: &M, counter: Counter, by: i64) {
+        if self.publish_every == 1 {
+            add_to(medium, self.lane + 1, counter.word(), by);
+        } else {
+            self.add(counter, by);
+        }
     }
 
     /// Forgets what was counted of objects before the pool's last recount, which has it. Within an
@@ -64,12 +81,17 @@ impl Tally {
 
     /// Counts objects of a type and class.
     #[inline]
-    pub(crate) fn objects(&mut self, type_index: usize, class: usize, count: i64, bytes: i64) {
-        self.add(Counter::Objects, count);
-        self.add(Counter::LiveBytes, bytes);
-        self.add(Counter::ClassObjects(class), count);
-        self.add(Counter::TypeObjects(type_index), count);
-        self.add(Counter::TypeBytes(type_index), bytes);
+    pub(crate) fn objects<M: Medium>(
+        &mut self,
+        medium: &M,
+        (type_index, class): (usize, usize),
+        (count, bytes): (i64, i64),
+    ) {
+        self.change(medium, Counter::Objects, count);
+        self.change(medium, Counter::LiveBytes, bytes);
+        self.change(medium, Counter::ClassObjects(class), count);
+        self.change(medium, Counter::TypeObjects(type_index), count);
+        self.change(medium, Counter::TypeBytes(type_index), bytes);
     }
 
     /// Counts an object that stays in its slot and takes another type. Each `(type, bytes)` has the
@@ -84,10 +106,10 @@ impl Tally {
 
     /// Counts a commit; publishes every so many.
     #[inline]
-    pub(crate) fn committed<M: Medium>(&mut self, medium: &M, publish_every: u32) {
-        self.add(Counter::Commits, 1);
-        self.commits += 1;
-        if self.commits >= publish_every {
+    pub(crate) fn committed<M: Medium>(&mut self, medium: &M) {
+        self.change(medium, Counter::Commits, 1);
+        self.commits = self.commits.saturating_add(1);
+        if self.is_behind && self.commits >= self.publish_every {
             self.publish(medium);
         }
     }
@@ -106,13 +128,13 @@ impl Tally {
             }
         }
         self.commits = 0;
+        self.is_behind = false;
     }
 }
 
 /// Adds to a word of a session's block, which nobody else writes.
 fn add_to<M: Medium>(medium: &M, block: usize, word: usize, change: i64) {
-    let at = block_at(block) + word as u64 * 8;
-    medium.store_u64(at, medium.load_u64(at).wrapping_add(change as u64));
+    medium.add_unshared_u64(block_at(block) + word as u64 * 8, change as u64);
 }
 
 /// Counts objects of a type and class in sums of all counters.

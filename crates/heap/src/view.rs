@@ -35,6 +35,13 @@ pub trait View<'g>: Copy + private::Sealed {
     #[doc(hidden)]
     fn load_word(self, place: <Self::Medium as Medium>::Place<'g>, byte: u32) -> u64;
 
+    /// Whether every word is read where it lies now: always but in a transaction that has stored something.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn reads_in_place(self) -> bool {
+        true
+    }
+
     /// The bytes from `at`.
     #[doc(hidden)]
     fn load_range(self, at: VirtAddr, into: &mut [u8]);

@@ -35,8 +35,8 @@ fn node(key: u64) -> Node {
 
 fn find<'g, V: View<'g>>(top: Obj<'g, Node, V>, key: u64) -> Result<Option<u64>, Error> {
     let known = top.view().known_type::<Node>()?;
-    let found = top.descend(known, [Node::LINKS, Node::GREATER], MOST, |node| {
-        let here = node.load(Node::KEY);
+    let links = [Node::LINKS, Node::GREATER];
+    let found = top.descend(known, Node::KEY, links, MOST, |_, here| {
         (here != key).then_some(key > here)
     })?;
     Ok(found.map(|node| node.load(Node::KEY)))
@@ -118,6 +118,25 @@ fn what_moves_is_found_too() {
     finds_all(&pool, &top);
     collection.finish().unwrap();
     finds_all(&pool, &top);
+}
+
+#[test]
+fn what_the_transaction_stored_is_found_in_it() {
+    let (pool, top) = tree();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let top = tx.deref(&top).unwrap();
+            // Between the top and the subtree of the greater keys, the first of which is above it.
+            let between = tx.alloc(node(KEYS + 1))?;
+            between.link(Node::GREATER, top.follow(Node::GREATER));
+            top.link(Node::GREATER, Some(between));
+            assert_eq!(find(top, KEYS + 1)?, Some(KEYS + 1));
+            assert_eq!(find(top, KEYS + 2)?, Some(KEYS + 2));
+            assert_eq!(find(top, KEYS + 3)?, None);
+            Ok::<_, Error>(())
+        })
+        .unwrap();
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid, __cpuid_count, __get_cpuid_max, _mm_clflush, _mm_sfence};
+use core::iter;
 use core::sync::atomic::{Ordering, compiler_fence};
 
 use firn_media::Domain;
@@ -87,33 +88,33 @@ impl Flush {
 /// Every line of the range lies in memory that is mapped.
 #[inline]
 pub(crate) unsafe fn write_back_lines(instruction: FlushInstruction, start: *const u8, len: u64) {
-    let skew = start.addr() as u64 % LINE_BYTES;
-    let first = start.wrapping_sub(skew as usize);
-    let lines = (skew + len).div_ceil(LINE_BYTES) as usize;
-    let each = |line: usize| first.wrapping_add(line * LINE_BYTES as usize);
+    let end = start.wrapping_add(len as usize);
+    let first = start.wrapping_sub(start.addr() % LINE_BYTES as usize);
+    let lines = || {
+        let next = |line: &*const u8| Some(line.wrapping_add(LINE_BYTES as usize));
+        iter::successors(Some(first), next).take_while(move |&line| line < end)
+    };
     match instruction {
         FlushInstruction::Clwb => {
-            for line in 0..lines {
+            for line in lines() {
                 // SAFETY: the caller vouches that the line is mapped, and `detect` that the
                 // processor knows the instruction; it changes neither memory nor flags. It may not
                 // be declared `readonly`: it must stay behind the stores that it writes back.
-                unsafe { asm!("clwb [{}]", in(reg) each(line), options(nostack, preserves_flags)) }
+                unsafe { asm!("clwb [{}]", in(reg) line, options(nostack, preserves_flags)) }
             }
         }
         FlushInstruction::ClflushOpt => {
-            for line in 0..lines {
+            for line in lines() {
                 // SAFETY: the caller vouches that the line is mapped, and `detect` that the
                 // processor knows the instruction; it changes neither memory nor flags. For the
                 // same reason as clwb it is not `readonly`.
-                unsafe {
-                    asm!("clflushopt [{}]", in(reg) each(line), options(nostack, preserves_flags))
-                }
+                unsafe { asm!("clflushopt [{}]", in(reg) line, options(nostack, preserves_flags)) }
             }
         }
         FlushInstruction::Clflush => {
-            for line in 0..lines {
+            for line in lines() {
                 // SAFETY: the caller vouches that the line is mapped; every x86-64 has clflush.
-                unsafe { _mm_clflush(each(line)) }
+                unsafe { _mm_clflush(line) }
             }
         }
     }

@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::thread;
 
 use firn_media::{Domain, Medium, MediumError, Ticket};
-use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES, round_up};
+use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE, round_up};
 
 use crate::copy::{copy_in, copy_out};
 use crate::flush::{Flush, write_back_lines};
@@ -199,6 +199,36 @@ impl Medium for Mapped {
         self.check_store(at, (from.len() as u64).next_multiple_of(WORD_BYTES));
         // SAFETY: all words of the destination were just checked to be reserved, and `at` to be one.
         unsafe { copy_in(from, self.base.as_ptr().wrapping_add(at.0 as usize)) };
+    }
+
+    #[inline(always)]
+    fn store_line(&self, line: VirtAddr, mask: u8, words: &[u64; WORDS_PER_LINE]) {
+        self.check_store(line, LINE_BYTES);
+        let first: *const AtomicU64 = self.word(line.0);
+        let store = |number: usize| {
+            // SAFETY: all words of the line were just checked to be reserved, and `line` to be a word.
+            let word = unsafe { &*first.add(number) };
+            word.store(words[number], Ordering::Release);
+        };
+        if mask == u8::MAX {
+            (0..WORDS_PER_LINE).for_each(store);
+            return;
+        }
+        let mut rest = mask;
+        while rest != 0 {
+            store(rest.trailing_zeros() as usize);
+            rest &= rest - 1;
+        }
+    }
+
+    #[inline(always)]
+    fn add_unshared_u64(&self, at: VirtAddr, by: u64) {
+        self.check_store(at, WORD_BYTES);
+        let word = self.word(at.0);
+        word.store(
+            word.load(Ordering::Relaxed).wrapping_add(by),
+            Ordering::Release,
+        );
     }
 
     #[inline(always)]

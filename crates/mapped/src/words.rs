@@ -4,9 +4,7 @@ use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use firn_media::Words;
-use firn_units::{LINE_BYTES, WORD_BYTES};
-
-const WORDS_PER_LINE: usize = (LINE_BYTES / WORD_BYTES) as usize;
+use firn_units::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 
 /// Volatile words of a [`crate::Mapped`], the first one at the start of a line.
 ///

@@ -37,6 +37,40 @@ fn bytes_equal_a_plain_array() {
 }
 
 #[test]
+fn a_line_takes_the_words_that_are_named() {
+    let medium = medium();
+    let line = VirtAddr(128);
+    let words = core::array::from_fn(|word| word as u64 + 100);
+    for mask in 0..=u8::MAX {
+        medium.store_bytes(line, &[7; 64]);
+        medium.store_line(line, mask, &words);
+        for (word, &stored) in words.iter().enumerate() {
+            let kept = u64::from_le_bytes([7; 8]);
+            let expected = if mask >> word & 1 != 0 { stored } else { kept };
+            assert_eq!(
+                medium.load_u64(line + word as u64 * 8),
+                expected,
+                "{mask:#b}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_word_of_ones_own_is_added_to() {
+    let medium = medium();
+    let at = VirtAddr(72);
+    for (by, expected) in [(5, 5), (u64::MAX, 4), (0, 4)] {
+        medium.add_unshared_u64(at, by);
+        assert_eq!(medium.load_u64(at), expected);
+    }
+    assert_eq!(
+        (medium.load_u64(VirtAddr(64)), medium.load_u64(VirtAddr(80))),
+        (0, 0)
+    );
+}
+
+#[test]
 fn bytes_beyond_the_window_are_zeros() {
     let medium = medium();
     medium.store_bytes(VirtAddr(0), &[7; 64]);

@@ -16,6 +16,8 @@ fn assert_read_only(medium: &Mapped) {
     assert!(!medium.is_writable());
     assert!(message(|| medium.store_u64(at, 9)).contains("open for reading"));
     assert!(message(|| medium.store_bytes(at, &[9])).contains("open for reading"));
+    assert!(message(|| medium.store_line(at, 1, &[9; 8])).contains("open for reading"));
+    assert!(message(|| medium.add_unshared_u64(at, 9)).contains("open for reading"));
     assert!(message(|| _ = medium.compare_exchange_u64(at, 7, 9)).contains("open for reading"));
     for refused in [
         medium.reserve(VirtAddr(0), FRAME_BYTES),

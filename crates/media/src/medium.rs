@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use firn_units::VirtAddr;
+use firn_units::{VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use crate::{
     Capabilities, Domain, Lookup, MediumError, Place, Scope, ScopeGuard, Unsupported, Words,
@@ -115,6 +115,20 @@ pub trait Medium: Send + Sync + Sized + 'static {
     /// Stores `from` at `at`, a multiple of 8, word by word in ascending order. A length that is no
     /// multiple of 8 replaces only the first bytes of its last word, which is still stored whole.
     fn store_bytes(&self, at: VirtAddr, from: &[u8]);
+
+    /// Stores the words of the line at `line` that `mask` names, a bit each, in ascending order.
+    #[inline(always)]
+    fn store_line(&self, line: VirtAddr, mask: u8, words: &[u64; WORDS_PER_LINE]) {
+        for word in (0..WORDS_PER_LINE).filter(|word| mask >> word & 1 != 0) {
+            self.store_u64(line + word as u64 * WORD_BYTES, words[word]);
+        }
+    }
+
+    /// Adds to the word at `at`, which no other thread stores to: a load and a store.
+    #[inline(always)]
+    fn add_unshared_u64(&self, at: VirtAddr, by: u64) {
+        self.store_u64(at, self.load_u64(at).wrapping_add(by));
+    }
 
     /// Issues a write-back (clwb) of every line of the range. The stores in these lines that are
     /// visible or in this thread's store buffer become durable at this thread's next

@@ -12,6 +12,8 @@ use core::ops::{Add, Sub};
 pub const LINE_BYTES: u64 = 64;
 /// Bytes of a word: the unit of an atomic store to persistent memory.
 pub const WORD_BYTES: u64 = 8;
+/// Words of a line.
+pub const WORDS_PER_LINE: usize = (LINE_BYTES / WORD_BYTES) as usize;
 /// Bytes of a small page, which is a frame of the heap.
 pub const FRAME_BYTES: u64 = 4096;
 /// Bytes of a huge page, which is a chunk of the heap.

@@ -89,17 +89,17 @@ pub(super) fn commit<M: Medium>(
     inner.redo.applied(medium, &done);
     // R3: the locks may go after the last in-place store, before the homes are written back.
     changes.locks.end(inner);
-    let mut homes = homes(inner, changes);
-    each_frame_piece(medium, &fresh, |first, count| {
-        homes.push((first.word_at(), count * WORD_BYTES));
-    });
-    if let Some(cycle) = cycle {
-        // C5: the settled words are homes of the entry, which counts until they are durable.
-        let settled = |unit: &Unit| (cycle.settled_at(unit.index), WORD_BYTES);
-        homes.extend(changes.units.iter().map(settled));
+    if let Some(homes) = inner.redo.note_homes(medium, ring, &done) {
+        note_homes(inner, changes, homes);
+        each_frame_piece(medium, &fresh, |first, count| {
+            homes.push((first.word_at(), count * WORD_BYTES));
+        });
+        if let Some(cycle) = cycle {
+            // C5: the settled words are homes of the entry, which counts until they are durable.
+            let settled = |unit: &Unit| (cycle.settled_at(unit.index), WORD_BYTES);
+            homes.extend(changes.units.iter().map(settled));
+        }
     }
-    inner.redo.note_homes(medium, ring, &done, homes.drain(..));
-    changes.homes = homes;
 
     // A4: slots are offered only now, after the in-place stores.
     count_all(inner, tally, &changes.allocated, 1);
@@ -113,7 +113,7 @@ pub(super) fn commit<M: Medium>(
     }
     changes.scratch = entry;
     changes.finish(inner);
-    tally.committed(medium, inner.publish_every);
+    tally.committed(medium);
     Ok(())
 }
 
@@ -364,16 +364,7 @@ fn each_table_piece<M: Medium>(medium: &M, head: Frame, mut visit: impl FnMut(Fr
 fn store_in_place<M: Medium>(inner: &Inner<M>, changes: &Changes) {
     let medium = &inner.medium;
     for (line, mask, words) in changes.writes.lines() {
-        if mask == 0xff {
-            medium.store_bytes(line, bytemuck::cast_slice(words));
-            continue;
-        }
-        let mut rest = mask;
-        while rest != 0 {
-            let word = rest.trailing_zeros() as usize;
-            medium.store_u64(line + word as u64 * 8, words[word]);
-            rest &= rest - 1;
-        }
+        medium.store_line(line, mask, words);
     }
     if inner.logs_allocation() {
         for (change, allocate) in changes.bit_changes() {
@@ -384,22 +375,20 @@ fn store_in_place<M: Medium>(inner: &Inner<M>, changes: &Changes) {
     }
 }
 
-/// Where the transaction stored.
-fn homes<M: Medium>(inner: &Inner<M>, changes: &mut Changes) -> Vec<(VirtAddr, u64)> {
-    let mut homes = core::mem::take(&mut changes.homes);
-    homes.extend(
-        changes
-            .writes
-            .lines()
-            .map(|(line, _, _)| (line, LINE_BYTES)),
-    );
+/// Notes where the transaction stored, lines that follow each other as one.
+fn note_homes<M: Medium>(inner: &Inner<M>, changes: &Changes, homes: &mut Vec<(VirtAddr, u64)>) {
+    for (line, ..) in changes.writes.lines() {
+        match homes.last_mut() {
+            Some((at, len)) if *at + *len == line => *len += LINE_BYTES,
+            _ => homes.push((line, LINE_BYTES)),
+        }
+    }
     if inner.logs_allocation() {
         let bits = changes
             .bit_changes()
             .map(|(c, _)| c.slot.place.bitmap_word_at());
         homes.extend(bits.map(|at| (at, WORD_BYTES)));
     }
-    homes
 }
 
 impl Changes {
@@ -429,10 +418,9 @@ pub(super) fn count_all<M: Medium>(
             .count_live(&inner.medium, place, objects)
             .unwrap_or_default();
         tally.objects(
-            type_index(group[0].type_id),
-            place.class_index(),
-            objects,
-            bytes,
+            &inner.medium,
+            (type_index(group[0].type_id), place.class_index()),
+            (objects, bytes),
         );
         tally.pages(&inner.medium, footprint);
     }

@@ -26,6 +26,7 @@ use crate::stored::{Bytes, Raw, Refs, Stored, Target};
 use crate::view::{Access, View};
 use crate::{roots, tally};
 use store::Body;
+pub(crate) use write_set::StoredLines;
 use write_set::WriteSet;
 
 /// New objects up to this size are logged whole (rule A1, choice a); larger ones are written at home
@@ -57,8 +58,6 @@ pub(crate) struct Changes {
     /// Slots of objects that this transaction allocated and freed.
     short_lived: Vec<Slot>,
     locks: LockSet,
-    /// Scratch for the homes of a commit.
-    homes: Vec<(VirtAddr, u64)>,
     /// A large object was written at home: its lines need a fence before the entry.
     wrote_home: bool,
     /// References that were stored while marking goes on.
@@ -84,7 +83,6 @@ impl Changes {
             freed: Vec::new(),
             short_lived: Vec::new(),
             locks: LockSet::default(),
-            homes: Vec::new(),
             wrote_home: false,
             linked: Vec::new(),
             units: Vec::new(),
@@ -148,7 +146,7 @@ impl<M: Medium> Drop for Operation<'_, M> {
             commit::roll_back(&self.core.inner, &mut state);
         }
         drop(state);
-        self.core.dirty.set(false);
+        self.core.stored.clear();
         self.core.leave();
     }
 }
@@ -168,32 +166,34 @@ impl<'t, M: Medium> View<'t> for Tx<'t, M> {
 
     #[inline(always)]
     fn load_word(self, place: M::Place<'t>, byte: u32) -> u64 {
-        if self.access.core.dirty.get()
-            && let Some(word) = self.own_word(self.medium().address(place) + u64::from(byte))
-        {
-            return word;
+        let stored = &self.access.core.stored;
+        if !stored.is_empty() {
+            let at = self.medium().address(place) + u64::from(byte);
+            if stored.may_hold(at)
+                && let Some(word) = self.own_word(at)
+            {
+                return word;
+            }
         }
         place.load_u64(byte)
     }
 
+    #[inline(always)]
+    fn reads_in_place(self) -> bool {
+        self.access.core.stored.is_empty()
+    }
+
     fn load_range(self, at: VirtAddr, into: &mut [u8]) {
         self.access.core.inner.medium.load_bytes(at, into);
-        if !self.access.core.dirty.get() {
+        let stored = &self.access.core.stored;
+        if stored.is_empty() {
             return;
         }
-        let state = self.access.core.state.borrow();
         let end = at.0 + into.len() as u64;
-        let mut word_at = at.0 & !7;
-        while word_at < end {
-            if let Some(word) = state.changes.writes.word(VirtAddr(word_at)) {
-                for (i, byte) in word.to_le_bytes().into_iter().enumerate() {
-                    let place = (word_at + i as u64).checked_sub(at.0).map(|p| p as usize);
-                    if let Some(target) = place.and_then(|p| into.get_mut(p)) {
-                        *target = byte;
-                    }
-                }
+        for line in (at.line_start().0..end).step_by(LINE_BYTES as usize) {
+            if stored.may_hold(VirtAddr(line)) {
+                self.load_own(VirtAddr(line), at, into);
             }
-            word_at += 8;
         }
     }
 
@@ -211,22 +211,43 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.access.core.state.borrow_mut()
     }
 
-    #[inline]
+    /// Puts what the transaction stored to a line where it belongs among the bytes from `at`.
+    #[inline(never)]
+    fn load_own(self, line: VirtAddr, at: VirtAddr, into: &mut [u8]) {
+        let state = self.access.core.state.borrow();
+        for word_at in (line.0..line.0 + LINE_BYTES).step_by(WORD_BYTES as usize) {
+            let Some(word) = state.changes.writes.word(VirtAddr(word_at)) else {
+                continue;
+            };
+            for (i, byte) in word.to_le_bytes().into_iter().enumerate() {
+                let place = (word_at + i as u64).checked_sub(at.0).map(|p| p as usize);
+                if let Some(target) = place.and_then(|p| into.get_mut(p)) {
+                    *target = byte;
+                }
+            }
+        }
+    }
+
+    /// What the transaction stored there. Kept out of the way of the reads that need not ask, as those on
+    /// a search's way down.
+    #[cold]
+    #[inline(never)]
     fn own_word(self, at: VirtAddr) -> Option<u64> {
         self.access.core.state.borrow().changes.writes.word(at)
     }
 
     #[inline]
     fn store_word(self, at: VirtAddr, word: u64) {
-        self.access.core.dirty.set(true);
-        self.expect_stores(at, WORD_BYTES);
+        self.access.core.stored.note_word(at);
+        self.medium().prefetch(at);
         self.state().changes.writes.store(at, word);
     }
 
-    /// Asks for lines that are stored to at commit. They need not have been read, and come while the log is
-    /// written.
+    /// Notes stores, and asks for their lines, which are stored to at commit. They need not have been
+    /// read, and come while the log is written.
     #[inline]
-    fn expect_stores(self, at: VirtAddr, bytes: u64) {
+    fn note_stores(self, at: VirtAddr, bytes: u64) {
+        self.access.core.stored.note(at, bytes);
         let end = at.0 + bytes.min(EXPECTED_BYTES);
         for line in (at.line_start().0..end).step_by(LINE_BYTES as usize) {
             self.medium().prefetch(VirtAddr(line));
@@ -355,7 +376,6 @@ impl<'t, M: Medium> Tx<'t, M> {
             type_id,
             requested: body_bytes,
         });
-        self.access.core.dirty.set(true);
         Ok((slot, ObjectHeader::new(type_id, slot.bytes - bytes)))
     }
 
@@ -388,7 +408,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         fill(&mut changes.scratch[1..]);
         if HEADER_BYTES + body_bytes <= LOGGED_OBJECT_BYTES {
             let stored = 1 + stored_bytes.div_ceil(8) as usize;
-            self.expect_stores(slot.at, stored as u64 * WORD_BYTES);
+            self.note_stores(slot.at, stored as u64 * WORD_BYTES);
             changes
                 .writes
                 .store_words(slot.at, &changes.scratch[..stored]);
@@ -446,8 +466,6 @@ impl<'t, M: Medium> Tx<'t, M> {
             type_id: header.type_id(),
             requested,
         });
-        // The write set may be empty, but there is something to commit.
-        self.access.core.dirty.set(true);
         Ok(())
     }
 

@@ -335,19 +335,20 @@ impl<M: Medium> RedoLog<M> {
         self.slots.store(done.index, done.seq << 2 | state);
     }
 
-    /// Notes the homes of an applied entry, to be written back before this thread's next fence.
+    /// Where to note the homes of an applied entry, to be written back before this thread's next fence;
+    /// nothing where the domain needs no write-backs.
     #[inline]
-    pub(crate) fn note_homes(
+    pub(crate) fn note_homes<'r>(
         &self,
         medium: &M,
-        ring: &mut Ring,
+        ring: &'r mut Ring,
         done: &Committed,
-        homes: impl Iterator<Item = (VirtAddr, u64)>,
-    ) {
-        if medium.domain().needs_flush() {
-            ring.homes.extend(homes);
-            ring.pending.push((done.index, done.seq << 2 | APPLIED));
+    ) -> Option<&'r mut Vec<(VirtAddr, u64)>> {
+        if !medium.domain().needs_flush() {
+            return None;
         }
+        ring.pending.push((done.index, done.seq << 2 | APPLIED));
+        Some(&mut ring.homes)
     }
 }
 

@@ -35,9 +35,8 @@ struct InTx<'t, M: Medium> {
 
 impl<M: Medium> Sink for InTx<'_, M> {
     fn put_run(&mut self, at: u32, words: &[u64]) {
-        self.tx.access.core.dirty.set(true);
         let at = self.body + u64::from(at);
-        self.tx.expect_stores(at, words.len() as u64 * WORD_BYTES);
+        self.tx.note_stores(at, words.len() as u64 * WORD_BYTES);
         self.tx.state().changes.writes.store_words(at, words);
     }
 
@@ -138,9 +137,8 @@ impl<'t, T, M: Medium> Obj<'t, T, Tx<'t, M>> {
             });
         }
         let tx = self.view();
-        tx.access.core.dirty.set(true);
         let at = self.body() + content + offset as u64;
-        tx.expect_stores(at, bytes.len() as u64);
+        tx.note_stores(at, bytes.len() as u64);
         let medium = tx.medium();
         tx.state()
             .changes

@@ -350,7 +350,7 @@ impl<M: Medium> Operation<'_, M> {
         count_all(inner, &mut state.tally, &log.allocated, 1);
         count_all(inner, &mut state.tally, &log.freed, -1);
         release_all(inner, &log.freed);
-        state.tally.committed(&inner.medium, inner.publish_every);
+        state.tally.committed(&inner.medium);
         self.done = true;
         Ok(())
     }

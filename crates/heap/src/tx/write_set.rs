@@ -4,14 +4,60 @@
 //! transaction's own reads look here first. An index by open addressing finds a line's shadow; it is
 //! emptied by raising its era.
 
+use core::cell::Cell;
+
 use firn_format::lane::Record;
-use firn_units::{LINE_BYTES, VirtAddr};
+use firn_units::{LINE_BYTES, VirtAddr, WORDS_PER_LINE};
+
+/// Which lines a transaction may have stored to: a bit for each, by its number. Lines share bits; where
+/// the bit is not set nothing was stored, so that most reads need not look into the write set.
+#[derive(Default)]
+pub(crate) struct StoredLines(Cell<u64>);
+
+impl StoredLines {
+    #[inline(always)]
+    fn bit(at: VirtAddr) -> u32 {
+        (at.0 / LINE_BYTES % u64::from(u64::BITS)) as u32
+    }
+
+    /// Whether nothing was stored.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    /// Whether something may have been stored to the line of `at`.
+    #[inline(always)]
+    pub(crate) fn may_hold(&self, at: VirtAddr) -> bool {
+        self.0.get() >> Self::bit(at) & 1 != 0
+    }
+
+    /// Notes a store of a word.
+    #[inline(always)]
+    pub(crate) fn note_word(&self, at: VirtAddr) {
+        self.0.set(self.0.get() | 1 << Self::bit(at));
+    }
+
+    /// Notes a store of some bytes.
+    #[inline]
+    pub(crate) fn note(&self, at: VirtAddr, bytes: u64) {
+        let lines = (at.0 % LINE_BYTES + bytes).div_ceil(LINE_BYTES);
+        let bits = u64::MAX
+            .checked_shl(lines as u32)
+            .map_or(u64::MAX, |above| !above);
+        self.0.set(self.0.get() | bits.rotate_left(Self::bit(at)));
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.set(0);
+    }
+}
 
 /// Shadow of one line: the words of `mask` were stored.
 struct Shadow {
     at: u64,
     mask: u8,
-    words: [u64; 8],
+    words: [u64; WORDS_PER_LINE],
 }
 
 /// A word's condition before a nested transaction changed it.
@@ -89,35 +135,31 @@ impl WriteSet {
     }
 
     #[inline]
-    fn shadow(&mut self, line: u64) -> usize {
-        if self.shadows.get(self.last).is_some_and(|s| s.at == line) {
-            return self.last;
+    fn shadow(&mut self, line: u64) -> &mut Shadow {
+        if self.shadows.get(self.last).is_none_or(|s| s.at != line) {
+            self.last = self.find(line).unwrap_or_else(|| self.insert(line));
         }
-        self.last = match self.find(line) {
-            Some(position) => position,
-            None => self.insert(line),
-        };
-        self.last
+        &mut self.shadows[self.last]
     }
 
     fn insert(&mut self, line: u64) -> usize {
-        if (self.shadows.len() + 1) * 2 > self.index.len() {
-            let len = self.index.len() * 2;
-            self.index = vec![0; len];
-            for position in 0..self.shadows.len() {
-                self.enter(self.shadows[position].at, position);
-            }
-        }
         let position = self.shadows.len();
         self.shadows.push(Shadow {
             at: line,
             mask: 0,
-            words: [0; 8],
+            words: [0; WORDS_PER_LINE],
         });
+        if (position + 1) * 2 > self.index.len() {
+            self.index = vec![0; self.index.len() * 2];
+            for position in 0..position {
+                self.enter(self.shadows[position].at, position);
+            }
+        }
         self.enter(line, position);
         position
     }
 
+    #[inline]
     fn enter(&mut self, line: u64, position: usize) {
         let mask = self.index.len() - 1;
         let mut probe = hash(line) & mask;
@@ -138,19 +180,20 @@ impl WriteSet {
     /// Stores the word at `at`.
     #[inline]
     pub(crate) fn store(&mut self, at: VirtAddr, value: u64) {
-        let position = self.shadow(at.line_start().0);
         let word = (at.0 % LINE_BYTES / 8) as usize;
-        let shadow = &mut self.shadows[position];
-        if self.nested > 0 {
-            self.undo.push(Undo {
-                shadow: position as u32,
-                word: word as u8,
-                was_stored: shadow.mask >> word & 1 != 0,
-                old: shadow.words[word],
-            });
-        }
+        let nested = self.nested > 0;
+        let shadow = self.shadow(at.line_start().0);
+        let (was_stored, old) = (shadow.mask >> word & 1 != 0, shadow.words[word]);
         shadow.mask |= 1 << word;
         shadow.words[word] = value;
+        if nested {
+            self.undo.push(Undo {
+                shadow: self.last as u32,
+                word: word as u8,
+                was_stored,
+                old,
+            });
+        }
     }
 
     /// Stores bytes; what the words at both ends held otherwise, `home` says where they were not
@@ -201,9 +244,14 @@ impl WriteSet {
                     self.store(at + i as u64 * 8, word);
                 }
             } else {
-                let position = self.shadow(at.line_start().0);
-                let shadow = &mut self.shadows[position];
-                shadow.words[first..first + here].copy_from_slice(now);
+                let shadow = self.shadow(at.line_start().0);
+                match now.try_into() {
+                    Ok(line) => shadow.words = line,
+                    Err(_) => {
+                        let words = shadow.words[first..].iter_mut();
+                        words.zip(now).for_each(|(word, &now)| *word = now);
+                    }
+                }
                 shadow.mask |= (((1u16 << here) - 1) << first) as u8;
             }
             at = at + here as u64 * 8;
@@ -296,6 +344,29 @@ mod tests {
         assert_eq!(set.word(VirtAddr(48)), None);
         set.clear();
         assert_eq!(set.word(VirtAddr(40)), None);
+    }
+
+    #[test]
+    fn noted_lines_may_hold_and_others_do_not() {
+        for (start, bytes) in
+            (0..200).flat_map(|start| (1..300).map(move |bytes| (start * 8, bytes)))
+        {
+            let stored = StoredLines::default();
+            assert!(stored.is_empty());
+            stored.note_word(VirtAddr(77 * LINE_BYTES));
+            stored.note(VirtAddr(start), bytes);
+            let noted = start / LINE_BYTES..=(start + bytes - 1) / LINE_BYTES;
+            for line in 0..2 * 64 {
+                let of_range = noted.clone().any(|noted| noted % 64 == line % 64);
+                let expected = of_range || line % 64 == 77 % 64;
+                assert_eq!(stored.may_hold(VirtAddr(line * LINE_BYTES)), expected);
+            }
+        }
+        let stored = StoredLines::default();
+        stored.note(VirtAddr(8), 64 * LINE_BYTES);
+        assert!((0..64).all(|line| stored.may_hold(VirtAddr(line * LINE_BYTES))));
+        stored.clear();
+        assert!(stored.is_empty());
     }
 
     #[test]

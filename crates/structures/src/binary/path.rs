@@ -44,8 +44,7 @@ pub(crate) fn find<'g, V: View<'g>, B: Balance>(
         return Ok(None);
     };
     let known = root.view().known_type::<Node>()?;
-    top.descend(known, LINKS, MAX_DEPTH, |node| {
-        let here = node.load(Node::KEY);
+    top.descend(known, Node::KEY, LINKS, MAX_DEPTH, |_, here| {
         (here != key).then_some(key > here)
     })
 }
@@ -100,8 +99,7 @@ impl<'g, V: View<'g>, B: Balance> Path<'g, V, B> {
             return Ok((path, None));
         };
         let known = root.view().known_type::<Node>()?;
-        let there = top.descend(known, LINKS, MAX_DEPTH, |node| {
-            let here = node.load(Node::KEY);
+        let there = top.descend(known, Node::KEY, LINKS, MAX_DEPTH, |node, here| {
             let is_onward = key != here;
             if is_onward {
                 let side = Side::of(key > here);
