@@ -166,6 +166,27 @@ pub(crate) unsafe fn copy_in(from: &[u8], to: *mut u8) {
     }
 }
 
+/// Copies words in ascending order, some in each round.
+///
+/// # Safety
+/// `from` and `to` are multiples of a word; the `count` words at both are readable, those at `to`
+/// writable, and Rust code changes them by atomics only.
+#[inline]
+pub(crate) unsafe fn copy_words(from: *const u8, to: *mut u8, count: usize) {
+    const ROUND: usize = 4;
+    let each = |number: usize| {
+        let skip = number * WORD;
+        // SAFETY: the word is one of the `count`, for which the caller vouches.
+        unsafe { store(to.wrapping_add(skip), load(from.wrapping_add(skip))) };
+    };
+    let mut done = 0;
+    while done + ROUND <= count {
+        (done..done + ROUND).for_each(each);
+        done += ROUND;
+    }
+    (done..count).for_each(each);
+}
+
 /// # Safety
 /// `at` is a readable word, at a multiple of its size, that Rust code changes by atomics only.
 #[inline(always)]

@@ -9,7 +9,7 @@ use std::thread;
 use firn_media::{Domain, Medium, MediumError, Ticket};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE, round_up};
 
-use crate::copy::{copy_in, copy_out};
+use crate::copy::{copy_in, copy_out, copy_words};
 use crate::flush::{Flush, write_back_lines};
 use crate::system::{cpu_ns, now_ns};
 use crate::{FlushInstruction, Mapped, MappedPlace, MappedWords};
@@ -199,6 +199,21 @@ impl Medium for Mapped {
         self.check_store(at, (from.len() as u64).next_multiple_of(WORD_BYTES));
         // SAFETY: all words of the destination were just checked to be reserved, and `at` to be one.
         unsafe { copy_in(from, self.base.as_ptr().wrapping_add(at.0 as usize)) };
+    }
+
+    #[inline]
+    fn copy(&self, from: VirtAddr, to: VirtAddr, len: u64) {
+        self.check_store(to, len);
+        let held = self.capacity();
+        assert!(
+            from.0 <= held && len <= held - from.0 && (from.0 | len).is_multiple_of(WORD_BYTES),
+            "a copy of {len} bytes from {from}, which are no words of {held} bytes"
+        );
+        let base = self.base.as_ptr();
+        let (from, to) = [from, to].map(|at| base.wrapping_add(at.0 as usize)).into();
+        // SAFETY: both ranges were just checked to be whole words in the window, those of the destination
+        // reserved; everybody changes them by atomics only.
+        unsafe { copy_words(from, to, (len / WORD_BYTES) as usize) };
     }
 
     #[inline(always)]

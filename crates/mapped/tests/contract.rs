@@ -57,6 +57,23 @@ fn a_line_takes_the_words_that_are_named() {
 }
 
 #[test]
+fn copies_are_equal_and_end_where_they_should() {
+    let medium = medium();
+    let source: Vec<u8> = (0..=255).cycle().take(1024).collect();
+    medium.store_bytes(VirtAddr(8), &source);
+    for words in 0..128 {
+        let (to, len) = (VirtAddr(2048), words * 8);
+        medium.store_bytes(to, &[7; 1032]);
+        medium.copy(VirtAddr(8), to, len);
+        let mut copy = [0; 1032];
+        medium.load_bytes(to, &mut copy);
+        let (copied, behind) = copy.split_at(len as usize);
+        assert_eq!(copied, &source[..len as usize]);
+        assert!(behind.iter().all(|&byte| byte == 7));
+    }
+}
+
+#[test]
 fn a_word_of_ones_own_is_added_to() {
     let medium = medium();
     let at = VirtAddr(72);

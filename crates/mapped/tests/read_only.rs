@@ -17,6 +17,7 @@ fn assert_read_only(medium: &Mapped) {
     assert!(message(|| medium.store_u64(at, 9)).contains("open for reading"));
     assert!(message(|| medium.store_bytes(at, &[9])).contains("open for reading"));
     assert!(message(|| medium.store_line(at, 1, &[9; 8])).contains("open for reading"));
+    assert!(message(|| medium.copy(VirtAddr(0), at, 8)).contains("open for reading"));
     assert!(message(|| medium.add_unshared_u64(at, 9)).contains("open for reading"));
     assert!(message(|| _ = medium.compare_exchange_u64(at, 7, 9)).contains("open for reading"));
     for refused in [

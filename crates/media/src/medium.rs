@@ -116,6 +116,20 @@ pub trait Medium: Send + Sync + Sized + 'static {
     /// multiple of 8 replaces only the first bytes of its last word, which is still stored whole.
     fn store_bytes(&self, at: VirtAddr, from: &[u8]);
 
+    /// Copies the `len` bytes at `from` to `to`, word by word in ascending order; they do not overlap. All
+    /// three are multiples of 8.
+    fn copy(&self, from: VirtAddr, to: VirtAddr, len: u64) {
+        let mut piece = [0; 256];
+        let mut done = 0;
+        while done < len {
+            let here = (len - done).min(piece.len() as u64);
+            let piece = &mut piece[..here as usize];
+            self.load_bytes(from + done, piece);
+            self.store_bytes(to + done, piece);
+            done += here;
+        }
+    }
+
     /// Stores the words of the line at `line` that `mask` names, a bit each, in ascending order.
     #[inline(always)]
     fn store_line(&self, line: VirtAddr, mask: u8, words: &[u64; WORDS_PER_LINE]) {

@@ -87,7 +87,7 @@ impl<M: Medium> Allocator<M> {
                 FrameUse::Large { .. } => 1,
                 _ => continue,
             };
-            let used = (0..BITMAP_WORDS)
+            let used = (0..slots.div_ceil(u64::from(u64::BITS)))
                 .map(|word| {
                     let free = state.words().load(base(frame) + FREE + word as usize);
                     u64::from((!free & slot_mask(slots, word)).count_ones())

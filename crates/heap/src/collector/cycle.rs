@@ -30,8 +30,6 @@ const COPIED: u64 = 2;
 const STORED: u64 = 3;
 /// The settled word is durable.
 const DURABLE: u64 = 4;
-/// Bytes copied in one piece.
-const PIECE: usize = 256;
 
 /// A run that a cycle fills, from its first slot on.
 #[derive(Clone, Copy, Debug)]
@@ -383,14 +381,7 @@ impl<M: Medium> Cycle<M> {
     /// Copies an object by ordinary stores. Returns its length.
     fn copy(&self, medium: &M, from: VirtAddr, to: VirtAddr) -> u64 {
         let len = self.bytes_of(medium, from, to);
-        let mut piece = [0u8; PIECE];
-        let mut done = 0;
-        while done < len {
-            let here = (len - done).min(PIECE as u64) as usize;
-            medium.load_bytes(from + done, &mut piece[..here]);
-            medium.store_bytes(to + done, &piece[..here]);
-            done += here as u64;
-        }
+        medium.copy(from, to, len);
         len
     }
 
