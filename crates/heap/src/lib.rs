@@ -40,6 +40,7 @@ mod superblock;
 mod tally;
 mod trace;
 mod tx;
+mod type_cache;
 mod types;
 mod unbarriered;
 mod value;

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::RwLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_format::FormatError;
 use firn_format::geometry::{REGISTRY, REGISTRY_BYTES, REGISTRY_END};
@@ -15,17 +14,15 @@ use firn_units::{FRAME_BYTES, round_up};
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::stored::{Bytes, Raw, Refs, Target, TypeDescriptor};
-
-/// Places of the cache from descriptors to numbers.
-const CACHE: usize = 64;
+use crate::type_cache::TypeCache;
 
 /// Types of an open pool.
 pub(crate) struct Types {
     table: RwLock<Table>,
     /// Registration, one at a time.
     register: Lock<()>,
-    /// From the address of a descriptor to its number: `address << 20 | number`.
-    cache: [AtomicU64; CACHE],
+    /// The numbers of the program's types.
+    cache: TypeCache,
 }
 
 #[derive(Default)]
@@ -47,18 +44,6 @@ pub(crate) struct References {
     pub(crate) count: u32,
     /// Whether what they refer to has no references, whatever its version: it is of a built-in type.
     pub(crate) to_leaves: bool,
-}
-
-const NUMBER_BITS: u32 = 20;
-
-#[inline]
-fn cache_key(descriptor: &'static TypeDescriptor) -> u64 {
-    core::ptr::from_ref(descriptor) as u64
-}
-
-#[inline]
-fn cache_place(key: u64) -> usize {
-    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
 }
 
 impl Types {
@@ -89,7 +74,7 @@ impl Types {
         Ok(Self {
             table: RwLock::new(table),
             register: Lock::new(()),
-            cache: [const { AtomicU64::new(0) }; CACHE],
+            cache: TypeCache::new(),
         })
     }
 
@@ -97,20 +82,6 @@ impl Types {
         self.table
             .read()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    #[inline]
-    fn cached(&self, descriptor: &'static TypeDescriptor) -> Option<TypeId> {
-        let key = cache_key(descriptor);
-        let entry = self.cache[cache_place(key)].load(Ordering::Acquire);
-        (entry >> NUMBER_BITS == key & (u64::MAX >> NUMBER_BITS))
-            .then_some(TypeId(entry as u32 & (TypeId::LIMIT - 1)))
-    }
-
-    fn remember(&self, descriptor: &'static TypeDescriptor, id: TypeId) {
-        let key = cache_key(descriptor);
-        let entry = key << NUMBER_BITS | u64::from(id.0);
-        self.cache[cache_place(key)].store(entry, Ordering::Release);
     }
 
     /// Name and version of a type, for messages.
@@ -222,7 +193,7 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn type_id<T: Target>(&self) -> Result<TypeId, Error> {
         match (T::BUILT_IN, T::DESCRIBED_BY) {
             (Some(id), _) => Ok(id),
-            (None, Some(descriptor)) => match self.types.cached(descriptor) {
+            (None, Some(descriptor)) => match self.types.cache.find(descriptor) {
                 Some(id) => Ok(id),
                 None => self.find_or_register(descriptor),
             },
@@ -243,7 +214,7 @@ impl<M: Medium> Inner<M> {
                 id
             }
         };
-        self.types.remember(descriptor, id);
+        self.types.cache.remember(descriptor, id);
         Ok(id)
     }
 
