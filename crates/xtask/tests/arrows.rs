@@ -22,6 +22,7 @@ const PRODUCTION: &[(&str, &[&str])] = &[
             "firn-heap-derive",
         ],
     ),
+    ("firn-hardware", &["firn-units"]),
     ("firn-mapped", &["firn-media", "firn-units"]),
     ("firn-crash", &["firn-media", "firn-units"]),
     ("firn-structures", &["firn-heap", "firn-media"]),

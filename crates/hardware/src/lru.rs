@@ -1,0 +1,66 @@
+//! A buffer of few entries, any of which may hold anything: the one used longest ago goes first.
+
+use std::collections::VecDeque;
+
+/// Entries by key, the one used last in front. Equal contents in equal order are equal, so a medium that
+/// keeps states apart can compare it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Lru<K, V> {
+    entries: VecDeque<(K, V)>,
+    capacity: usize,
+}
+
+impl<K: Copy + Eq, V> Lru<K, V> {
+    /// An empty buffer of `capacity` entries, at least one.
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            entries: VecDeque::new(),
+            capacity: capacity.max(1),
+        }
+    }
+
+    /// The entry of `key`, which counts as used now.
+    pub(crate) fn get(&mut self, key: K) -> Option<&mut V> {
+        let at = self.entries.iter().position(|(k, _)| *k == key)?;
+        let entry = self.entries.remove(at)?;
+        self.entries.push_front(entry);
+        self.entries.front_mut().map(|(_, value)| value)
+    }
+
+    /// Puts in an entry that is not there. Returns the one that had to go.
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<(K, V)> {
+        debug_assert!(self.entries.iter().all(|(k, _)| *k != key));
+        let gone = if self.entries.len() == self.capacity {
+            self.entries.pop_back()
+        } else {
+            None
+        };
+        self.entries.push_front((key, value));
+        gone
+    }
+
+    /// Takes all entries out, the one used longest ago first.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (K, V)> {
+        self.entries.drain(..).rev()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_longest_ago_goes_first() {
+        let mut buffer = Lru::new(2);
+        assert_eq!(buffer.insert(1, 'a'), None);
+        assert_eq!(buffer.insert(2, 'b'), None);
+        assert_eq!(buffer.get(1), Some(&mut 'a'));
+        assert_eq!(buffer.insert(3, 'c'), Some((2, 'b')));
+        assert_eq!(buffer.get(2), None);
+        assert_eq!(buffer.drain().collect::<Vec<_>>(), [(1, 'a'), (3, 'c')]);
+    }
+}
