@@ -151,6 +151,16 @@ mod tests {
         assert_eq!(words, [1 | 1 << 63, 1 << 5 | 1 << 6, 1 << 1]);
     }
 
+    #[test]
+    fn what_was_forgotten_reaches_no_bitmap() {
+        let (mut buffer, mut memory) = (Buffer::new(2), Memory::default());
+        buffer.reach(at(1, 0), &mut memory);
+        buffer.invalidate();
+        assert_eq!(buffer.drain(&mut memory), 0);
+        assert_eq!(memory.load(PhysPage(1)), 0);
+        assert_eq!(buffer, Buffer::new(2));
+    }
+
     proptest! {
         #[test]
         fn a_buffer_of_any_size_says_the_same_after_a_power_failure(

@@ -9,7 +9,7 @@ use firn_media::Medium;
 
 use crate::alloc::Footprint;
 
-/// A session's changes since it last published.
+/// A session's changes since it last published, those of pages excepted.
 pub(crate) struct Tally {
     lane: usize,
     /// Commits after which changes are published. If each one does it, most changes never wait here.
