@@ -9,7 +9,7 @@ pub const USAGE: &str = "\
 usage: firn-rivals libpmemobj --dir DIR [--library libpmemobj.so.1]
        firn-rivals lmdb --dir DIR
        firn-rivals redb --dir DIR
-libpmemobj answers single operations, count_fences, and phases and two_threads of list, avl,
+libpmemobj answers single operations, count_fences, defrag, and phases and two_threads of list, avl,
 red_black, string_swap and btree; lmdb and redb answer phases of map. Requests are lines of JSON on standard input.";
 
 /// Who is to be measured.

@@ -236,6 +236,31 @@ fn every_structure_goes_through_the_phases() {
 }
 
 #[test]
+fn what_stays_is_packed() {
+    let scratch = Scratch::new("packed");
+    let Some(mut rival) = Rival::start(&scratch.0) else {
+        return;
+    };
+    let packed =
+        |structure| json!({"op": "defrag", "structure": structure, "n": 20_000, "seed": 1});
+    for structure in ["avl", "string_swap"] {
+        let answer = rival.ask(packed(structure));
+        let number = |field: &str| answer[field].as_f64().expect("a number");
+        // Whoever already lies well stays.
+        assert!((2000.0..=4000.0).contains(&number("moved")), "{answer}");
+        assert!(
+            (100.0..1e6).contains(&number("ns_cpu_per_moved")),
+            "{answer}"
+        );
+        assert!((1.0..2.0).contains(&number("ratio_4k")), "{answer}");
+    }
+    let refused = rival.ask(packed("list"));
+    let said = refused["error"].as_str().expect("a sentence");
+    assert!(said.contains("'list'") && said.contains("'avl'"), "{said}");
+    rival.quit();
+}
+
+#[test]
 fn two_threads_share_a_structure() {
     let scratch = Scratch::new("shared");
     let Some(mut rival) = Rival::start(&scratch.0) else {

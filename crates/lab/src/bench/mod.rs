@@ -130,6 +130,7 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
     figures.extend(map::measure(options, progress)?);
     figures.extend(reopen::measure(options, &reopen::PLAIN, progress)?);
     figures.extend(structures::measure(options, &mut rivals, progress)?);
-    figures.extend(collector::measure(options, progress)?);
+    let heap = rivals.iter_mut().find(|r| r.id == rival::LIBPMEMOBJ);
+    figures.extend(collector::measure(options, heap, progress)?);
     Ok(figures)
 }

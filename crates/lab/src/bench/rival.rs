@@ -69,6 +69,17 @@ pub(super) struct Phased {
     pub(super) how: String,
 }
 
+/// What packing a structure took a rival.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Defragmented {
+    pub(super) moved: u64,
+    pub(super) ns_cpu_per_moved: f64,
+    pub(super) ns_wall_per_moved: f64,
+    pub(super) ratio_2m: Option<f64>,
+    pub(super) ratio_4k: Option<f64>,
+    pub(super) how: String,
+}
+
 /// Nanoseconds of an operation of each phase.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct PhaseTimes {
@@ -145,6 +156,17 @@ impl Rival {
         seed: u64,
     ) -> Result<Phased, BenchError> {
         self.say(&json!({ "op": "phases", "structure": structure, "n": n, "seed": seed }))?;
+        self.answer()
+    }
+
+    /// Time of packing a structure of `n` entries of which four fifths were deleted, an object moved.
+    pub(super) fn defrag(
+        &mut self,
+        structure: &str,
+        n: u64,
+        seed: u64,
+    ) -> Result<Defragmented, BenchError> {
+        self.say(&json!({ "op": "defrag", "structure": structure, "n": n, "seed": seed }))?;
         self.answer()
     }
 

@@ -78,6 +78,7 @@ impl<M: Make> Rival for Database<M> {
         match request {
             Request::Time { .. } => unknown("no single operations"),
             Request::CountFences(_) => unknown("no fences to count"),
+            Request::Defrag { .. } => unknown("no references to list"),
             Request::TwoThreads { .. } => unknown("one writer at a time"),
             Request::Phases { structure, .. } if structure != MAP => {
                 unknown(format!("no structure '{structure}'").as_str())

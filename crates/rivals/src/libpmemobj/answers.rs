@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::structures::{Phases, Shared, TwoThreads};
+use super::structures::{Packed, Phases, Shared, TwoThreads, pack};
 use super::{Countable, Failure, Kind, Library, Pool, Step, StructureKind, tracee, version};
 use crate::arguments::{Arguments, RivalName};
 use crate::clock::Times;
 use crate::measure::measure;
 use crate::protocol::{
-    Answer, Changes, Counted, Fences, Hello, Phased, Request, SharedByTwo, Timed,
+    Answer, Changes, Counted, Defragmented, Fences, Hello, Phased, Request, SharedByTwo, Timed,
 };
 use crate::serve::Rival;
 use crate::single_step::Tally;
@@ -24,6 +24,9 @@ const HOW_PHASES: &str = "one undo transaction an operation, in a pool of its ow
 const HOW_SHARED: &str = "two threads take turns by one lock around the structure, since the library isolates no \
      transaction from another; each inserts, and then deletes, every other of n entries; CPU time \
      of both over n, wall time of the slower one over n";
+
+const HOW_PACKED: &str = "n inserted, four fifths deleted at random; CPU time of listing all references and of one \
+     call of pmemobj_defrag, beside which nobody works, over the objects that it moved";
 
 /// libpmemobj, with a pool for single operations.
 pub struct Libpmemobj<'a> {
@@ -105,6 +108,27 @@ impl<'a> Libpmemobj<'a> {
         })
     }
 
+    fn defrag(&self, structure: &str, n: u32, seed: u64) -> Result<Defragmented, Failure> {
+        let kind = kind_named(structure)?;
+        let Packed {
+            times,
+            moved,
+            occupied,
+        } = pack(self.library, &self.arguments.dir, kind, n, seed)?;
+        let each = |time: Duration| time.as_nanos() as f64 / moved.max(1) as f64;
+        Ok(Defragmented {
+            op: "defrag",
+            structure: kind.name(),
+            n,
+            moved,
+            ns_cpu_per_moved: each(times.cpu),
+            ns_wall_per_moved: each(times.wall),
+            ratio_2m: occupied.map(|it| it.pages_2m as f64 / it.live as f64),
+            ratio_4k: occupied.map(|it| it.pages_4k as f64 / it.live as f64),
+            how: HOW_PACKED,
+        })
+    }
+
     fn phases(&self, structure: &str, n: u32, seed: u64) -> Result<Phased, Failure> {
         let kind = kind_named(structure)?;
         let user = Phases { n, seed };
@@ -154,6 +178,9 @@ impl Rival for Libpmemobj<'_> {
             Request::CountFences(of) => self.count_fences(of).map(Answer::Counted),
             Request::Phases { structure, n, seed } => {
                 self.phases(&structure, n, seed).map(Answer::Phased)
+            }
+            Request::Defrag { structure, n, seed } => {
+                self.defrag(&structure, n, seed).map(Answer::Defragmented)
             }
             Request::TwoThreads { structure, n } => {
                 self.two_threads(&structure, n).map(Answer::Shared)

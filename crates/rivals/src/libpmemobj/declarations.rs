@@ -34,6 +34,16 @@ impl Oid {
     }
 }
 
+/// `pobj_defrag_result`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DefragResult {
+    /// Objects that were looked at.
+    pub total: usize,
+    /// Objects that were moved.
+    pub relocated: usize,
+}
+
 /// `PMEMobjpool`, opaque.
 pub type RawPool = *mut c_void;
 /// `pmemobj_constr`.
@@ -51,6 +61,9 @@ macro_rules! with_calls {
             ) -> c_int,
             pmemobj_zalloc: unsafe extern "C" fn(RawPool, *mut Oid, usize, u64) -> c_int,
             pmemobj_free: unsafe extern "C" fn(*mut Oid),
+            pmemobj_defrag: unsafe extern "C" fn(
+                RawPool, *mut *mut Oid, usize, *mut DefragResult,
+            ) -> c_int,
             pmemobj_tx_begin: unsafe extern "C" fn(RawPool, *mut c_void, ...) -> c_int,
             pmemobj_tx_stage: unsafe extern "C" fn() -> c_int,
             pmemobj_tx_commit: unsafe extern "C" fn(),

@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::Failure;
 use super::declarations::{
-    Constructor, OID_NULL, Oid, POBJ_XADD_NO_SNAPSHOT, RawPool, TX_PARAM_NONE, TX_STAGE_WORK,
+    Constructor, DefragResult, OID_NULL, Oid, POBJ_XADD_NO_SNAPSHOT, RawPool, TX_PARAM_NONE,
+    TX_STAGE_WORK,
 };
 
 macro_rules! calls {
@@ -222,6 +223,25 @@ impl<'l> Pool<'l> {
         // SAFETY: as above.
         let code = unsafe { add(start.as_ptr().cast(), bytes, POBJ_XADD_NO_SNAPSHOT) };
         self.library.check("pmemobj_tx_xadd_range_direct", code)
+    }
+
+    /// Packs objects, and has every reference that is listed name its object's new place.
+    ///
+    /// # Safety
+    /// Each is the place of a reference in this pool that names a live object; no other reference
+    /// to any of these objects is used again, and nobody else uses them meanwhile.
+    pub(super) unsafe fn defrag(
+        &self,
+        references: &mut [*mut Oid],
+    ) -> Result<DefragResult, Failure> {
+        self.check_sound()?;
+        let mut result = DefragResult::default();
+        let (at, count) = (references.as_mut_ptr(), references.len());
+        // SAFETY: the caller's; the list and the result live through the call.
+        let code =
+            unsafe { (self.library.calls.pmemobj_defrag)(self.raw(), at, count, &mut result) };
+        self.library.check("pmemobj_defrag", code)?;
+        Ok(result)
     }
 
     /// The pool's first byte.

@@ -15,6 +15,7 @@ use std::ptr::NonNull;
 use super::Failure;
 use super::declarations::Oid;
 use super::library::Pool;
+use crate::clock::{Times, timed};
 use crate::phases::{Change, Footprint, Occupied, VALUE_BYTES, Value};
 
 /// Changes that are kept before memory for more is asked for.
@@ -155,6 +156,44 @@ impl<'p> Nodes<'p> {
     pub fn set_value(&mut self, oid: Oid, at: usize, value: &Value) {
         // SAFETY: as above.
         unsafe { copy(NonNull::from(value).cast(), self.place(oid, at)) }
+    }
+
+    /// Packs the objects of `bytes` bytes that `links` lists the links to, by the library's own
+    /// means: what listing them and packing took, and how many moved.
+    ///
+    /// # Safety
+    /// Every link that is not null is listed, each once, and each object has one only.
+    pub unsafe fn pack(
+        &mut self,
+        links: impl Fn(&Self) -> Vec<(Oid, usize)>,
+        bytes: usize,
+    ) -> Result<(Times, usize), Failure> {
+        let targets = |nodes: &Self| {
+            links(nodes)
+                .into_iter()
+                .map(|(oid, at)| nodes.link(oid, at))
+                .collect()
+        };
+        let before: Vec<Oid> = targets(self);
+        let mut moved = 0;
+        let times = timed(|| {
+            let links = links(self).into_iter();
+            let mut places: Vec<*mut Oid> = links
+                .map(|(oid, at)| self.place(oid, at).cast().as_ptr())
+                .collect();
+            // SAFETY: links that name live objects, and by the caller's the only ones that do;
+            // `&mut` keeps other uses away.
+            moved = unsafe { self.pool.defrag(&mut places) }?.relocated;
+            Ok(())
+        })?;
+        let after: Vec<Oid> = targets(self);
+        before
+            .into_iter()
+            .for_each(|oid| self.note(oid, bytes, false));
+        after
+            .into_iter()
+            .for_each(|oid| self.note(oid, bytes, true));
+        Ok((times, moved))
     }
 
     /// What is live.

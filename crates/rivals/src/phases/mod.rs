@@ -11,13 +11,12 @@ mod footprint;
 mod workload;
 
 pub use footprint::{Change, Footprint, Occupied};
-pub use workload::{VALUE_BYTES, Value, key, value};
+pub use workload::{VALUE_BYTES, Value, deleted, key, value};
 
 use serde::Serialize;
 
 use crate::clock::{Times, timed};
 use crate::failure::Failure;
-use workload::deleted;
 
 /// A phase of all `n` numbers is timed in this many chunks.
 const CHUNKS: usize = 200;

@@ -31,6 +31,8 @@ pub enum Answer {
     Counted(Counted),
     /// To `phases`.
     Phased(Phased),
+    /// To `defrag`.
+    Defragmented(Defragmented),
     /// To `two_threads`.
     Shared(SharedByTwo),
 }
@@ -105,6 +107,29 @@ pub struct Phased {
     pub outcome: Outcome,
     /// Fences of an operation, as far as `count_fences` was asked for before.
     pub fences: Option<Fences>,
+    /// How.
+    pub how: &'static str,
+}
+
+/// The answer to `defrag`.
+#[derive(Serialize)]
+pub struct Defragmented {
+    /// `defrag`.
+    pub op: &'static str,
+    /// The structure.
+    pub structure: &'static str,
+    /// Its entries before four fifths were deleted.
+    pub n: u32,
+    /// Objects that moved.
+    pub moved: usize,
+    /// CPU time of the thread over `moved`.
+    pub ns_cpu_per_moved: f64,
+    /// Wall time over `moved`.
+    pub ns_wall_per_moved: f64,
+    /// Bytes of 2 MiB pages over live bytes afterwards.
+    pub ratio_2m: Option<f64>,
+    /// The same on 4 KiB pages.
+    pub ratio_4k: Option<f64>,
     /// How.
     pub how: &'static str,
 }

@@ -6,6 +6,7 @@
 //! | `{"op":"tx_snapshot_64","count":20000,"threads":1}` | [`Timed`] |
 //! | `{"op":"count_fences","of":"tx_snapshot_64"}`, or of `list_insert` and the like | [`Counted`] |
 //! | `{"op":"phases","structure":"list","n":100000,"seed":1}` | [`Phased`] |
+//! | `{"op":"defrag","structure":"avl","n":100000,"seed":1}` | [`Defragmented`] |
 //! | `{"op":"two_threads","structure":"list","n":100000}` | [`SharedByTwo`] |
 //! | `{"op":"quit"}` | (the process ends) |
 //! | anything else | [`Complaint`], and the next line is read |
@@ -13,5 +14,7 @@
 mod answers;
 mod request;
 
-pub use answers::{Answer, Changes, Complaint, Counted, Fences, Hello, Phased, SharedByTwo, Timed};
+pub use answers::{
+    Answer, Changes, Complaint, Counted, Defragmented, Fences, Hello, Phased, SharedByTwo, Timed,
+};
 pub use request::{Line, Request};

@@ -35,6 +35,15 @@ pub enum Request {
         /// Chooses what is deleted.
         seed: u64,
     },
+    /// Delete four fifths of a structure, and pack the others.
+    Defrag {
+        /// Which.
+        structure: String,
+        /// Entries.
+        n: u32,
+        /// Chooses what is deleted.
+        seed: u64,
+    },
     /// Have two threads share a structure.
     TwoThreads {
         /// Which.
@@ -91,7 +100,7 @@ impl Line {
         let takes: &[&str] = match fields.op.as_str() {
             "quit" => &[],
             "count_fences" => &["of"],
-            "phases" => &["structure", "n", "seed"],
+            "phases" | "defrag" => &["structure", "n", "seed"],
             "two_threads" => &["structure", "n"],
             op => {
                 named(op)?;
@@ -106,6 +115,7 @@ impl Line {
             "quit" => Ok(Self::Quit),
             "count_fences" => counting(fields),
             "phases" => phases(fields),
+            "defrag" => defrag(fields),
             "two_threads" => two_threads(fields),
             _ => timing(fields),
         }
@@ -143,10 +153,20 @@ fn counting(fields: Fields) -> Result<Line, String> {
 }
 
 fn phases(fields: Fields) -> Result<Line, String> {
+    let (structure, n, seed) = seeded(fields)?;
+    Ok(Line::Request(Request::Phases { structure, n, seed }))
+}
+
+fn defrag(fields: Fields) -> Result<Line, String> {
+    let (structure, n, seed) = seeded(fields)?;
+    Ok(Line::Request(Request::Defrag { structure, n, seed }))
+}
+
+fn seeded(fields: Fields) -> Result<(String, u32, u64), String> {
     let n = entries(&fields)?;
     let structure = fields.structure.ok_or_else(|| missing("structure"))?;
     let seed = fields.seed.ok_or_else(|| missing("seed"))?;
-    Ok(Line::Request(Request::Phases { structure, n, seed }))
+    Ok((structure, n, seed))
 }
 
 fn two_threads(fields: Fields) -> Result<Line, String> {
@@ -172,7 +192,7 @@ fn named(op: &str) -> Result<Kind, String> {
     Kind::named(op).ok_or_else(|| {
         let known: Vec<_> = Kind::all().map(Kind::name).collect();
         format!(
-            "unknown op '{op}', known: {}, count_fences, phases, two_threads, quit",
+            "unknown op '{op}', known: {}, count_fences, phases, defrag, two_threads, quit",
             known.join(", ")
         )
     })
@@ -242,6 +262,14 @@ mod tests {
             (
                 br#"{"op":"phases","structure":"map","n":9,"seed":1,"of":"x"}"#,
                 "'of'",
+            ),
+            (
+                br#"{"op":"defrag","structure":"avl","n":9}"#,
+                "'seed' is missing",
+            ),
+            (
+                br#"{"op":"defrag","n":9,"seed":1,"threads":2}"#,
+                "'threads'",
             ),
             (br#"{"op":"quit","n":9}"#, "'n'"),
             (b"hello", "not a request"),

@@ -24,6 +24,7 @@ use firn_heap::Error;
 pub(super) use page::section;
 
 use super::figure::Figure;
+use super::rival::Rival;
 use super::{BenchError, Options, reopen};
 use crate::Progress;
 
@@ -54,10 +55,11 @@ pub(super) fn names() -> impl Iterator<Item = String> {
 /// Measures what was asked for.
 pub(super) fn measure(
     options: &Options,
+    rival: Option<&mut Rival>,
     progress: &mut dyn Progress,
 ) -> Result<Vec<Figure>, BenchError> {
     let mut figures = density::measure(options, progress)?;
-    figures.extend(moving::measure(options, progress)?);
+    figures.extend(moving::measure(options, rival, progress)?);
     figures.extend(reduction::measure(options, progress)?);
     figures.extend(stops::measure(options, progress)?);
     figures.extend(idle::measure(options, progress)?);

@@ -12,7 +12,7 @@ use firn_mapped::{HugePages, Mapped};
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Compaction, Figure, Subject};
 use super::super::population::{MAP, Population, SEED, Shape, Sizes, shuffled};
-use super::super::rival::Counted;
+use super::super::rival::{Counted, Defragmented, Rival};
 use super::super::{BenchError, Options, map, pools};
 use super::density::TARGET;
 use super::{MOST_PASSES, SYSTEM, beside};
@@ -31,6 +31,10 @@ fn schemes() -> impl Iterator<Item = &'static Scheme> {
 /// What a page costs that objects are moved to.
 pub(super) const FRESH_PAGE: &str = "fresh_page";
 
+/// What a rival packs, in its words and ours, and what that is called: objects of a tree, as here.
+const RIVALS_TREE: &str = "avl";
+pub(super) const DEFRAG: &str = "defrag_avl";
+
 /// The name of a figure.
 pub(super) fn name(scheme: &Scheme) -> String {
     format!("move_map_{}", scheme.name)
@@ -41,9 +45,10 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     schemes().map(name).chain([FRESH_PAGE.to_owned()])
 }
 
-/// Measures the schemes that were asked for, in turns.
+/// Measures the schemes that were asked for, in turns with each other and with the rival.
 pub(super) fn measure(
     options: &Options,
+    mut rival: Option<&mut Rival>,
     progress: &mut dyn Progress,
 ) -> Result<Vec<Figure>, BenchError> {
     let schemes: Vec<&'static Scheme> = schemes()
@@ -51,7 +56,7 @@ pub(super) fn measure(
         .collect();
     // However few blocks: in some passes the host has to find memory first, and the median shall not be one.
     let passes = MOST_PASSES;
-    let mut pages = Vec::new();
+    let (mut pages, mut rivals) = (Vec::new(), Vec::new());
     let mut all: Vec<Vec<(Times, Compaction)>> = schemes.iter().map(|_| Vec::new()).collect();
     progress.begin("moving objects", Some((passes * schemes.len()) as u64));
     let wants_page = options.wants(super::SECTION, FRESH_PAGE);
@@ -63,12 +68,23 @@ pub(super) fn measure(
             taken.push(pass(options, scheme)?);
             progress.advance(1);
         }
+        if let Some(rival) = rival.as_deref_mut().filter(|_| !schemes.is_empty()) {
+            pools::warm(options.entries * std::mem::size_of::<[u64; 64]>() as u64)?;
+            rivals.push(rival.defrag(RIVALS_TREE, options.entries, SEED)?);
+        }
     }
     progress.end();
     let figures = schemes.iter().zip(&all);
     let mut figures: Vec<Figure> = figures
         .map(|(scheme, passes)| figure(options, scheme, passes))
         .collect::<Result<_, _>>()?;
+    if let Some((rival, first)) = rival.zip(rivals.first()) {
+        let theirs = of_rival(options, rival, first, &rivals);
+        for figure in &mut figures {
+            figure.ratio_to_rival = Some(theirs.ns_cpu_per_op / figure.ns_cpu_per_op);
+        }
+        figures.push(theirs);
+    }
     if !pages.is_empty() {
         let subject = Subject {
             system: SYSTEM,
@@ -82,6 +98,39 @@ pub(super) fn measure(
         figures.push(Figure::of(subject, &pages));
     }
     Ok(figures)
+}
+
+fn of_rival(
+    options: &Options,
+    rival: &Rival,
+    first: &Defragmented,
+    passes: &[Defragmented],
+) -> Figure {
+    let subject = Subject {
+        system: &rival.name,
+        structure: RIVALS_TREE,
+        operation: DEFRAG,
+        n: options.entries,
+        threads: 1,
+        how: &first.how,
+    };
+    let times: Vec<Times> = passes
+        .iter()
+        .map(|pass| Times {
+            cpu_ns: pass.ns_cpu_per_moved,
+            wall_ns: pass.ns_wall_per_moved,
+        })
+        .collect();
+    Figure {
+        // The same seed, the same objects: every pass moves as many.
+        compaction: Compaction {
+            moved: Some(first.moved),
+            ratio_2m: first.ratio_2m,
+            ratio_4k: first.ratio_4k,
+            ..Compaction::default()
+        },
+        ..Figure::of(subject, &times)
+    }
 }
 
 fn how(scheme: &'static Scheme, pages: PageSize) -> CollectOptions {

@@ -3,7 +3,9 @@
 //! A node's mark is its balance: the height of its higher side's subtree less that of its lower
 //! side's. Heights themselves would have every step up look at a sibling.
 
+use super::Pack;
 use super::binary::{Binary, Side};
+use crate::clock::Times;
 use crate::failure::Failure;
 use crate::libpmemobj::declarations::Oid;
 use crate::libpmemobj::nodes::Nodes;
@@ -128,6 +130,12 @@ impl<'p> Avl<'p> {
         let mut keys = Vec::new();
         height(self, self.0.root(), &mut keys);
         keys
+    }
+}
+
+impl Pack for Avl<'_> {
+    fn pack(&mut self) -> Result<(Times, usize), Failure> {
+        self.0.pack()
     }
 }
 

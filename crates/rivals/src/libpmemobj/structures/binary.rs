@@ -5,6 +5,7 @@
 //! out like a node, as its child on side 0. All of a node that ever changes is one range, which is
 //! snapshotted as a whole.
 
+use crate::clock::Times;
 use crate::failure::Failure;
 use crate::libpmemobj::declarations::{OID_NULL, Oid};
 use crate::libpmemobj::nodes::Nodes;
@@ -129,6 +130,15 @@ impl<'p> Binary<'p> {
         node
     }
 
+    /// Packs the nodes. The way down is worth nothing afterwards.
+    #[allow(unsafe_code)]
+    pub fn pack(&mut self) -> Result<(Times, usize), Failure> {
+        let head = self.head;
+        // SAFETY: a node is named by its parent's link, the root by the head's, and by nothing else;
+        // the walk passes each once.
+        unsafe { self.nodes.pack(|nodes| links(nodes, head), NODE_BYTES) }
+    }
+
     /// Hangs a new node at the end of the way to it, in a transaction.
     pub fn put(&mut self, key: u64, mark: u64, value: &Value) -> Result<Oid, Failure> {
         self.walk(key);
@@ -184,4 +194,20 @@ impl<'p> Binary<'p> {
         self.nodes.free(node, NODE_BYTES)?;
         Ok(taken)
     }
+}
+
+/// Every link of the tree that is not null: its object, and where in it.
+fn links(nodes: &Nodes<'_>, head: Oid) -> Vec<(Oid, usize)> {
+    let mut found = Vec::new();
+    let mut open = vec![head];
+    while let Some(node) = open.pop() {
+        for at in [CHILDREN, CHILDREN + LINK_BYTES] {
+            let child = nodes.link(node, at);
+            if !child.is_null() {
+                found.push((node, at));
+                open.push(child);
+            }
+        }
+    }
+    found
 }

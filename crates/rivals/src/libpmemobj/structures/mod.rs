@@ -6,12 +6,15 @@ mod b_plus;
 mod binary;
 mod inner;
 mod list;
+mod pack;
 mod red_black;
 mod string_swap;
 #[cfg(test)]
 mod tests;
 mod two_threads;
 
+use pack::Pack;
+pub use pack::{Packed, pack};
 pub use two_threads::{Shared, TwoThreads};
 
 use std::path::Path;
@@ -89,8 +92,7 @@ impl StructureKind {
         n: u32,
         user: U,
     ) -> Result<U::Output, Failure> {
-        let bytes = POOL_BYTES + n as usize * POOL_BYTES_PER_ENTRY;
-        let pool = Pool::create_in(library, dir, bytes)?;
+        let pool = Pool::create_in(library, dir, pool_bytes(n))?;
         let nodes = nodes(&pool);
         match self {
             Self::List => user.with(List::new(nodes, n)?),
@@ -100,6 +102,11 @@ impl StructureKind {
             Self::BTree => user.with(BPlus::new(nodes)?),
         }
     }
+}
+
+/// Bytes of a pool for a structure of `n` entries.
+fn pool_bytes(n: u32) -> usize {
+    POOL_BYTES + n as usize * POOL_BYTES_PER_ENTRY
 }
 
 /// The nodes of a structure of this module.

@@ -1,5 +1,7 @@
 //! An array of strings that are allocated one by one, two of which can change places.
 
+use super::Pack;
+use crate::clock::Times;
 use crate::failure::Failure;
 use crate::libpmemobj::declarations::{OID_NULL, Oid};
 use crate::libpmemobj::nodes::Nodes;
@@ -11,13 +13,14 @@ const LINK_BYTES: usize = size_of::<Oid>();
 pub struct StringSwap<'p> {
     nodes: Nodes<'p>,
     array: Oid,
+    n: u32,
 }
 
 impl<'p> StringSwap<'p> {
     /// An array of `n` empty places.
     pub fn new(mut nodes: Nodes<'p>, n: u32) -> Result<Self, Failure> {
         let array = nodes.zalloc(n as usize * LINK_BYTES)?;
-        Ok(Self { nodes, array })
+        Ok(Self { nodes, array, n })
     }
 
     fn set(nodes: &mut Nodes<'p>, array: Oid, number: u32, link: Oid) -> Result<(), Failure> {
@@ -42,6 +45,21 @@ impl<'p> StringSwap<'p> {
 
 fn place(number: u32) -> usize {
     number as usize * LINK_BYTES
+}
+
+impl Pack for StringSwap<'_> {
+    #[allow(unsafe_code)]
+    fn pack(&mut self) -> Result<(Times, usize), Failure> {
+        let (array, n) = (self.array, self.n);
+        let links = |nodes: &Nodes<'_>| {
+            let links = (0..n).map(|number| (array, place(number)));
+            links
+                .filter(|&(oid, at)| !nodes.link(oid, at).is_null())
+                .collect()
+        };
+        // SAFETY: a string is named by one place of the array, and by nothing else.
+        unsafe { self.nodes.pack(links, VALUE_BYTES) }
+    }
 }
 
 impl Structure for StringSwap<'_> {
