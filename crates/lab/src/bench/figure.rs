@@ -106,6 +106,9 @@ pub struct Compaction {
     pub ns_cpu_per_moved: Option<f64>,
     /// The program's share of it.
     pub ns_program_per_moved: Option<f64>,
+    /// What as many gets from another pool took longer beside such a collection, over these: the share of
+    /// the memory that cores have in common. Not in `ns_cpu_per_moved`.
+    pub ns_memory_per_moved: Option<f64>,
     /// CPU time of the collector over these: marking, summary, compaction, finish.
     pub ns_cpu_per_step: Option<[f64; STEPS]>,
     /// The longest time that the program stood.
@@ -183,6 +186,7 @@ impl Compaction {
             moved: count(|one| one.moved),
             ns_cpu_per_moved: of(|one| one.ns_cpu_per_moved),
             ns_program_per_moved: of(|one| one.ns_program_per_moved),
+            ns_memory_per_moved: of(|one| one.ns_memory_per_moved),
             ns_cpu_per_step: steps(),
             longest_stop_ns: of(|one| one.longest_stop_ns),
             longest_stop_cpu_ns: of(|one| one.longest_stop_cpu_ns),

@@ -143,7 +143,10 @@ fn moved(figures: &[Figure]) -> Option<[Bar; 2]> {
     let fences = figure.fences_per_op?;
     let program = figure.compaction.ns_program_per_moved?;
     let what = format!("CPU time an object moved, the program's share included (`{name}`)");
-    let took = format!("{ns:.0} ns, {program:.0} of them the program's");
+    let memory = figure.compaction.ns_memory_per_moved.unwrap_or_default();
+    let took = format!(
+        "{ns:.0} ns, {program:.0} of them the program's (not {memory:.0} that gets from another pool take longer, too)"
+    );
     let theirs = find(figures, false, moving::DEFRAG, 1);
     let least = DEFRAG_NS / MOVED_NS;
     let time = match theirs.zip(figure.ratio_to_rival) {

@@ -1,11 +1,11 @@
 //! What an object moved costs in all: the collector's CPU time, and what a program that reads the
-//! whole map meanwhile takes longer for it.
+//! whole map meanwhile takes longer because of it.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_heap::collector::scheme::{SCHEMES, Scheme};
-use firn_heap::collector::{CollectOptions, PageSize};
+use firn_heap::collector::{CollectOptions, Collected, PageSize};
 use firn_heap::{Error, Pool, PoolKind};
 use firn_mapped::{HugePages, Mapped};
 
@@ -142,43 +142,91 @@ fn how(scheme: &'static Scheme, pages: PageSize) -> CollectOptions {
     }
 }
 
+/// A pool of which four fifths were deleted, and what is left in it.
+struct Sparse {
+    pool: Pool<Mapped>,
+    stay: Vec<u32>,
+}
+
+impl Sparse {
+    fn new(options: &Options) -> Result<Self, BenchError> {
+        let pool = pools::growing(&options.memory_dir, options.domain, HugePages::Ask)?;
+        let mut population = Population::filled(&pool, Shape::Map, Sizes::Fixed, options.entries)?;
+        let (gone, stay) = shuffled(options.entries, SEED);
+        population.remove(&gone)?;
+        Ok(Self { pool, stay })
+    }
+
+    /// Packs `other` while a thread gets entries of this pool.
+    fn read_beside(
+        &self,
+        other: &Pool<Mapped>,
+        scheme: &'static Scheme,
+    ) -> Result<Beside, BenchError> {
+        let (stay, count) = (&self.stay, self.stay.len());
+        let mut reader = Reader::new(&self.pool, stay)?;
+        reader.get(count)?;
+        let before = reader.get(count)?;
+        pools::warm(other.occupancy()?.live_bytes)?;
+        let read = Mutex::new(Read::default());
+        let read_until = |stop: &AtomicBool| {
+            let sum = Reader::new(&self.pool, stay)?.until(stop)?;
+            if let Ok(mut read) = read.lock() {
+                *read = sum;
+            }
+            Ok(())
+        };
+        let (collected, collector) = beside([&read_until], || {
+            let start = Moment::now();
+            let collected = other.collect(&how(scheme, PageSize::Huge))?;
+            Ok((collected, start.elapsed()))
+        })?;
+        let after = reader.get(count)?;
+        let read = read.into_inner().unwrap_or_default();
+        // Packed objects are found faster, so neither time alone is what these gets take undisturbed.
+        let undisturbed_ns = (before.each_ns() + after.each_ns()) / 2.0;
+        Ok(Beside {
+            collected,
+            collector,
+            gets: read.gets as f64,
+            longer_ns: read.each_ns() - undisturbed_ns,
+        })
+    }
+}
+
+/// A collection with gets beside it.
+struct Beside {
+    collected: Collected,
+    collector: Times,
+    gets: f64,
+    /// What a get took longer.
+    longer_ns: f64,
+}
+
+/// Packs a pool while another of the same content is read, then that one while it is read itself. What
+/// the first lot of gets takes longer is the memory's, which all cores share; what the second takes longer
+/// than that is the program's share of moving.
 fn pass(options: &Options, scheme: &'static Scheme) -> Result<(Times, Compaction), BenchError> {
-    let pool = pools::growing(&options.memory_dir, options.domain, HugePages::Ask)?;
-    let n = options.entries;
-    let mut population = Population::filled(&pool, Shape::Map, Sizes::Fixed, n)?;
-    let (gone, stay) = shuffled(n, SEED);
-    population.remove(&gone)?;
-    let mut reader = Reader::new(&pool, &stay)?;
-    reader.get(stay.len())?;
-    let before = reader.get(stay.len())?;
-    pools::warm(pool.occupancy()?.live_bytes)?;
-    let read = Mutex::new(Read::default());
-    let read_until = |stop: &AtomicBool| {
-        let sum = Reader::new(&pool, &stay)?.until(stop)?;
-        if let Ok(mut read) = read.lock() {
-            *read = sum;
-        }
-        Ok(())
-    };
-    let (collected, collector) = beside([&read_until], || {
-        let start = Moment::now();
-        let collected = pool.collect(&how(scheme, PageSize::Huge))?;
-        Ok((collected, start.elapsed()))
-    })?;
-    let after = reader.get(stay.len())?;
-    let read = read.into_inner().unwrap_or_default();
-    // Packed objects are found faster, so neither time alone is what these gets take undisturbed.
-    let undisturbed_ns = (before.each_ns() + after.each_ns()) / 2.0 * read.gets as f64;
-    let program_ns = (read.cpu_ns - undisturbed_ns).max(0.0);
+    let (other, own) = (Sparse::new(options)?, Sparse::new(options)?);
+    let shared = own.read_beside(&other.pool, scheme)?;
+    drop(other);
+    let Beside {
+        collected,
+        collector,
+        gets,
+        longer_ns,
+    } = own.read_beside(&own.pool, scheme)?;
     let moved = collected.planned.max(1) as f64;
+    let program_ns = (longer_ns - shared.longer_ns.max(0.0)).max(0.0) * gets / moved;
     let times = Times {
-        cpu_ns: (collector.cpu_ns + program_ns) / moved,
+        cpu_ns: collector.cpu_ns / moved + program_ns,
         wall_ns: collector.wall_ns / moved,
     };
     let compaction = Compaction {
         ns_cpu_per_moved: Some(times.cpu_ns),
-        ns_program_per_moved: Some(program_ns / moved),
-        ..Compaction::of(&pool, scheme, &collected)?
+        ns_program_per_moved: Some(program_ns),
+        ns_memory_per_moved: Some(shared.longer_ns.max(0.0) * gets / moved),
+        ..Compaction::of(&own.pool, scheme, &collected)?
     };
     Ok((times, compaction))
 }
@@ -245,7 +293,8 @@ fn figure(
     let how = format!(
         "target 1.05 after four of five entries were deleted, beside a thread that gets the others; \
          an operation is an object moved: CPU time of the collector, and what the gets took longer \
-         than before and after; fences and lines of the moving counted on the crash medium, where a \
+         than before and after, less what gets from a second such pool took longer beside a collection \
+         of the first; fences and lines of the moving counted on the crash medium, where a \
          cycle of {} objects has {cycle_fences} fences in all",
         COUNTED / 5
     );

@@ -13,7 +13,10 @@ const NOTES: &str = "
   twentieth of what stays of a million objects of 128 bytes.
 - An object moved is charged with all CPU time of the collecting thread, from marking to the end of the
   last cycle, the four steps of which stand below. For `move` a second thread gets entries all the
-  while; what its gets took longer than the mean of before and after is the program's share.
+  while; what its gets took longer than the mean of before and after is the program's share, less what
+  they took longer when it was another pool that was packed beside them: cores share the memory.
+  `pmemobj_defrag` packs an AVL tree in turns with that: all references listed by the caller, nobody
+  else at work.
 - The reduction is FFCCD's equation 1: (footprint without a collector - footprint with one) / (footprint
   without one - live bytes), of means over a phase, the looks during a collection included, where sources
   and destinations both count. The *highest ratio* leaves those looks out, the *peak* does not.
