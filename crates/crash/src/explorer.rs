@@ -114,7 +114,11 @@ impl<'a> Explorer<'a> {
         workload: impl Fn(&Crash) + 'a,
         check: impl Fn(Crash, &CrashState) -> Result<(), String> + 'a,
     ) -> Self {
-        let crash = Crash::new(len, options.medium.clone());
+        let whole = CrashOptions {
+            leave_out: None,
+            ..options.medium.clone()
+        };
+        let crash = Crash::new(len, whole);
         setup(&crash);
         crash.kill_threads();
         let base = crash.cache_image();

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use firn_media::{Capabilities, Domain, Medium, MediumError, Ticket};
+use firn_media::{Capabilities, Domain, Medium, MediumError, Step, Ticket};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use crate::buffer::Pending;
@@ -296,6 +296,10 @@ impl Medium for Crash {
             self.shared.point();
             self.shared.drain_current(&mut self.shared.lock());
         }
+    }
+
+    fn leaves_out(&self, step: &Step) -> bool {
+        self.shared.options.leave_out == Some(step)
     }
 
     fn pause(&self, attempt: u32) {

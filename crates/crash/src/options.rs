@@ -1,6 +1,6 @@
 //! What a crash medium is made with.
 
-use firn_media::Domain;
+use firn_media::{Domain, Step};
 
 /// Window of addresses that a medium may grow to unless told otherwise.
 const DEFAULT_CAPACITY: u64 = 256 << 20;
@@ -20,6 +20,8 @@ pub struct CrashOptions {
     /// Stores, write-backs and volatile stores that a simulated thread's store buffer holds; the
     /// oldest leaves when it is full.
     pub buffer_entries: usize,
+    /// A step that the code on this medium leaves out, but while an [`crate::Explorer`] sets it up.
+    pub leave_out: Option<&'static Step>,
     /// Scheduling points after which a run is given up as a livelock.
     pub max_steps: u64,
 }
@@ -32,6 +34,7 @@ impl Default for CrashOptions {
             seed: 0,
             space_limit: u64::MAX,
             buffer_entries: 56,
+            leave_out: None,
             max_steps: 50_000_000,
         }
     }

@@ -34,6 +34,7 @@ mod safepoint;
 mod session;
 mod shape;
 mod statistics;
+pub mod steps;
 mod stops;
 mod stored;
 mod superblock;

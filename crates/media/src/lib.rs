@@ -27,6 +27,7 @@ mod lock;
 mod medium;
 mod place;
 mod scope;
+mod step;
 mod words;
 
 pub use capability::{Capabilities, Lookup, Unsupported};
@@ -36,4 +37,5 @@ pub use lock::{Lock, LockGuard, RwLockTable};
 pub use medium::{Medium, MediumExt, Ticket};
 pub use place::Place;
 pub use scope::{Scope, ScopeGuard};
+pub use step::Step;
 pub use words::Words;

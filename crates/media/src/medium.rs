@@ -5,7 +5,7 @@ use core::ops::Range;
 use firn_units::{VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use crate::{
-    Capabilities, Domain, Lookup, MediumError, Place, Scope, ScopeGuard, Unsupported, Words,
+    Capabilities, Domain, Lookup, MediumError, Place, Scope, ScopeGuard, Step, Unsupported, Words,
 };
 
 /// A commit's position in the order in which commits become durable.
@@ -259,6 +259,16 @@ pub trait Medium: Send + Sync + Sized + 'static {
     #[inline(always)]
     fn scope_end(&self, scope: Scope) {
         let _ = scope;
+    }
+
+    // ---- tests of tests ----
+
+    /// Whether the code is to leave this step out, which loses data. Only a medium that is made to lose
+    /// power ever says so.
+    #[inline(always)]
+    fn leaves_out(&self, step: &Step) -> bool {
+        let _ = step;
+        false
     }
 
     // ---- capabilities ----

@@ -16,6 +16,7 @@ use firn_media::{Medium, MediumExt, Words};
 use firn_units::VirtAddr;
 
 use crate::alloc::FrameRun;
+use crate::steps;
 
 const IN_FLIGHT: u64 = 1;
 const APPLIED: u64 = 2;
@@ -317,7 +318,9 @@ impl<M: Medium> RedoLog<M> {
         ring.overflow[slot] = overflow;
         ring.write_back_pending(medium);
         // R1: no in-place store is issued before this fence.
-        medium.fence();
+        if !medium.leaves_out(&steps::ENTRY_FENCE) {
+            medium.fence();
+        }
         self.fenced(ring);
         self.show(watermark);
         ring.next = (slot + 1) % SLOTS;
