@@ -5,9 +5,9 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::candidates::Candidates;
-use crate::memory::{LINE_WORDS, Line, Memory};
+use crate::memory::{LINE_CELLS, Line, Memory, index_of, line_of};
 
-/// A word of a line that has a slot: slot and index in one number.
+/// A word of a line that has a slot, or its mark: slot and index in one number.
 pub(crate) type Key = u32;
 
 /// The lines that some image of the exploration has other than as it began, numbered as they are
@@ -77,13 +77,13 @@ impl ImageClass {
     }
 
     pub(crate) fn key(&self, word: u64) -> Key {
-        self.slots[&(word / LINE_WORDS)] * LINE_WORDS as u32 + (word % LINE_WORDS) as u32
+        self.slots[&line_of(word)] * LINE_CELLS as u32 + index_of(word) as u32
     }
 
     /// Slot of a key and index of the word in the line.
     pub(crate) fn place(key: Key) -> (usize, usize) {
-        let words = LINE_WORDS as u32;
-        ((key / words) as usize, (key % words) as usize)
+        let cells = LINE_CELLS as u32;
+        ((key / cells) as usize, (key % cells) as usize)
     }
 
     /// The image that a run takes: every line at its first candidate, by slot.

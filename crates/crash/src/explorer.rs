@@ -15,6 +15,7 @@ use crate::replay::Goal;
 use crate::report::Report;
 use crate::run::{RunOutcome, panic_message};
 use crate::schedule::Schedule;
+use crate::story::{Story, Told};
 use crate::trace::Event;
 use crate::walk::{Check, CrashState, Walker};
 
@@ -200,6 +201,25 @@ impl<'a> Explorer<'a> {
 
     /// Runs what a finding's line says. `Err` with what the check says now, `Ok` if it passes.
     pub fn replay(&self, line: &str) -> Result<(), String> {
+        self.retell(line, &mut Told::default())
+    }
+
+    /// Runs what a finding's line says, and tells how what the check rejects comes to be.
+    ///
+    /// Errors: the line cannot be read, or names what does not happen.
+    pub fn story(&self, line: &str) -> Result<Story, String> {
+        let mut told = Told {
+            story: Some(Story::default()),
+            ..Told::default()
+        };
+        let verdict = self.retell(line, &mut told);
+        match told.story {
+            Some(story) if !story.passed.is_empty() => Ok(story),
+            _ => Err(verdict.err().unwrap_or_else(|| "nothing crashes".into())),
+        }
+    }
+
+    fn retell(&self, line: &str, told: &mut Told) -> Result<(), String> {
         let path: Path = line.parse()?;
         let execution = self.record(path.seed, &path.schedule);
         if let Some(failure) = execution.failure {
@@ -207,7 +227,7 @@ impl<'a> Explorer<'a> {
         }
         let goals: Vec<Goal<'_>> = path.crashes.iter().map(Goal::Point).collect();
         self.walker(&self.options)
-            .replay(&execution.trace, &goals, path.seed, &mut Vec::new())
+            .replay(&execution.trace, &goals, path.seed, told)
     }
 
     pub(crate) fn walker<'w>(&'w self, options: &'w ExploreOptions) -> Walker<'w> {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
-use crate::memory::{LINE_WORDS, Line, Memory, PAGE_LINES, PAGE_WORDS, PageWords};
+use crate::memory::{
+    LINE_WORDS, Line, Memory, PAGE_LINES, PAGE_WORDS, PageWords, index_of, line_of, word_of_cell,
+};
 use crate::persistence::line_hash;
 
 /// The persistent content of a medium. Cheap to clone.
@@ -40,8 +42,8 @@ impl Image {
     /// Puts this image into fresh `memory`.
     pub(crate) fn fill(&self, memory: &Memory) {
         for (number, page) in self.pages.iter() {
-            for (index, word) in page.iter().enumerate().filter(|(_, word)| **word != 0) {
-                memory.store(number * PAGE_WORDS + index as u64, *word);
+            for (cell, word) in page.iter().enumerate().filter(|(_, word)| **word != 0) {
+                memory.store(word_of_cell(*number, cell), *word);
             }
         }
         for (line, content) in &self.patches {
@@ -69,7 +71,7 @@ impl Image {
     /// The word at `at`.
     pub fn load_u64(&self, at: VirtAddr) -> u64 {
         let word = at.bytes() / WORD_BYTES;
-        self.line(word / LINE_WORDS)[(word % LINE_WORDS) as usize]
+        self.line(line_of(word))[index_of(word)]
     }
 
     /// A hash of content and length.
@@ -87,9 +89,9 @@ impl Image {
     }
 
     pub(crate) fn set_word(&mut self, word: u64, value: u64) {
-        let line = word / LINE_WORDS;
+        let line = line_of(word);
         let mut content = self.line(line);
-        content[(word % LINE_WORDS) as usize] = value;
+        content[index_of(word)] = value;
         self.patches.insert(line, content);
     }
 
@@ -100,7 +102,11 @@ impl Image {
         let Some(page) = self.pages.get(&(line / PAGE_LINES)) else {
             return Line::default();
         };
-        let first = (line % PAGE_LINES * LINE_WORDS) as usize;
-        core::array::from_fn(|word| page[first + word])
+        let words = line % PAGE_LINES * LINE_WORDS;
+        let mut content = Line::default();
+        let (into, mark) = content.split_at_mut(LINE_WORDS as usize);
+        into.copy_from_slice(&page[words as usize..][..into.len()]);
+        mark[0] = page[(PAGE_WORDS + line % PAGE_LINES) as usize];
+        content
     }
 }

@@ -16,6 +16,8 @@
 //! - `Eadr`: what left the store buffer is durable.
 //! - `Process`: [`Crash::kill_image`] has everything; a power failure leaves any prefix of every
 //!   line since the last sync, [`Crash::random_image`] draws page by page.
+//! - `relocate` (FFCCD, section 4.1), if the options say how it is built: a line that it stores to is marked,
+//!   the mark goes where the line's content goes, and what reached persistence is what a crash left marked.
 //! - A discarded line is old or zero until the next sync. Length and blocks of the device change
 //!   durably at once. Storing into discarded space panics, as it would fail on a full device.
 //!
@@ -95,6 +97,7 @@ mod running;
 mod schedule;
 mod shared;
 mod state;
+mod story;
 mod swarm;
 mod threads;
 mod trace;
@@ -106,6 +109,8 @@ mod words;
 pub use counts::Counts;
 pub use crash::Crash;
 pub use explorer::{Exploration, ExploreOptions, Explorer, Failure};
+/// How a medium's `relocate` is built.
+pub use firn_hardware::relocate::Unit as RelocateUnit;
 pub use image::Image;
 pub use images::Images;
 pub use interleave::{Interleavings, interleavings};
@@ -115,9 +120,10 @@ pub use place::CrashPlace;
 pub use report::{Finding, Report};
 pub use run::{RunEnd, RunOutcome, ThreadPanic};
 pub use schedule::Schedule;
+pub use story::{Passed, Story};
 pub use swarm::SwarmOptions;
 pub use threads::{CrashThread, Job};
-pub use trace::Event;
+pub use trace::{Event, Stored};
 pub use turns::Turn;
 pub use walk::CrashState;
 pub use words::CrashWords;

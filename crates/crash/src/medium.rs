@@ -2,11 +2,13 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use firn_media::{Capabilities, Domain, Medium, MediumError, Step, Ticket};
+use firn_hardware::relocate::instructions;
+use firn_media::{Capabilities, Domain, Medium, MediumError, Step, Ticket, Unsupported};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use crate::buffer::Pending;
 use crate::crash::Crash;
+use crate::memory::mark_of;
 use crate::place::CrashPlace;
 use crate::shared::lines_of;
 use crate::threads::CrashThread;
@@ -21,6 +23,26 @@ fn word_of(at: VirtAddr) -> u64 {
     at.bytes() / WORD_BYTES
 }
 
+const NO_RELOCATE: Unsupported = Unsupported("relocate");
+
+fn line_number(at: VirtAddr) -> u64 {
+    at.bytes() / LINE_BYTES
+}
+
+impl Crash {
+    /// Sets or takes a line's mark, by a store that follows the stores to the line.
+    fn store_mark(&self, line: u64, marked: bool) {
+        self.shared.point();
+        if self.shared.is_dead() {
+            return;
+        }
+        let (word, value) = (mark_of(line), u64::from(marked));
+        let mut state = self.shared.lock();
+        self.shared
+            .issue(&mut state, Pending::Store { word, value });
+    }
+}
+
 impl Medium for Crash {
     type Place<'m> = CrashPlace<'m>;
     type Words = CrashWords;
@@ -33,6 +55,7 @@ impl Medium for Crash {
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::NONE;
         capabilities.simulated = true;
+        capabilities.relocate = self.shared.options.relocate.is_some();
         capabilities
     }
 
@@ -296,6 +319,40 @@ impl Medium for Crash {
             self.shared.point();
             self.shared.drain_current(&mut self.shared.lock());
         }
+    }
+
+    /// The words of a line, then its mark: a crash between may leave words of a copy that do not count as
+    /// reached, which says less than there is and nothing wrong. The buffer of reached bits goes to memory
+    /// when power fails, so that a mark which reached persistence is all there is to it here; its bounds
+    /// stand in `firn-hardware`, where a buffer of any size says the same afterwards.
+    fn relocate(&self, from: VirtAddr, to: VirtAddr, len: u64) -> Result<(), Unsupported> {
+        let unit = self.shared.options.relocate.ok_or(NO_RELOCATE)?;
+        let stores = instructions(from, to, len).flat_map(|one| one.stores(unit));
+        for store in stores {
+            for at in (0..store.len).step_by(WORD_BYTES as usize) {
+                self.store_u64(store.to + at, self.load_u64(store.from + at));
+            }
+            self.store_mark(line_number(store.to), true);
+        }
+        Ok(())
+    }
+
+    fn reached(&self, at: VirtAddr) -> Result<bool, Unsupported> {
+        self.shared.options.relocate.ok_or(NO_RELOCATE)?;
+        Ok(self.shared.load(mark_of(line_number(at))) != 0)
+    }
+
+    fn clear_reached(&self, at: VirtAddr, len: u64) -> Result<(), Unsupported> {
+        self.shared.options.relocate.ok_or(NO_RELOCATE)?;
+        for line in lines_of(at.bytes(), len) {
+            // The bitmap is cleared, the bit that a cached line still carries is not: it comes back with
+            // the line.
+            if !self.shared.lock().carries_mark(line) {
+                self.store_mark(line, false);
+            }
+        }
+        self.write_back(at, len);
+        Ok(())
     }
 
     fn leaves_out(&self, step: &Step) -> bool {

@@ -17,15 +17,78 @@ pub(crate) const PAGE_WORDS: u64 = FRAME_BYTES / WORD_BYTES;
 /// Lines of a page.
 pub(crate) const PAGE_LINES: u64 = FRAME_BYTES / LINE_BYTES;
 
-/// The content of a line.
-pub type Line = [u64; LINE_WORDS as usize];
-/// The content of a page.
-pub(crate) type PageWords = [u64; PAGE_WORDS as usize];
+/// The content of a line: its words, and the mark behind them. The mark says whether a `relocate` stored
+/// to the line (FFCCD, section 4.2): it goes where the content goes, and where it reaches persistence the
+/// line counts as reached. It is kept as a word of an address of its own ([`mark_of`]), so that a crash
+/// leaves line and mark as they were at one moment.
+pub type Line = [u64; LINE_CELLS];
+/// The content of a page: its words, then the marks of its lines.
+pub(crate) type PageWords = [u64; PAGE_CELLS];
+
+/// Words of a line and its mark.
+pub(crate) const LINE_CELLS: usize = LINE_WORDS as usize + 1;
+const MARK: usize = LINE_WORDS as usize;
+const PAGE_CELLS: usize = (PAGE_WORDS + PAGE_LINES) as usize;
+/// Beyond every word's address.
+const MARKS: u64 = 1 << 60;
+
+/// The address of a line's mark, as a word's.
+pub(crate) const fn mark_of(line: u64) -> u64 {
+    MARKS | line
+}
+
+/// Whether an address is a mark's.
+#[inline(always)]
+pub(crate) const fn is_mark(word: u64) -> bool {
+    word >= MARKS
+}
+
+/// The line of a word, or of a mark.
+#[inline(always)]
+pub(crate) const fn line_of(word: u64) -> u64 {
+    if word < MARKS {
+        word / LINE_WORDS
+    } else {
+        word - MARKS
+    }
+}
+
+/// Its place in the line.
+#[inline(always)]
+pub(crate) const fn index_of(word: u64) -> usize {
+    if word < MARKS {
+        (word % LINE_WORDS) as usize
+    } else {
+        MARK
+    }
+}
+
+/// Its page, and its place there.
+#[inline(always)]
+const fn cell_of(word: u64) -> (usize, usize) {
+    if word < MARKS {
+        ((word / PAGE_WORDS) as usize, (word % PAGE_WORDS) as usize)
+    } else {
+        let line = word - MARKS;
+        let page = (line / PAGE_LINES) as usize;
+        (page, (PAGE_WORDS + line % PAGE_LINES) as usize)
+    }
+}
+
+/// The word, or mark, of a page's cell.
+pub(crate) const fn word_of_cell(page: u64, cell: usize) -> u64 {
+    let cell = cell as u64;
+    if cell < PAGE_WORDS {
+        page * PAGE_WORDS + cell
+    } else {
+        mark_of(page * PAGE_LINES + cell - PAGE_WORDS)
+    }
+}
 
 struct Page {
-    words: [AtomicU64; PAGE_WORDS as usize],
-    /// A bit for each word: whether its next load is to be recorded. What is stored is known.
-    fresh: [AtomicU64; (PAGE_WORDS / 64) as usize],
+    cells: [AtomicU64; PAGE_CELLS],
+    /// A bit for each cell: whether its next load is to be recorded. What is stored is known.
+    fresh: [AtomicU64; PAGE_CELLS.div_ceil(64)],
 }
 
 impl Page {
@@ -71,12 +134,9 @@ impl Memory {
 
     #[inline(always)]
     pub(crate) fn load(&self, word: u64) -> u64 {
-        match self
-            .pages
-            .get((word / PAGE_WORDS) as usize)
-            .and_then(OnceLock::get)
-        {
-            Some(page) => page.words[(word % PAGE_WORDS) as usize].load(Relaxed),
+        let (page, cell) = cell_of(word);
+        match self.pages.get(page).and_then(OnceLock::get) {
+            Some(page) => page.cells[cell].load(Relaxed),
             None => 0,
         }
     }
@@ -86,7 +146,7 @@ impl Memory {
         let page = self.pages.get((first / PAGE_WORDS) as usize);
         match page.and_then(OnceLock::get) {
             Some(page) => {
-                let words = &page.words[(first % PAGE_WORDS) as usize..];
+                let words = &page.cells[(first % PAGE_WORDS) as usize..];
                 for (into, word) in into.iter_mut().zip(words) {
                     *into = word.load(Relaxed).to_le_bytes();
                 }
@@ -98,39 +158,33 @@ impl Memory {
     /// The word, and whether this load is to be recorded.
     #[inline(always)]
     pub(crate) fn look(&self, word: u64) -> (u64, bool) {
-        match self
-            .pages
-            .get((word / PAGE_WORDS) as usize)
-            .and_then(OnceLock::get)
-        {
-            Some(page) => {
-                let index = (word % PAGE_WORDS) as usize;
-                (page.words[index].load(Relaxed), page.is_fresh(index))
-            }
+        let (page, cell) = cell_of(word);
+        match self.pages.get(page).and_then(OnceLock::get) {
+            Some(page) => (page.cells[cell].load(Relaxed), page.is_fresh(cell)),
             None => (0, false),
         }
     }
 
     /// Has the next load of each word of a line recorded.
     pub(crate) fn mark_fresh(&self, line: u64) {
-        let first = (line % PAGE_LINES * LINE_WORDS) as usize;
-        self.page((line / PAGE_LINES) as usize)
-            .change_fresh(first, LINE_BITS, true);
+        self.set_fresh(line, true);
     }
 
     pub(crate) fn clear_fresh(&self, line: u64) {
+        self.set_fresh(line, false);
+    }
+
+    fn set_fresh(&self, line: u64, fresh: bool) {
+        let page = self.page((line / PAGE_LINES) as usize);
         let first = (line % PAGE_LINES * LINE_WORDS) as usize;
-        self.page((line / PAGE_LINES) as usize)
-            .change_fresh(first, LINE_BITS, false);
+        page.change_fresh(first, LINE_BITS, fresh);
+        page.change_fresh(cell_of(mark_of(line)).1, 1, fresh);
     }
 
     /// The word's load was recorded.
     pub(crate) fn clear_fresh_word(&self, word: u64) {
-        self.page((word / PAGE_WORDS) as usize).change_fresh(
-            (word % PAGE_WORDS) as usize,
-            1,
-            false,
-        );
+        let (page, cell) = cell_of(word);
+        self.page(page).change_fresh(cell, 1, false);
     }
 
     /// Whether a load of the line would be recorded.
@@ -150,8 +204,8 @@ impl Memory {
         let mut words = Vec::new();
         for (number, page) in self.pages.iter().enumerate() {
             if let Some(page) = page.get() {
-                let fresh = (0..PAGE_WORDS as usize).filter(|&index| page.is_fresh(index));
-                words.extend(fresh.map(|index| number as u64 * PAGE_WORDS + index as u64));
+                let fresh = (0..PAGE_CELLS).filter(|&cell| page.is_fresh(cell));
+                words.extend(fresh.map(|cell| word_of_cell(number as u64, cell)));
             }
         }
         words
@@ -159,23 +213,24 @@ impl Memory {
 
     #[inline]
     pub(crate) fn store(&self, word: u64, value: u64) {
-        let page = self.page((word / PAGE_WORDS) as usize);
-        let index = (word % PAGE_WORDS) as usize;
-        page.words[index].store(value, Relaxed);
-        page.change_fresh(index, 1, false);
+        let (page, cell) = cell_of(word);
+        let page = self.page(page);
+        page.cells[cell].store(value, Relaxed);
+        page.change_fresh(cell, 1, false);
     }
 
     pub(crate) fn line(&self, line: u64) -> Line {
-        let mut content = [0; LINE_WORDS as usize];
+        let mut content = Line::default();
         if let Some(page) = self
             .pages
             .get((line / PAGE_LINES) as usize)
             .and_then(OnceLock::get)
         {
             let first = (line % PAGE_LINES * LINE_WORDS) as usize;
-            for (word, from) in content.iter_mut().zip(&page.words[first..]) {
+            for (word, from) in content[..MARK].iter_mut().zip(&page.cells[first..]) {
                 *word = from.load(Relaxed);
             }
+            content[MARK] = page.cells[cell_of(mark_of(line)).1].load(Relaxed);
         }
         content
     }
@@ -183,10 +238,11 @@ impl Memory {
     pub(crate) fn set_line(&self, line: u64, content: &Line) {
         let page = self.page((line / PAGE_LINES) as usize);
         let first = (line % PAGE_LINES * LINE_WORDS) as usize;
-        for (word, into) in content.iter().zip(&page.words[first..]) {
+        for (word, into) in content[..MARK].iter().zip(&page.cells[first..]) {
             into.store(*word, Relaxed);
         }
-        page.change_fresh(first, LINE_BITS, false);
+        page.cells[cell_of(mark_of(line)).1].store(content[MARK], Relaxed);
+        self.set_fresh(line, false);
     }
 
     /// Pages that were ever touched, with their number.
@@ -195,7 +251,7 @@ impl Memory {
             let page = page.get()?;
             Some((
                 number as u64,
-                core::array::from_fn(|word| page.words[word].load(Relaxed)),
+                core::array::from_fn(|cell| page.cells[cell].load(Relaxed)),
             ))
         })
     }
@@ -244,8 +300,8 @@ impl Memory {
     fn page(&self, number: usize) -> &Page {
         self.pages[number].get_or_init(|| {
             Box::new(Page {
-                words: [const { AtomicU64::new(0) }; PAGE_WORDS as usize],
-                fresh: [const { AtomicU64::new(0) }; (PAGE_WORDS / 64) as usize],
+                cells: [const { AtomicU64::new(0) }; PAGE_CELLS],
+                fresh: [const { AtomicU64::new(0) }; PAGE_CELLS.div_ceil(64)],
             })
         })
     }

@@ -1,5 +1,6 @@
 //! What a crash medium is made with.
 
+use firn_hardware::relocate::Unit;
 use firn_media::{Domain, Step};
 
 /// Window of addresses that a medium may grow to unless told otherwise.
@@ -20,6 +21,8 @@ pub struct CrashOptions {
     /// Stores, write-backs and volatile stores that a simulated thread's store buffer holds; the
     /// oldest leaves when it is full.
     pub buffer_entries: usize,
+    /// How the medium's `relocate` is built, if it has one (FFCCD, section 4.1).
+    pub relocate: Option<Unit>,
     /// A step that the code on this medium leaves out, but while an [`crate::Explorer`] sets it up.
     pub leave_out: Option<&'static Step>,
     /// Scheduling points after which a run is given up as a livelock.
@@ -34,6 +37,7 @@ impl Default for CrashOptions {
             seed: 0,
             space_limit: u64::MAX,
             buffer_entries: 56,
+            relocate: None,
             leave_out: None,
             max_steps: 50_000_000,
         }

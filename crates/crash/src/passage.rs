@@ -12,7 +12,7 @@ use crate::candidates::Candidates;
 use crate::class::ImageClass;
 use crate::explorer::Failure;
 use crate::lazy::{Failed, Filter};
-use crate::memory::{LINE_WORDS, Line};
+use crate::memory::{Line, index_of, line_of};
 use crate::trace::Event;
 use crate::unsettled::{Change, Unsettled};
 use crate::walk::Walker;
@@ -193,8 +193,8 @@ impl Walker<'_> {
         let class = &mut self.lazy.class;
         let (line, change) = match *event {
             Event::Store { word, new, .. } => {
-                let index = (word % LINE_WORDS) as u8;
-                (word / LINE_WORDS, Change::Word(index, new))
+                let index = index_of(word) as u8;
+                (line_of(word), Change::Word(index, new))
             }
             Event::Zero { line, .. } => (line, Change::Zero),
             Event::WriteBack { thread, line } => {

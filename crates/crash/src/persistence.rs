@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::line::{LineHistory, Version};
-use crate::memory::{LINE_WORDS, Line, Memory};
+use crate::memory::{LINE_WORDS, Line, Memory, index_of, line_of, mark_of};
 use crate::trace::Event;
 
 /// Hash of a line at its place; a line of zeros has none, so untouched memory adds nothing.
@@ -14,10 +14,11 @@ pub(crate) fn line_hash(line: u64, content: &Line) -> u128 {
         return 0;
     }
     let mut bytes = [0; 64];
-    for (into, word) in bytes.chunks_exact_mut(8).zip(content) {
+    let (words, mark) = content.split_at(LINE_WORDS as usize);
+    for (into, word) in bytes.chunks_exact_mut(8).zip(words) {
         into.copy_from_slice(&word.to_le_bytes());
     }
-    xxh3_128_with_seed(&bytes, line)
+    xxh3_128_with_seed(&bytes, mark_of(line) * mark[0] + line)
 }
 
 /// The dirty lines with their histories, and per thread the write-backs that no fence followed.
@@ -61,13 +62,11 @@ impl Persistence {
     pub(crate) fn apply(&mut self, event: &Event, memory: &Memory) {
         match *event {
             Event::Store { word, old, new, .. } => {
-                let line = word / LINE_WORDS;
+                let line = line_of(word);
                 // A store into a hole that may not last yet does not outlast it.
                 let kept = self.domain != Domain::Eadr || self.lines.contains_key(&line);
                 if old != new && kept {
-                    self.change(line, memory, |content| {
-                        content[(word % LINE_WORDS) as usize] = new
-                    });
+                    self.change(line, memory, |content| content[index_of(word)] = new);
                 }
             }
             Event::Zero { line, .. } => {

@@ -3,10 +3,12 @@
 use rustc_hash::FxHashMap;
 
 use crate::frame::Frame;
+use crate::image::Image;
 use crate::memory::Line;
 use crate::path::{CrashPoint, Path};
 use crate::persistence::Persistence;
 use crate::report::Finding;
+use crate::story::{Passed, Told};
 use crate::trace::Event;
 use crate::walk::{CrashState, Walker};
 
@@ -19,14 +21,13 @@ pub(crate) enum Goal<'g> {
 
 impl Walker<'_> {
     /// Lays out the crash that the first goal names after `trace`, checks it, and goes on in its
-    /// recovery with the goals that follow. The last check's verdict; where the crashes fell is
-    /// pushed to `points`.
+    /// recovery with the goals that follow. The last check's verdict; what happened goes to `told`.
     pub(crate) fn replay(
         &mut self,
         trace: &[Event],
         goals: &[Goal<'_>],
         seed: u64,
-        points: &mut Vec<CrashPoint>,
+        told: &mut Told,
     ) -> Result<(), String> {
         let Some((goal, later)) = goals.split_first() else {
             return Ok(());
@@ -61,14 +62,24 @@ impl Walker<'_> {
             Goal::Point(point) => frame.go_to(point, memory, hash),
             Goal::Left(_, lines) => frame.go_to_contents(lines, memory, hash),
         });
-        points.extend(self.frames.last().map(Frame::point));
+        let laid = self.frames.last();
+        told.points.extend(laid.map(Frame::point));
+        if let Some(story) = &mut told.story {
+            story.passed.push(Passed {
+                events: crashed.to_vec(),
+                left: Image::of(&self.crash.shared.memory, 0),
+            });
+        }
         let result = reached.and_then(|()| {
             self.state.event = self.frames[0].event();
             let (trace, end, result) = self.run_check(depth, kill);
             if later.is_empty() {
+                if let Some(story) = &mut told.story {
+                    story.check = trace;
+                }
                 result
             } else {
-                self.replay(&trace[..end], later, seed, points)
+                self.replay(&trace[..end], later, seed, told)
             }
         });
         self.lay(Frame::restore);
@@ -91,8 +102,8 @@ impl Walker<'_> {
             .iter()
             .map(|(event, lines)| Goal::Left(*event, lines))
             .collect();
-        let (seed, mut points) = (self.state.seed, Vec::new());
-        let again = self.replay(trace, &goals, seed, &mut points);
+        let (seed, mut told) = (self.state.seed, Told::default());
+        let again = self.replay(trace, &goals, seed, &mut told);
         let message = match again {
             Err(again) if again == message => message,
             Err(again) => format!("{message}; when tried again: {again}"),
@@ -101,7 +112,7 @@ impl Walker<'_> {
         let replay = Path {
             seed,
             schedule: self.schedule.clone(),
-            crashes: points,
+            crashes: told.points,
         }
         .to_string();
         self.report.findings.push(Finding { message, replay });

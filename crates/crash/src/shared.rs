@@ -280,6 +280,9 @@ impl Shared {
         }
         state.threads[usize::from(event.thread())].counts.events += 1;
         state.progress();
+        if self.options.relocate.is_some() {
+            state.marked.take_in(&event);
+        }
         if let Some(persistence) = &mut state.persistence {
             persistence.apply(&event, &self.memory);
         }

@@ -2,8 +2,11 @@
 
 use std::sync::Mutex;
 
+use rustc_hash::FxHashSet;
+
 use crate::buffer::StoreBuffer;
 use crate::counts::Counts;
+use crate::memory::{is_mark, line_of};
 use crate::persistence::Persistence;
 use crate::schedule::Scheduler;
 use crate::trace::Event;
@@ -33,6 +36,39 @@ pub(crate) enum Stuck {
     StepLimit,
 }
 
+/// Which lines a cache holds with a mark that persistence may not have: what clearing the bitmap does not
+/// reach.
+#[derive(Default)]
+pub(crate) struct MarkedLines {
+    dirty: FxHashSet<u64>,
+    /// Write-backs of theirs that no fence followed: thread and line.
+    issued: Vec<(u16, u64)>,
+}
+
+impl MarkedLines {
+    pub(crate) fn take_in(&mut self, event: &Event) {
+        match *event {
+            Event::Store { word, new, .. } if is_mark(word) && new != 0 => {
+                self.dirty.insert(line_of(word));
+            }
+            Event::WriteBack { thread, line } if self.dirty.contains(&line) => {
+                self.issued.push((thread, line));
+            }
+            Event::Fence { thread } if !self.issued.is_empty() => {
+                let dirty = &mut self.dirty;
+                self.issued.retain(|(issuer, line)| {
+                    let done = *issuer == thread;
+                    if done {
+                        dirty.remove(line);
+                    }
+                    !done
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
 pub(crate) struct State {
     pub(crate) dead: bool,
     /// Event before which the medium dies.
@@ -45,6 +81,8 @@ pub(crate) struct State {
     pub(crate) trace: Option<Vec<Event>>,
     /// Length of the trace when the check said that recovery was finished.
     pub(crate) recovery_end: Option<usize>,
+    /// Lines that were marked and not written back under a fence since.
+    pub(crate) marked: MarkedLines,
     pub(crate) ticket: u64,
     pub(crate) clock_ns: u64,
     pub(crate) random: fastrand::Rng,
@@ -70,6 +108,7 @@ impl State {
             persistence,
             trace: None,
             recovery_end: None,
+            marked: MarkedLines::default(),
             ticket: 0,
             clock_ns: START_NS,
             random: fastrand::Rng::with_seed(seed),
@@ -97,6 +136,7 @@ impl State {
         self.threads[0].counts = Counts::default();
         self.threads[0].note = 0;
         self.recovery_end = None;
+        self.marked = MarkedLines::default();
         self.ticket = 0;
         self.clock_ns = START_NS;
         self.random = fastrand::Rng::with_seed(seed);
@@ -113,6 +153,11 @@ impl State {
 
     pub(crate) fn buffer(&mut self) -> &mut StoreBuffer {
         &mut self.thread().buffer
+    }
+
+    /// Whether a line may still be in a cache with its mark.
+    pub(crate) fn carries_mark(&self, line: u64) -> bool {
+        self.marked.dirty.contains(&line)
     }
 
     /// Something changed that a waiting thread may be waiting for.

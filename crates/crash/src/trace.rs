@@ -1,8 +1,9 @@
 //! Events at the level of the cache: what a crash can fall between.
 
-use firn_units::FRAME_BYTES;
+use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
-use crate::memory::{LINE_WORDS, Line, Memory};
+use crate::memory::{Line, Memory, is_mark, line_of};
+use crate::story::line_at;
 
 /// Something that happened to memory or to its durability, in the order in which it reached the
 /// caches. A store that sits in a store buffer has not happened yet.
@@ -12,7 +13,7 @@ pub enum Event {
     Store {
         /// Simulated thread.
         thread: u16,
-        /// Address in words.
+        /// Address in words, or of a line's mark: see [`Event::stored`].
         word: u64,
         /// Content before.
         old: u64,
@@ -79,7 +80,35 @@ pub enum Event {
     },
 }
 
+/// What a store is to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stored {
+    /// The word here.
+    Word(VirtAddr),
+    /// The mark of the line that begins here.
+    Mark(VirtAddr),
+}
+
 impl Event {
+    /// What it stores to, if it is a store.
+    pub fn stored(&self) -> Option<Stored> {
+        match *self {
+            Event::Store { word, .. } if is_mark(word) => {
+                Some(Stored::Mark(line_at(line_of(word))))
+            }
+            Event::Store { word, .. } => Some(Stored::Word(VirtAddr(word * WORD_BYTES))),
+            _ => None,
+        }
+    }
+
+    /// The line that it writes back, if it does: its first byte.
+    pub fn written_back(&self) -> Option<VirtAddr> {
+        match *self {
+            Event::WriteBack { line, .. } => Some(line_at(line)),
+            _ => None,
+        }
+    }
+
     /// The simulated thread that caused it.
     pub fn thread(&self) -> u16 {
         match *self {
@@ -98,7 +127,7 @@ impl Event {
     /// Line that changes, if one does.
     pub(crate) fn changes(&self) -> Option<u64> {
         match self {
-            Event::Store { word, old, new, .. } if old != new => Some(word / LINE_WORDS),
+            Event::Store { word, old, new, .. } if old != new => Some(line_of(*word)),
             Event::Zero { line, .. } => Some(*line),
             _ => None,
         }

@@ -107,10 +107,12 @@ pub struct Work {
 ///
 /// Errors: there is none, or it is kept only to show what it loses.
 pub fn scheme(name: &str) -> Result<&'static Scheme, LabError> {
-    let sound = SCHEMES.iter().filter(|scheme| scheme.sound);
+    let sound = SCHEMES
+        .iter()
+        .filter(|scheme| scheme.is_for_stock_hardware());
     let allowed = sound.map(|scheme| scheme.name).collect::<Vec<_>>();
     match Scheme::named(name) {
-        Some(scheme) if scheme.sound => Ok(scheme),
+        Some(scheme) if scheme.is_for_stock_hardware() => Ok(scheme),
         Some(scheme) => Err(LabError::UnsoundScheme {
             name: scheme.name,
             source_of: scheme.source,

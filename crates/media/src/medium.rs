@@ -280,6 +280,21 @@ pub trait Medium: Send + Sync + Sized + 'static {
         Err(Unsupported("relocate"))
     }
 
+    /// Whether a `relocate` stored to the line that holds `at` since it was cleared. After a power failure:
+    /// whether what it stored reached persistence. Needs [`Capabilities::relocate`].
+    fn reached(&self, at: VirtAddr) -> Result<bool, Unsupported> {
+        let _ = at;
+        Err(Unsupported("relocate"))
+    }
+
+    /// Clears what is known of the lines that `len` bytes from `at` touch. Durable from the thread's next
+    /// fence on. Lines that a cache holds since a `relocate` say so again when they reach persistence: write
+    /// them back before. Needs [`Capabilities::relocate`].
+    fn clear_reached(&self, at: VirtAddr, len: u64) -> Result<(), Unsupported> {
+        let _ = (at, len);
+        Err(Unsupported("relocate"))
+    }
+
     /// Asks whether the object at `at` is being moved. Needs [`Capabilities::check_lookup`].
     fn check_lookup(&self, at: VirtAddr) -> Result<Lookup, Unsupported> {
         let _ = at;

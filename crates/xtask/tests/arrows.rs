@@ -24,7 +24,7 @@ const PRODUCTION: &[(&str, &[&str])] = &[
     ),
     ("firn-hardware", &["firn-units"]),
     ("firn-mapped", &["firn-media", "firn-units"]),
-    ("firn-crash", &["firn-media", "firn-units"]),
+    ("firn-crash", &["firn-media", "firn-hardware", "firn-units"]),
     ("firn-structures", &["firn-heap", "firn-media"]),
 ];
 

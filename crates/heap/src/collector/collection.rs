@@ -20,6 +20,7 @@ use super::figures::{Collected, Step, publish, publish_stops};
 use super::heal::Known;
 use super::mark::Marking;
 use super::release::{WriteBacks, store_phase, write_back_bitmap};
+use super::resume::needs_relocate;
 use super::scheme::{PIGGYBACK, Scheme};
 use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD};
 use crate::alloc::{FrameRun, Place, Run};
@@ -141,6 +142,9 @@ impl<M: Medium> Pool<M> {
                 what: options.scheme.name,
                 needs,
             });
+        }
+        if options.scheme.relocates() && !inner.medium.capabilities().relocate {
+            return Err(needs_relocate(options.scheme));
         }
         Ok(Collection::new(OnlyOne::of(inner)?, *options))
     }
@@ -559,6 +563,7 @@ impl<M: Medium> Inner<M> {
             core::mem::take(&mut draft.entries),
         )?;
         let cycle = Arc::new(cycle);
+        cycle.clear_reached(medium);
         self.populate(&draft);
         self.count_filled(&cycle)?;
         let mut ring = Ring::default();

@@ -17,7 +17,7 @@ use firn_media::{Medium, MediumExt, Scope, Words};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES, round_up};
 
 use super::frame_map::{FrameMap, Part};
-use super::scheme::{Scheme, Settle};
+use super::scheme::{Scheme, Settle, Shown};
 use crate::error::Error;
 
 /// Nobody has touched the unit.
@@ -39,7 +39,7 @@ pub(crate) struct Destination {
     /// Frames of the run.
     pub(crate) frames: u64,
     /// Unit in slot 0; the others follow.
-    first_unit: u64,
+    pub(super) first_unit: u64,
     /// Slots that are filled.
     pub(crate) units: u64,
 }
@@ -236,6 +236,14 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
+    /// The run that is filled at `at`.
+    pub(super) fn run_at(&self, at: VirtAddr) -> Option<&Destination> {
+        match self.map.get(Frame::holding(at))? {
+            Part::Destination(index) => self.destinations.get(index),
+            Part::Source(_) => None,
+        }
+    }
+
     /// The unit whose destination covers the byte at `at`.
     pub(crate) fn covering(&self, at: VirtAddr) -> Option<Unit> {
         let Part::Destination(index) = self.map.get(Frame::holding(at))? else {
@@ -329,18 +337,44 @@ impl<M: Medium> Cycle<M> {
 
     /// Copies the unit, or waits for who does. Returns whether this thread copied it.
     fn claim(&self, medium: &M, unit: Unit, from: VirtAddr) -> bool {
-        let index = unit.index as usize;
-        // Rule 2: one thread copies, losers wait.
-        if self.states.compare_exchange(index, NONE, BUSY).is_err() {
+        if self.scheme.relocates() {
+            return self.claim_group(medium, unit);
+        }
+        if !self.scheme.claims {
+            self.move_unit(medium, unit, from);
+            return true;
+        }
+        if !self.takes(medium, unit.index) {
+            return false;
+        }
+        self.move_unit(medium, unit, from);
+        true
+    }
+
+    /// Rule 2: one thread copies, losers wait. Whether it is this one.
+    pub(super) fn takes(&self, medium: &M, unit: u64) -> bool {
+        let index = unit as usize;
+        let taken = self.states.compare_exchange(index, NONE, BUSY).is_ok();
+        if !taken {
             let mut attempt = 0;
             while self.states.load(index) < COPIED {
                 medium.pause(attempt);
                 attempt += 1;
             }
-            return false;
         }
-        self.move_unit(medium, unit, from);
-        true
+        taken
+    }
+
+    /// Whether the unit's copy may be used.
+    pub(super) fn is_copied(&self, unit: u64) -> bool {
+        self.states.load(unit as usize) >= COPIED
+    }
+
+    /// The unit's copy may be used.
+    pub(super) fn copied(&self, unit: u64) {
+        if !self.is_copied(unit) {
+            self.states.store(unit as usize, COPIED);
+        }
     }
 
     fn move_unit(&self, medium: &M, unit: Unit, from: VirtAddr) {
@@ -362,6 +396,9 @@ impl<M: Medium> Cycle<M> {
         let state = if !needs_flush || scheme.settle == Settle::AtCopy {
             let at = self.settled_at(unit.index);
             medium.store_u64(at, 1);
+            if scheme.shown == Shown::AtStore {
+                self.states.store(unit.index as usize, DURABLE);
+            }
             medium.write_back(at, WORD_BYTES);
             if scheme.fence_settled && needs_flush {
                 medium.fence();
@@ -480,6 +517,8 @@ impl<M: Medium> Cycle<M> {
     /// fence (rule 3, C4). Returns whether the change must also make the settled word durable.
     pub(crate) fn before_change(&self, medium: &M, unit: Unit) -> bool {
         match self.states.load(unit.index as usize) {
+            // A home that is durable is in a line that reached persistence, and such a line counts.
+            _ if self.scheme.relocates() => false,
             DURABLE => false,
             STORED => true,
             _ => {

@@ -20,6 +20,7 @@ pub(crate) mod cycle;
 mod figures;
 mod finished;
 mod frame_map;
+mod group;
 mod heal;
 mod mark;
 mod reclaim;

@@ -12,11 +12,20 @@ use firn_format::plan::Phase;
 use firn_format::sealed::Seal;
 use firn_format::superblock::PoolKind;
 use firn_media::Medium;
+use firn_units::WORD_BYTES;
 
 use super::cycle::Cycle;
 use super::release::release_on_media;
-use super::scheme::Recovery;
+use super::scheme::{Recovery, Scheme};
 use crate::error::Error;
+
+/// Why a scheme that copies by `relocate` does not run here.
+pub(super) fn needs_relocate(scheme: &Scheme) -> Error {
+    Error::WrongKind {
+        what: scheme.name,
+        needs: "a medium with the instruction `relocate`, which only simulated ones have",
+    }
+}
 
 /// Reads the collector's phase.
 ///
@@ -33,7 +42,13 @@ pub(crate) fn interrupted<M: Medium>(medium: &M) -> Result<Option<(Phase, Cycle<
     let phase = phase(medium)?;
     match phase {
         Phase::Idle => Ok(None),
-        Phase::Active(plan) | Phase::Release(plan) => Ok(Some((phase, Cycle::load(medium, plan)?))),
+        Phase::Active(plan) | Phase::Release(plan) => {
+            let cycle = Cycle::load(medium, plan)?;
+            if cycle.scheme.relocates() && !medium.capabilities().relocate {
+                return Err(needs_relocate(cycle.scheme));
+            }
+            Ok(Some((phase, cycle)))
+        }
     }
 }
 
@@ -48,14 +63,23 @@ pub(crate) fn copy_named<M: Medium>(
     if cycle.scheme.recovery == Recovery::CopyDifferent {
         cycle.recover_different(medium);
     }
-    let mut units = Vec::new();
+    let mut homes = Vec::new();
     for payload in payloads {
         let mut rest = payload.as_ref();
         while let Some(record) = Record::take(&mut rest) {
-            let (home, _) = record.home();
-            units.extend(cycle.unit_settled_at(home));
+            homes.push(record.home());
         }
     }
+    if cycle.scheme.relocates() {
+        let bytes = homes.iter().flat_map(|&(home, len)| {
+            (0..len)
+                .step_by(WORD_BYTES as usize)
+                .map(move |at| home + at)
+        });
+        cycle.complete_reached(medium, bytes);
+    }
+    let settled = homes.iter().map(|&(home, _)| cycle.unit_settled_at(home));
+    let mut units: Vec<u64> = settled.flatten().collect();
     units.sort_unstable();
     units.dedup();
     for &unit in &units {

@@ -6,14 +6,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use firn_crash::{
-    Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Image, Job, Report, RunOutcome,
-    Schedule, Turn,
+    Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Finding, Image, Job, RelocateUnit,
+    Report, RunOutcome, Schedule, Turn,
 };
 use firn_heap::collector::scheme::{PIGGYBACK, Scheme};
 use firn_heap::{Pool, PoolKind, PoolOptions};
 use firn_media::{Domain, Medium};
 
-use crate::program::{MUTATORS, Op, Past, apply, check, collect, options, read, setup, verify};
+use crate::program::{
+    MUTATORS, Op, Past, add_bystanders, apply, check, collect, options, read, setup, verify,
+};
+use crate::story::in_words;
 
 /// What is explored.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,8 @@ pub struct Case {
     pub kind: PoolKind,
     pub domain: Domain,
     pub scheme: &'static Scheme,
+    /// How `relocate` is built, where the scheme uses it.
+    pub relocate: RelocateUnit,
     /// Threads of the program.
     pub threads: usize,
     /// Crashes inside recovery.
@@ -33,11 +38,15 @@ impl Default for Case {
             kind: PoolKind::Traced,
             domain: Domain::Adr,
             scheme: &PIGGYBACK,
+            relocate: RelocateUnit::Functional,
             threads: 1,
             depth: 1,
         }
     }
 }
+
+/// Findings of a run that are looked through for one that is wanted.
+const FINDINGS: usize = 20_000;
 
 /// The program's operations, by thread.
 pub type Script = [Vec<Op>; MUTATORS];
@@ -129,14 +138,25 @@ impl Case {
         self.threads + 1
     }
 
+    /// A medium with the hardware that the scheme needs.
+    fn medium(&self) -> CrashOptions {
+        CrashOptions {
+            relocate: self.scheme.relocates().then_some(self.relocate),
+            ..CrashOptions::with_domain(self.domain)
+        }
+    }
+
     fn options(&self) -> PoolOptions {
         options(self.kind, self.threads)
     }
 
     /// The pool, ready to be collected.
     pub fn image(&self) -> Image {
-        let crash = Crash::new(16 << 20, CrashOptions::with_domain(self.domain));
+        let crash = Crash::new(16 << 20, self.medium());
         setup(&crash, &self.options());
+        if self.scheme.groups {
+            add_bystanders(&crash, &self.options());
+        }
         crash.cache_image()
     }
 
@@ -148,7 +168,10 @@ impl Case {
         shared.unverified.store(self.threads, Relaxed);
         for (thread, ops) in script.iter().enumerate().take(self.threads) {
             let (pool, shared, ops) = (pool.clone(), Arc::clone(&shared), ops.clone());
-            jobs.push(Box::new(move || mutate(&pool, thread, &ops, &shared)));
+            let sound = self.scheme.sound;
+            jobs.push(Box::new(move || {
+                mutate(&pool, thread, &ops, &shared, sound)
+            }));
         }
         let (collecting, beside, how) = (pool.clone(), Arc::clone(&shared), collect(self.scheme));
         jobs.push(Box::new(move || {
@@ -164,7 +187,7 @@ impl Case {
             beside.busy.fetch_sub(1, Relaxed);
         }));
         let run = crash.run(jobs, schedule);
-        if run.finished().is_ok() {
+        if run.finished().is_ok() && self.scheme.sound {
             check(&pool).unwrap();
         }
         pool.abandon();
@@ -174,7 +197,7 @@ impl Case {
 
     /// Runs once, without a crash.
     pub fn run(&self, image: &Image, run: &Run) -> Went {
-        let crash = Crash::from_image(image, CrashOptions::with_domain(self.domain));
+        let crash = Crash::from_image(image, self.medium());
         let went = self.workload(&crash, &run.script, Schedule::Turns(run.turns.clone()));
         went.run.finished().unwrap();
         went
@@ -210,28 +233,32 @@ impl Case {
         }
     }
 
-    /// Crashes every run that `next` asks for everywhere, and again in each recovery.
-    pub fn explore(&self, mut next: impl FnMut(Option<&RunOutcome>) -> Option<Run>) -> Report {
-        let case = *self;
-        let now = RefCell::new(Script::default());
+    /// What crashes runs of the program that `now` holds.
+    fn explorer<'c>(&'c self, now: &'c RefCell<Script>, max_findings: usize) -> Explorer<'c> {
         let options = ExploreOptions {
             recovery_depth: self.depth,
-            medium: CrashOptions::with_domain(self.domain),
+            max_findings,
+            medium: self.medium(),
             ..ExploreOptions::default()
         };
-        let explorer = Explorer::from_image(
+        Explorer::from_image(
             options,
             &self.image(),
             |crash| {
-                let went = case.workload(crash, &now.borrow(), Schedule::Inherited);
+                let went = self.workload(crash, &now.borrow(), Schedule::Inherited);
                 went.run.finished().unwrap();
             },
             |crash, state: &CrashState| {
                 let past = Past::of_notes(core::array::from_fn(|thread| state.note(thread + 1)));
-                verify(crash, &case.options(), case.scheme, &past)
+                verify(crash, &self.options(), self.scheme, &past)
             },
-        );
-        let report = explorer.explore_each(|run| {
+        )
+    }
+
+    /// Crashes every run that `next` asks for everywhere, and again in each recovery.
+    pub fn explore(&self, mut next: impl FnMut(Option<&RunOutcome>) -> Option<Run>) -> Report {
+        let now = RefCell::new(Script::default());
+        let report = self.explorer(&now, 1).explore_each(|run| {
             let run = next(run)?;
             *now.borrow_mut() = run.script;
             Some(Schedule::Turns(run.turns))
@@ -246,6 +273,33 @@ impl Case {
         report
     }
 
+    /// The first of these runs of which something is found that is wanted: the check `says` this, and it came
+    /// to be so.
+    pub fn find(
+        &self,
+        runs: impl IntoIterator<Item = Run>,
+        says: &str,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Option<(String, String)> {
+        let now = RefCell::new(Script::default());
+        let explorer = self.explorer(&now, FINDINGS);
+        runs.into_iter().find_map(|run| {
+            *now.borrow_mut() = run.script;
+            let mut turns = Some(Schedule::Turns(run.turns));
+            let report = explorer.explore_each(|_| turns.take());
+            let said = |finding: &Finding| finding.message.contains(says);
+            report
+                .findings
+                .into_iter()
+                .filter(said)
+                .find_map(|finding| {
+                    let story = explorer.story(&finding.replay).ok()?;
+                    let words = in_words(&story, self.threads);
+                    wanted(&words).then_some((finding.message, words))
+                })
+        })
+    }
+
     /// The same, of runs that are known before.
     pub fn explore_all(&self, runs: Vec<Run>) -> Report {
         let mut runs = runs.into_iter();
@@ -253,8 +307,9 @@ impl Case {
     }
 }
 
-/// A thread of the program. It waits for its turn before each operation.
-fn mutate(pool: &Pool<Crash>, thread: usize, ops: &[Op], shared: &Shared) {
+/// A thread of the program. It waits for its turn before each operation. What it finds under a scheme that
+/// is not sound is left to the check after a crash.
+fn mutate(pool: &Pool<Crash>, thread: usize, ops: &[Op], shared: &Shared, sound: bool) {
     let medium = pool.medium();
     let mut session = pool.session().unwrap();
     while !shared.begun.load(Relaxed) {
@@ -269,7 +324,7 @@ fn mutate(pool: &Pool<Crash>, thread: usize, ops: &[Op], shared: &Shared) {
         let (note, number) = shared.past.lock().unwrap().begin(thread, op);
         medium.note(note);
         let found = apply(&mut session, op, number).unwrap();
-        if let Some(found) = found {
+        if let Some(found) = found.filter(|_| sound) {
             let past = shared.past.lock().unwrap().since(&before);
             past.allows(&found).unwrap();
         }
@@ -290,8 +345,10 @@ fn mutate(pool: &Pool<Crash>, thread: usize, ops: &[Op], shared: &Shared) {
         }
     };
     wait_for(&shared.busy);
-    let found = read(&mut session).unwrap();
-    shared.past.lock().unwrap().allows(&found).unwrap();
+    if sound {
+        let found = read(&mut session).unwrap();
+        shared.past.lock().unwrap().allows(&found).unwrap();
+    }
     wait_for(&shared.unverified);
     // What a session does at its end is no part of the program: as after a crash, nothing is written.
     pool.clone().abandon();

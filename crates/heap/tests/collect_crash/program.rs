@@ -43,8 +43,9 @@ pub enum Op {
 }
 
 /// Every operation, so that a note can name it by its place here.
-const ALL: [Op; 13] = [
+const ALL: [Op; 14] = [
     Op::Touch(0),
+    Op::Touch(1),
     Op::Swap,
     Op::Abort,
     Op::Read,
@@ -153,6 +154,48 @@ pub fn setup(crash: &Crash, options: &PoolOptions) {
             tx.remove_root("all")?;
             // SAFETY: the root that referred to it is gone.
             unsafe { tx.free(all) }
+        })
+        .unwrap();
+    drop(session);
+    pool.close().unwrap();
+}
+
+/// What no operation touches: it moves too. An array fills two lines.
+type Bystander = Refs<Spine>;
+const BYSTANDERS: &str = "bystanders";
+const PLACES: usize = 14;
+/// Those that there were before most were freed.
+const BYSTANDERS_BEFORE: usize = 48;
+/// Those that stay.
+const BYSTANDERS_KEPT: [usize; 2] = [5, 40];
+
+/// Adds bystanders: where objects move together, an operation moves all others at once, and nothing would be
+/// left to the collector.
+pub fn add_bystanders(crash: &Crash, options: &PoolOptions) {
+    let pool = Pool::open(crash.clone(), options).unwrap();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let kept = tx.alloc_refs::<Bystander>(BYSTANDERS_KEPT.len())?;
+            let mut others = Vec::new();
+            for i in 0..BYSTANDERS_BEFORE {
+                let one = tx.alloc_refs::<Spine>(PLACES)?;
+                match BYSTANDERS_KEPT.iter().position(|kept| *kept == i) {
+                    Some(place) => kept.set(place, Some(one))?,
+                    None => others.push(pool.handle(one)),
+                }
+            }
+            tx.set_root(BYSTANDERS, kept)?;
+            Ok::<_, Error>(others)
+        })
+        .and_then(|others| {
+            session.transaction(|tx| {
+                others.iter().try_for_each(|other| {
+                    let other = tx.deref(other).unwrap();
+                    // SAFETY: nothing refers to it.
+                    unsafe { tx.free(other) }
+                })
+            })
         })
         .unwrap();
     drop(session);

@@ -26,7 +26,9 @@ pub struct Collecting {
 impl Collecting {
     /// Every scheme that keeps what was committed, on pages of both sizes.
     pub fn every_way(pause: Duration) -> Vec<Self> {
-        let schemes = SCHEMES.iter().filter(|scheme| scheme.sound && scheme.moves);
+        let schemes = SCHEMES
+            .iter()
+            .filter(|scheme| scheme.is_for_stock_hardware() && scheme.moves);
         let ways = schemes.flat_map(|scheme| {
             [PageSize::Small, PageSize::Huge].map(|pages| Self {
                 scheme,

@@ -5,17 +5,20 @@
 //! word's store and its fence, and two threads may copy one object over each other. So the claim is a
 //! compare-and-swap here, and the copy is shown to others only after the second fence.
 
-use super::{Recovery, Scheme, Settle};
+use super::{Recovery, Scheme, Settle, Shown};
 
 /// Copy, fence, moved, fence.
 pub static ESPRESSO: Scheme = Scheme {
     name: "espresso",
     number: 1,
     moves: true,
+    claims: true,
+    groups: false,
     write_back_copy: true,
     fence_copy: true,
     settle: Settle::AtCopy,
     fence_settled: true,
+    shown: Shown::AfterFence,
     recovery: Recovery::CopyUnsettled,
     sound: true,
     source: "Espresso, ASPLOS 2018, section 4.2, with a claim",

@@ -4,6 +4,9 @@
 //! one place ([`super::cycle::Cycle`]), so that a scheme cannot forget half of a rule.
 
 mod espresso;
+mod espresso_as_printed;
+mod ffccd;
+mod ffccd_as_printed;
 mod none;
 mod piggyback;
 mod sfccd;
@@ -17,6 +20,19 @@ pub enum Settle {
     /// By the first transaction that changes the object, strictly after its log's fence, which covers
     /// the copy's lines as well.
     AtChange,
+    /// By nobody: the hardware remembers which lines of copies reached persistence
+    /// ([`firn_media::Medium::relocate`]), and a line that did counts.
+    ByHardware,
+}
+
+/// From when on others may use a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shown {
+    /// From the last fence of its relocation on.
+    AfterFence,
+    /// From the store of its settled word on, which a fence follows: meanwhile somebody may change, durably,
+    /// what recovery will copy over.
+    AtStore,
 }
 
 /// What recovery takes a settled word for.
@@ -27,6 +43,12 @@ pub enum Recovery {
     /// The copy may be torn: settled units are compared with their source and copied again where
     /// they differ (figure 7b of FFCCD). Loses what was committed to the copy.
     CopyDifferent,
+    /// A line that reached persistence stays as it is. Of objects that share lines with one that did, the
+    /// other lines are copied and marked durably.
+    CopyUnreached,
+    /// An object of which some lines reached persistence, and some did not, is copied again as a whole (FFCCD,
+    /// section 3.3.3). Loses what was committed to those that did.
+    CopyReached,
 }
 
 /// The facts of a relocation scheme.
@@ -38,6 +60,12 @@ pub struct Scheme {
     pub number: u64,
     /// Whether objects move at all.
     pub moves: bool,
+    /// Whether the one thread that claimed an object copies it. Otherwise whoever comes does, over each
+    /// other.
+    pub claims: bool,
+    /// Whether objects whose destinations share lines are copied together, so that no line holds half of
+    /// them when it counts.
+    pub groups: bool,
     /// Whether the copy's lines are written back by whoever copies.
     pub write_back_copy: bool,
     /// Whether a fence follows the copy.
@@ -46,6 +74,8 @@ pub struct Scheme {
     pub settle: Settle,
     /// Whether a fence follows the settled word's write-back, before anyone else may use the copy.
     pub fence_settled: bool,
+    /// From when on others use the copy.
+    pub shown: Shown,
     /// What recovery does.
     pub recovery: Recovery,
     /// Whether it keeps what was committed. One that does not serves to show so, and is refused on
@@ -56,6 +86,16 @@ pub struct Scheme {
 }
 
 impl Scheme {
+    /// Whether it copies by an instruction that stock hardware lacks.
+    pub const fn relocates(&self) -> bool {
+        matches!(self.settle, Settle::ByHardware)
+    }
+
+    /// Whether it keeps what was committed on hardware that can be bought.
+    pub const fn is_for_stock_hardware(&self) -> bool {
+        self.sound && !self.relocates()
+    }
+
     /// Fences that one relocation issues, on a domain that needs any.
     pub const fn fences(&self) -> u64 {
         self.fence_copy as u64 + self.fence_settled as u64
@@ -73,13 +113,25 @@ impl Scheme {
 }
 
 pub use espresso::ESPRESSO;
+pub use espresso_as_printed::ESPRESSO_AS_PRINTED;
+pub use ffccd::FFCCD;
+pub use ffccd_as_printed::FFCCD_AS_PRINTED;
 pub use none::NONE;
 pub use piggyback::PIGGYBACK;
 pub use sfccd::SFCCD;
 pub use sfccd_as_printed::SFCCD_AS_PRINTED;
 
 /// Every scheme there is.
-pub static SCHEMES: [&Scheme; 5] = [&NONE, &ESPRESSO, &SFCCD, &PIGGYBACK, &SFCCD_AS_PRINTED];
+pub static SCHEMES: [&Scheme; 8] = [
+    &NONE,
+    &ESPRESSO,
+    &SFCCD,
+    &PIGGYBACK,
+    &FFCCD,
+    &ESPRESSO_AS_PRINTED,
+    &SFCCD_AS_PRINTED,
+    &FFCCD_AS_PRINTED,
+];
 
 #[cfg(test)]
 mod tests {
@@ -101,6 +153,8 @@ mod tests {
             (fences(&ESPRESSO), fences(&SFCCD), fences(&PIGGYBACK)),
             (2, 1, 0)
         );
-        assert_eq!(fences(&SFCCD_AS_PRINTED), 1);
+        let printed = [&ESPRESSO_AS_PRINTED, &SFCCD_AS_PRINTED, &FFCCD_AS_PRINTED];
+        assert_eq!(printed.map(fences), [2, 1, 0]);
+        assert_eq!(fences(&FFCCD), 0);
     }
 }

@@ -1,16 +1,19 @@
 //! No relocation: what is unreachable is reclaimed, what lives stays where it is. The baseline.
 
-use super::{Recovery, Scheme, Settle};
+use super::{Recovery, Scheme, Settle, Shown};
 
 /// Nothing moves.
 pub static NONE: Scheme = Scheme {
     name: "none",
     number: 0,
     moves: false,
+    claims: true,
+    groups: false,
     write_back_copy: false,
     fence_copy: false,
     settle: Settle::AtCopy,
     fence_settled: false,
+    shown: Shown::AfterFence,
     recovery: Recovery::CopyUnsettled,
     sound: true,
     source: "the baseline of FFCCD, section 7",

@@ -5,17 +5,20 @@
 //! back under the commit's own fence. FFCCD's figure 7 keeps the second fence instead and lets
 //! recovery guess by comparing, which takes a committed change for a torn copy.
 
-use super::{Recovery, Scheme, Settle};
+use super::{Recovery, Scheme, Settle, Shown};
 
 /// Copy, fence, moved.
 pub static SFCCD: Scheme = Scheme {
     name: "sfccd",
     number: 2,
     moves: true,
+    claims: true,
+    groups: false,
     write_back_copy: true,
     fence_copy: true,
     settle: Settle::AtCopy,
     fence_settled: false,
+    shown: Shown::AfterFence,
     recovery: Recovery::CopyUnsettled,
     sound: true,
     source: "FFCCD, ISCA 2022, section 3.3.3, corrected",

@@ -2,17 +2,20 @@
 //! one fence; recovery copies again wherever a moved object differs from its source, and so also over
 //! a change that was committed since.
 
-use super::{Recovery, Scheme, Settle};
+use super::{Recovery, Scheme, Settle, Shown};
 
 /// Copy, moved, fence; recovery compares.
 pub static SFCCD_AS_PRINTED: Scheme = Scheme {
     name: "sfccd-as-printed",
     number: 4,
     moves: true,
+    claims: true,
+    groups: false,
     write_back_copy: true,
     fence_copy: false,
     settle: Settle::AtCopy,
     fence_settled: true,
+    shown: Shown::AfterFence,
     recovery: Recovery::CopyDifferent,
     sound: false,
     source: "FFCCD, ISCA 2022, figure 7",

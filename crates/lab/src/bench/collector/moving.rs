@@ -25,7 +25,9 @@ const GETS_AT_ONCE: usize = 256;
 
 /// Every scheme that keeps what was committed.
 fn schemes() -> impl Iterator<Item = &'static Scheme> {
-    SCHEMES.into_iter().filter(|s| s.moves && s.sound)
+    SCHEMES
+        .into_iter()
+        .filter(|s| s.moves && s.is_for_stock_hardware())
 }
 
 /// What a page costs that objects are moved to.

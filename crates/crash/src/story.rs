@@ -1,0 +1,39 @@
+//! What led to a crash state, for a reader.
+
+use firn_units::{LINE_BYTES, VirtAddr};
+
+use crate::image::Image;
+use crate::path::CrashPoint;
+use crate::trace::Event;
+
+/// What happened before one crash, and what it left.
+#[derive(Clone, Debug)]
+pub struct Passed {
+    /// The events of the workload, or of the recovery before, oldest first.
+    pub events: Vec<Event>,
+    /// What is on media after the crash.
+    pub left: Image,
+}
+
+/// How a crash state comes to be, and what the check does about it.
+#[derive(Clone, Debug, Default)]
+pub struct Story {
+    /// A part for each crash.
+    pub passed: Vec<Passed>,
+    /// The events of the check after the last one, recovery first.
+    pub check: Vec<Event>,
+}
+
+/// What a replay tells.
+#[derive(Default)]
+pub(crate) struct Told {
+    /// Where the crashes fell.
+    pub(crate) points: Vec<CrashPoint>,
+    /// What happened, if somebody wants to hear it.
+    pub(crate) story: Option<Story>,
+}
+
+/// Where a line begins.
+pub(crate) fn line_at(line: u64) -> VirtAddr {
+    VirtAddr(line * LINE_BYTES)
+}

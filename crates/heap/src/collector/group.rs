@@ -1,0 +1,194 @@
+//! Copying with hardware that remembers which lines of copies reached persistence (FFCCD, sections 3.3.3
+//! and 4).
+//!
+//! What is copied together is a *group*: the objects whose destinations share lines, which is one object
+//! where a slot is a multiple of a line long. Whoever claims the first of a group copies all of it.
+
+use firn_format::class::Class;
+use firn_media::{Medium, MediumExt, Scope, Unsupported};
+use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
+
+use super::cycle::{Cycle, Destination, Unit};
+use super::scheme::Recovery;
+
+/// Objects of a run that are copied together.
+struct Group<'c> {
+    run: &'c Destination,
+    /// Its slots.
+    first: u64,
+    end: u64,
+}
+
+/// Bytes that are to be at a place of a line.
+struct Piece {
+    from: VirtAddr,
+    to: VirtAddr,
+    len: u64,
+}
+
+impl Group<'_> {
+    fn slot_bytes(&self) -> u64 {
+        let large = self.run.frames * FRAME_BYTES;
+        self.run.class.map_or(large, Class::slot_bytes)
+    }
+
+    fn units(&self) -> impl Iterator<Item = u64> + use<> {
+        let first = self.run.first_unit;
+        first + self.first..first + self.end
+    }
+
+    fn start(&self) -> VirtAddr {
+        self.run.frame.start() + self.first * self.slot_bytes()
+    }
+
+    fn len(&self) -> u64 {
+        (self.end - self.first) * self.slot_bytes()
+    }
+
+    /// The lines that hold a part of it.
+    fn lines(&self) -> impl Iterator<Item = VirtAddr> + use<> {
+        let (start, end) = (self.start().line_start(), self.start() + self.len());
+        (start.0..end.0).step_by(LINE_BYTES as usize).map(VirtAddr)
+    }
+}
+
+impl<M: Medium> Cycle<M> {
+    /// Nothing of the destinations has reached persistence. Before the fence after which the plan counts.
+    pub(super) fn clear_reached(&self, medium: &M) {
+        if self.scheme.relocates() {
+            for run in &self.destinations {
+                has_relocate(medium.clear_reached(run.frame.start(), run.frames * FRAME_BYTES));
+            }
+        }
+    }
+
+    /// Copies the unit's group, or waits for who does. Returns whether this thread copied it.
+    pub(super) fn claim_group(&self, medium: &M, unit: Unit) -> bool {
+        let Some(group) = self.group_of(unit.to) else {
+            return false;
+        };
+        if !self.takes(medium, group.run.first_unit + group.first) {
+            return false;
+        }
+        let _scope = medium.scope(Scope::Copy);
+        self.copy_lines(medium, &group, |_| true);
+        group.units().for_each(|unit| self.copied(unit));
+        true
+    }
+
+    fn group_of(&self, to: VirtAddr) -> Option<Group<'_>> {
+        let run = self.run_at(to)?;
+        let slot = match run.class {
+            Some(class) => class.slot_of(to.0 - run.frame.start().0),
+            None => 0,
+        };
+        Some(self.group_at(run, slot))
+    }
+
+    fn group_at<'c>(&self, run: &'c Destination, slot: u64) -> Group<'c> {
+        let slots = match run.class {
+            Some(class) if self.scheme.groups => {
+                // The smallest number of slots that fills whole lines.
+                LINE_BYTES
+                    >> class
+                        .slot_bytes()
+                        .trailing_zeros()
+                        .min(LINE_BYTES.trailing_zeros())
+            }
+            _ => 1,
+        };
+        let first = slot - slot % slots;
+        Group {
+            run,
+            first,
+            end: run.units.min(first + slots),
+        }
+    }
+
+    /// Copies those lines of a group that are wanted, and marks them.
+    fn copy_lines(&self, medium: &M, group: &Group<'_>, wanted: impl Fn(VirtAddr) -> bool) {
+        for line in group.lines().filter(|&line| wanted(line)) {
+            let pieces = self.pieces(group, line);
+            let Some(last) = pieces.last() else { continue };
+            if self.scheme.groups {
+                // Plain stores, and one marked one behind all of them: where the mark is, they are.
+                for piece in &pieces {
+                    medium.copy(piece.from, piece.to, piece.len);
+                }
+                let at = last.len - WORD_BYTES;
+                has_relocate(medium.relocate(last.from + at, last.to + at, WORD_BYTES));
+            } else {
+                for piece in &pieces {
+                    has_relocate(medium.relocate(piece.from, piece.to, piece.len));
+                }
+            }
+        }
+    }
+
+    /// What of a group lies in a line.
+    fn pieces(&self, group: &Group<'_>, line: VirtAddr) -> Vec<Piece> {
+        let (bytes, start) = (group.slot_bytes(), group.start());
+        let mut pieces = Vec::new();
+        for (nth, unit) in (0..).zip(group.units()) {
+            let to = start + nth * bytes;
+            let (begin, end) = (to.0.max(line.0), (to.0 + bytes).min(line.0 + LINE_BYTES));
+            if let Some(from) = self.source_of(unit).filter(|_| begin < end) {
+                pieces.push(Piece {
+                    from: from + (begin - to.0),
+                    to: VirtAddr(begin),
+                    len: end - begin,
+                });
+            }
+        }
+        pieces
+    }
+
+    /// Completes what a crash left of copies, before the log is replayed: groups of which a line reached
+    /// persistence, and those that entries change, whose homes are `named`. The caller's fence makes it
+    /// durable. What nothing of has arrived is unclaimed again.
+    pub(super) fn complete_reached(&self, medium: &M, named: impl Iterator<Item = VirtAddr>) {
+        let is_printed = self.scheme.recovery == Recovery::CopyReached;
+        let named = named.filter(|_| !is_printed);
+        let mut named: Vec<VirtAddr> = named.filter_map(|at| Some(self.covering(at)?.to)).collect();
+        named.sort_unstable();
+        named.dedup();
+        for run in &self.destinations {
+            let mut slot = 0;
+            while slot < run.units {
+                let group = self.group_at(run, slot);
+                slot = group.end;
+                let (start, end) = (group.start(), group.start() + group.len());
+                let next = named.partition_point(|&at| at < start);
+                let is_named = named.get(next).is_some_and(|&at| at < end);
+                if !is_named && !group.lines().any(|line| reached(medium, line)) {
+                    continue;
+                }
+                if group.lines().any(|line| !reached(medium, line)) {
+                    if is_printed {
+                        self.repeat(medium, &group);
+                    } else {
+                        self.copy_lines(medium, &group, |line| !reached(medium, line));
+                    }
+                    medium.write_back(start, group.len());
+                }
+                group.units().for_each(|unit| self.copied(unit));
+            }
+        }
+    }
+
+    /// Copies a group again as a whole, by stores that mark nothing (FFCCD, section 3.3.3).
+    fn repeat(&self, medium: &M, group: &Group<'_>) {
+        for piece in group.lines().flat_map(|line| self.pieces(group, line)) {
+            medium.copy(piece.from, piece.to, piece.len);
+        }
+    }
+}
+
+fn reached<M: Medium>(medium: &M, line: VirtAddr) -> bool {
+    has_relocate(medium.reached(line))
+}
+
+/// A cycle of a scheme that relocates begins, and is gone on with, where the medium can.
+fn has_relocate<R>(done: Result<R, Unsupported>) -> R {
+    done.expect("the medium has the instruction that the scheme copies by")
+}

@@ -1,0 +1,22 @@
+//! Espresso's relocation to the letter, for several threads that share objects field by field, which loses
+//! committed changes: whoever finds an object not moved copies it, and others use the copy as soon as they
+//! see the word that says so, which may not be durable yet.
+
+use super::{Recovery, Scheme, Settle, Shown};
+
+/// Copy, fence, moved, fence, by nobody's leave.
+pub static ESPRESSO_AS_PRINTED: Scheme = Scheme {
+    name: "espresso-as-printed",
+    number: 5,
+    moves: true,
+    claims: false,
+    groups: false,
+    write_back_copy: true,
+    fence_copy: true,
+    settle: Settle::AtCopy,
+    fence_settled: true,
+    shown: Shown::AtStore,
+    recovery: Recovery::CopyUnsettled,
+    sound: false,
+    source: "Espresso, ASPLOS 2018, section 4.2; FFCCD, ISCA 2022, figure 6a",
+};

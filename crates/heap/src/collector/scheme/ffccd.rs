@@ -1,0 +1,27 @@
+//! FFCCD without a fence of its own, on hardware that remembers which lines of copies reached persistence,
+//! corrected where the printed protocol loses data.
+//!
+//! A line that reached persistence may hold what was committed to it since, so recovery never stores to it
+//! (FFCCD's observation 4). For that a line must not count before it holds all it is to hold: objects that
+//! share destination lines are copied together under one claim, by plain stores, and the mark of each line
+//! is set by one `relocate` behind the last of them. What recovery completes it marks durably, because the
+//! program may commit to it before the next crash.
+
+use super::{Recovery, Scheme, Settle, Shown};
+
+/// Copy and mark; recovery completes what was begun.
+pub static FFCCD: Scheme = Scheme {
+    name: "ffccd",
+    number: 6,
+    moves: true,
+    claims: true,
+    groups: true,
+    write_back_copy: false,
+    fence_copy: false,
+    settle: Settle::ByHardware,
+    fence_settled: false,
+    shown: Shown::AfterFence,
+    recovery: Recovery::CopyUnreached,
+    sound: true,
+    source: "FFCCD, ISCA 2022, sections 3.3.3 and 4, corrected",
+};

@@ -1,0 +1,250 @@
+//! A crash state's story in words: what was done to the objects that move, to their references and to the
+//! log, by whom, and what the crash left of it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use firn_crash::{Event, Image, Passed, Stored, Story};
+use firn_format::class::Class;
+use firn_format::geometry::{LANES_START, PHASE, WATERMARK};
+use firn_format::header::{ObjectHeader, TypeId};
+use firn_format::lane::{LANE_BYTES, LANES};
+use firn_format::plan::{ENTRY_WORDS, Entry, Phase, PlanHeader};
+use firn_format::reference::RefWord;
+use firn_format::sealed::Seal;
+use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
+
+/// A unit of the plan: where it comes from, where it goes, how long a slot is.
+struct Moves {
+    /// Its number, P for the array of references.
+    name: String,
+    from: VirtAddr,
+    to: VirtAddr,
+    bytes: u64,
+}
+
+/// What places are called while a plan counts.
+struct Names {
+    header: PlanHeader,
+    settled: VirtAddr,
+    units: Vec<Moves>,
+}
+
+impl Names {
+    /// From the plan that the phase on media names.
+    fn of(image: &Image) -> Option<Self> {
+        let value = Seal::Phase.open_at(image.load_u64(PHASE), PHASE).ok()?;
+        let plan = match Phase::from_value(value, PHASE).ok()? {
+            Phase::Active(plan) | Phase::Release(plan) => plan,
+            Phase::Idle => return None,
+        };
+        let line = |at: VirtAddr| -> [u64; ENTRY_WORDS] {
+            core::array::from_fn(|i| image.load_u64(at + i as u64 * WORD_BYTES))
+        };
+        let header = PlanHeader::from_words(&line(plan.start()), plan.start()).ok()?;
+        let mut units = Vec::new();
+        for index in 0..header.entries {
+            let at = PlanHeader::entry_at(plan, index);
+            let entry = Entry::from_words(&line(at), at).ok()?;
+            let bytes = entry.class.map_or(0, Class::slot_bytes);
+            for (rank, slot) in (0..).zip(entry.slots()) {
+                let (frame, to) = entry.destination(rank);
+                let from = entry.source.start() + slot * bytes;
+                let header = ObjectHeader(image.load_u64(from));
+                let name = match header.type_id() {
+                    TypeId::REFS => "P".into(),
+                    _ => units.len().to_string(),
+                };
+                units.push(Moves {
+                    name,
+                    from,
+                    to: frame.start() + to * bytes,
+                    bytes,
+                });
+            }
+        }
+        Some(Self {
+            header,
+            settled: header.settled_at(plan),
+            units,
+        })
+    }
+
+    /// The object at an address, with the offset into it: x is where it comes from, y where it goes.
+    fn object(&self, at: VirtAddr) -> Option<(String, u64)> {
+        let within = |start: VirtAddr, bytes| at.0.checked_sub(start.0).filter(|at| *at < bytes);
+        self.units.iter().find_map(|unit| {
+            let Moves {
+                name,
+                from,
+                to,
+                bytes,
+            } = unit;
+            let source = within(*from, *bytes).map(|at| (format!("x{name}"), at));
+            source.or_else(|| within(*to, *bytes).map(|at| (format!("y{name}"), at)))
+        })
+    }
+
+    fn settled(&self, at: VirtAddr) -> Option<u64> {
+        let word = at.0.checked_sub(self.settled.0)? / WORD_BYTES;
+        (word < self.header.units).then_some(word)
+    }
+
+    /// What is at an address, if it is of interest.
+    fn place(&self, at: VirtAddr) -> Option<String> {
+        let lanes = LANES_START.0..LANES_START.0 + LANES as u64 * LANE_BYTES;
+        if let Some((object, _)) = self.object(at) {
+            return Some(object);
+        }
+        if let Some(unit) = self.settled(at) {
+            return Some(format!("moved[{}]", self.units[unit as usize].name));
+        }
+        match at {
+            PHASE => Some("the phase".into()),
+            WATERMARK => Some("W_pool".into()),
+            _ if lanes.contains(&at.0) => Some("the log".into()),
+            _ => None,
+        }
+    }
+
+    /// What lies in a line.
+    fn line(&self, line: VirtAddr) -> Vec<String> {
+        let words = (0..LINE_BYTES).step_by(WORD_BYTES as usize);
+        let place = |at| match self.settled(at) {
+            Some(_) => Some("moved".into()),
+            None => self.place(at),
+        };
+        let mut names: Vec<String> = words.filter_map(|at| place(line + at)).collect();
+        names.dedup();
+        names
+    }
+
+    /// What an event does, if it is of interest.
+    fn event(&self, event: &Event) -> Option<String> {
+        match event {
+            Event::Store { new, .. } => match event.stored()? {
+                Stored::Mark(line) if *new != 0 => Some(format!(
+                    "marks the line of {}",
+                    self.line(line).join(" and ")
+                )),
+                Stored::Mark(_) => None,
+                Stored::Word(at) => {
+                    let target = self.object(RefWord(*new).address());
+                    match (self.place(at), target) {
+                        (Some(place), _) => Some(format!("stores {place}")),
+                        (None, Some((object, 0))) => {
+                            Some(format!("stores a reference to {object}"))
+                        }
+                        _ => None,
+                    }
+                }
+            },
+            Event::WriteBack { .. } => {
+                let names = self.line(event.written_back()?);
+                (!names.is_empty()).then(|| format!("writes {} back", names.join(" and ")))
+            }
+            Event::Fence { .. } => Some("fence".into()),
+            // The last bit of a note says whether its operation goes on.
+            Event::Note { progress, .. } if progress & 1 == 0 => Some("returns".into()),
+            _ => None,
+        }
+    }
+}
+
+/// Who does it.
+fn who(event: &Event, threads: usize) -> String {
+    match usize::from(event.thread()) {
+        0 => "recovery".into(),
+        thread if thread > threads => "collector".into(),
+        thread => format!("thread {thread}"),
+    }
+}
+
+/// What happened from the first event on that touches an object's destination. What somebody does twice in
+/// a row is told once.
+fn tell<'e>(
+    names: &Names,
+    events: impl Iterator<Item = &'e Event>,
+    threads: usize,
+    out: &mut String,
+) {
+    let copies = |event: &Event| match event.stored() {
+        Some(Stored::Word(at)) => names.units.iter().any(|unit| unit.to == at),
+        _ => false,
+    };
+    let (mut last_who, mut last_what) = (String::new(), String::new());
+    for event in events.skip_while(|event| !copies(event)) {
+        let Some(what) = names.event(event) else {
+            continue;
+        };
+        let who = who(event, threads);
+        if who != last_who {
+            let _ = write!(out, "\n{who:<10} {what}");
+        } else if what != last_what {
+            let _ = write!(out, "; {what}");
+        }
+        (last_who, last_what) = (who, what);
+    }
+}
+
+/// Places of which media holds something older than the cache did.
+fn lost(names: &Names, events: &[Event], left: &Image) -> Vec<String> {
+    let stores = events
+        .iter()
+        .filter_map(|event| match (event, event.stored()) {
+            (Event::Store { new, .. }, Some(Stored::Word(at))) => Some((at, *new)),
+            _ => None,
+        });
+    let last: BTreeMap<VirtAddr, u64> = stores.collect();
+    let older = last.iter().filter(|(at, new)| left.load_u64(**at) != **new);
+    let mut lost: Vec<String> = older.filter_map(|(at, _)| names.place(*at)).collect();
+    lost.sort();
+    lost.dedup();
+    lost
+}
+
+/// The story of a crash state, a paragraph for each crash. Of the check only what it stores is told.
+pub fn in_words(story: &Story, threads: usize) -> String {
+    let mut out = String::new();
+    let mut names = None;
+    for Passed { events, left } in &story.passed {
+        names = Names::of(left).or(names);
+        let Some(names) = &names else { continue };
+        tell(names, events.iter(), threads, &mut out);
+        let lost = lost(names, events, left);
+        out.push_str("\ncrash      ");
+        match lost.is_empty() {
+            true => out.push_str("everything is on media"),
+            false => {
+                let _ = write!(out, "not on media: {}", lost.join(", "));
+            }
+        }
+    }
+    if let Some(names) = &names {
+        let stores = |event: &&Event| matches!(event.stored(), Some(Stored::Word(at)) if names.object(at).is_some());
+        let stores = story.check.iter().filter(stores);
+        tell(names, stores, threads, &mut out);
+    }
+    let lines = out.trim_start().lines().map(wrapped);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A line that is not too long for a page: it goes on below its beginning.
+fn wrapped(line: &str) -> String {
+    let mut out = String::new();
+    let mut width = 0;
+    for part in line.split_inclusive("; ") {
+        if width > 0 && width + part.trim_end().len() > WIDTH {
+            out.truncate(out.trim_end().len());
+            let _ = write!(out, "\n{:INDENT$}", "");
+            width = INDENT;
+        }
+        out.push_str(part);
+        width += part.len();
+    }
+    out
+}
+
+/// Characters of a line, and those that say who does it.
+const WIDTH: usize = 100;
+const INDENT: usize = 11;
