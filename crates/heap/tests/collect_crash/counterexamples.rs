@@ -76,10 +76,7 @@ impl Counterexample {
         let (mut run, thread) = (run, case.threads);
         for &op in self.then {
             let done = case.run(image, &run).done;
-            let last = done
-                .iter()
-                .filter(|done| done.thread == thread - 1)
-                .next_back();
+            let last = done.iter().rfind(|done| done.thread == thread - 1);
             run.script[thread - 1].push(op);
             run.turns.push(Turn {
                 after: last.map_or(0, |last| last.end) + BETWEEN,
