@@ -19,6 +19,7 @@ use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES, round_up};
 use super::frame_map::{FrameMap, Part};
 use super::scheme::{Scheme, Settle};
 use crate::error::Error;
+use crate::steps;
 
 /// Nobody has touched the unit.
 const NONE: u64 = 0;
@@ -288,7 +289,11 @@ impl<M: Medium> Cycle<M> {
         let at = word.address();
         match self.part(Frame::holding(at)) {
             None => return at,
-            Some(Part::Destination(_)) if !self.resumed => return at,
+            Some(Part::Destination(_))
+                if !self.resumed || medium.leaves_out(&steps::FOUND_BY_DESTINATION) =>
+            {
+                return at;
+            }
             Some(_) => {}
         }
         let Some(unit) = self.find(at) else { return at };
@@ -296,10 +301,8 @@ impl<M: Medium> Cycle<M> {
         if let Some(field) = field
             && unit.to != at
         {
-            // T3, C7: only the old reference is replaced, never the program's own update.
             let _scope = medium.scope(Scope::Reference);
-            let healed = RefWord::new(word.pool(), unit.to).with_tag(word.tag());
-            let _ = medium.compare_exchange_u64(field, word.0, healed.0);
+            heal(medium, field, word, unit);
         }
         unit.to
     }
@@ -331,7 +334,7 @@ impl<M: Medium> Cycle<M> {
     fn claim(&self, medium: &M, unit: Unit, from: VirtAddr) -> bool {
         let index = unit.index as usize;
         // Rule 2: one thread copies, losers wait.
-        if self.states.compare_exchange(index, NONE, BUSY).is_err() {
+        if self.states.compare_exchange(index, NONE, BUSY).is_err() && medium.keeps(&steps::CLAIM) {
             let mut attempt = 0;
             while self.states.load(index) < COPIED {
                 medium.pause(attempt);
@@ -350,10 +353,10 @@ impl<M: Medium> Cycle<M> {
             let _scope = medium.scope(Scope::Copy);
             let len = self.copy(medium, from, unit.to);
             if scheme.write_back_copy {
-                medium.write_back(unit.to, len);
+                medium.write_back_for(&steps::SCHEME_COPY_WRITE_BACK, unit.to, len);
             }
             if scheme.fence_copy && needs_flush {
-                medium.fence();
+                medium.fence_for(&steps::SCHEME_COPY_FENCE);
             }
             len
         };
@@ -362,9 +365,9 @@ impl<M: Medium> Cycle<M> {
         let state = if !needs_flush || scheme.settle == Settle::AtCopy {
             let at = self.settled_at(unit.index);
             medium.store_u64(at, 1);
-            medium.write_back(at, WORD_BYTES);
+            medium.write_back_for(&steps::SCHEME_SETTLED_WRITE_BACK, at, WORD_BYTES);
             if scheme.fence_settled && needs_flush {
-                medium.fence();
+                medium.fence_for(&steps::SCHEME_SETTLED_FENCE);
             }
             if scheme.fence_settled || !needs_flush {
                 DURABLE
@@ -481,10 +484,10 @@ impl<M: Medium> Cycle<M> {
     pub(crate) fn before_change(&self, medium: &M, unit: Unit) -> bool {
         match self.states.load(unit.index as usize) {
             DURABLE => false,
-            STORED => true,
+            STORED => medium.keeps(&steps::SETTLED_BY_EVERY_ENTRY),
             _ => {
                 let len = self.bytes_of(medium, unit.to, unit.to);
-                medium.write_back(unit.to, len);
+                medium.write_back_for(&steps::COPY_WRITE_BACK, unit.to, len);
                 true
             }
         }
@@ -502,12 +505,12 @@ impl<M: Medium> Cycle<M> {
     /// Copies a unit again if its copy does not count yet, and writes it back. The state is that of a
     /// unit whose copy may be used, to be settled.
     pub(crate) fn recover_unit(&self, medium: &M, unit: u64) {
-        if self.states.load(unit as usize) != NONE {
+        if self.states.load(unit as usize) != NONE && medium.keeps(&steps::SETTLED_STAYS) {
             return;
         }
         if let (Some(from), Some(to)) = (self.source_of(unit), self.destination(unit)) {
             let len = self.copy(medium, from, to);
-            medium.write_back(to, len);
+            medium.write_back_for(&steps::RECOVERED_COPY_WRITE_BACK, to, len);
             self.states.store(unit as usize, COPIED);
         }
     }
@@ -542,6 +545,18 @@ impl<M: Medium> Cycle<M> {
         let entry = self.entries.get(after.checked_sub(1)?)?;
         Some(destination_of(entry, unit - entry.unit))
     }
+}
+
+/// Makes a reference to a moved object name its destination, T3 and C7: only the old reference is
+/// replaced, never the program's own update. Whether it was there still.
+pub(super) fn heal<M: Medium>(medium: &M, field: VirtAddr, old: RefWord, unit: Unit) -> bool {
+    let healed = RefWord::new(old.pool(), unit.to).with_tag(old.tag());
+    if medium.leaves_out(&steps::HEAL_BY_EXCHANGE) {
+        medium.store_u64(field, healed.0);
+        return true;
+    }
+    let found = medium.compare_exchange_u64(field, old.0, healed.0);
+    found.is_ok()
 }
 
 #[inline]

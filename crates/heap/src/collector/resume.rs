@@ -11,12 +11,13 @@ use firn_format::lane::Record;
 use firn_format::plan::Phase;
 use firn_format::sealed::Seal;
 use firn_format::superblock::PoolKind;
-use firn_media::Medium;
+use firn_media::{Medium, MediumExt};
 
 use super::cycle::Cycle;
 use super::release::release_on_media;
 use super::scheme::Recovery;
 use crate::error::Error;
+use crate::steps;
 
 /// Reads the collector's phase.
 ///
@@ -61,7 +62,7 @@ pub(crate) fn copy_named<M: Medium>(
     for &unit in &units {
         cycle.recover_unit(medium, unit);
     }
-    medium.fence();
+    medium.fence_for(&steps::RECOVERED_COPY_FENCE);
     units
 }
 

@@ -11,7 +11,7 @@ use firn_crash::{
 };
 use firn_heap::collector::scheme::{PIGGYBACK, Scheme};
 use firn_heap::{Pool, PoolKind, PoolOptions};
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Medium, Step};
 
 use crate::program::{MUTATORS, Op, Past, apply, check, collect, options, read, setup, verify};
 
@@ -25,6 +25,8 @@ pub struct Case {
     pub threads: usize,
     /// Crashes inside recovery.
     pub depth: u32,
+    /// A step of the heap that is left out where crashes are tried.
+    pub leave_out: Option<&'static Step>,
 }
 
 impl Default for Case {
@@ -35,6 +37,7 @@ impl Default for Case {
             scheme: &PIGGYBACK,
             threads: 1,
             depth: 1,
+            leave_out: None,
         }
     }
 }
@@ -216,7 +219,10 @@ impl Case {
         let now = RefCell::new(Script::default());
         let options = ExploreOptions {
             recovery_depth: self.depth,
-            medium: CrashOptions::with_domain(self.domain),
+            medium: CrashOptions {
+                leave_out: self.leave_out,
+                ..CrashOptions::with_domain(self.domain)
+            },
             ..ExploreOptions::default()
         };
         let explorer = Explorer::from_image(
