@@ -13,6 +13,7 @@ use crate::alloc::FrameRun;
 use crate::collector::PageSize;
 use crate::error::Error;
 use crate::pool::Inner;
+use crate::steps;
 use crate::superblock::write_superblock;
 use crate::tally;
 
@@ -61,7 +62,9 @@ impl<M: Medium> Inner<M> {
             } else {
                 OpenState::ClosedUntraced
             };
-            self.medium.sync()?;
+            if self.medium.keeps(&steps::CLOSING_SYNC) {
+                self.medium.sync()?;
+            }
             write_superblock(&self.medium, &mut superblock);
             self.medium.sync().map_err(Error::from)
         })?;

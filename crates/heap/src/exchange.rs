@@ -2,13 +2,14 @@
 
 use firn_format::header::HEADER_BYTES;
 use firn_format::superblock::LogKind;
-use firn_media::Medium;
+use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::locate;
 use crate::collector::cycle::{Cycle, Unit};
 use crate::error::Error;
 use crate::object::Obj;
+use crate::steps;
 use crate::tx::redo::Ring;
 use crate::value::{Field, Plain, Sink, Source};
 use crate::view::{Reading, View};
@@ -85,13 +86,14 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
         self.settle_alone(at);
         // Whoever stored the field in place, its allocation included, took its number before.
         let bound = inner.redo.counter();
-        medium.write_back(at, WORD_BYTES);
+        medium.write_back_for(&steps::FIELD_WRITE_BACK, at, WORD_BYTES);
         if let Some((cycle, unit)) = self.moved_unit(at) {
             // Rule 9: the field counts if the settled word does.
-            medium.write_back(cycle.settled_at(unit.index), WORD_BYTES);
+            let at = cycle.settled_at(unit.index);
+            medium.write_back_for(&steps::FIELD_SETTLED_WRITE_BACK, at, WORD_BYTES);
         }
-        medium.fence();
-        if inner.log == LogKind::Redo {
+        medium.fence_for(&steps::FIELD_FENCE);
+        if inner.log == LogKind::Redo && medium.keeps(&steps::FIELD_ENTRIES_RETIRED) {
             // R13: recovery would store the values of entries below the bound again.
             inner.redo.retire_below(medium, &mut Ring::default(), bound);
         }
@@ -106,8 +108,8 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
             return;
         };
         let medium = self.view().medium();
-        if cycle.before_change(medium, unit) {
-            medium.fence();
+        if cycle.before_change(medium, unit) && medium.keeps(&steps::FIELD_SETTLED) {
+            medium.fence_for(&steps::FIELD_COPY_FENCE);
             cycle.settle(medium, unit.index);
         }
     }

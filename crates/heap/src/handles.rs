@@ -7,10 +7,11 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 
 use firn_format::reference::RefWord;
-use firn_media::{Lock, Medium};
+use firn_media::{Lock, Medium, MediumExt};
 
 use crate::object::Obj;
 use crate::pool::{Inner, Pool};
+use crate::steps;
 use crate::stored::Target;
 use crate::view::View;
 
@@ -154,7 +155,8 @@ impl<T, M: Medium> Handle<T, M> {
         };
         // What a weak handle names may be unreachable, and so not marked, until the program stores
         // the reference somewhere: the marker has to know of it as of one that was replaced (M2).
-        if strength == Strength::Weak && !reference.is_null() && inner.collector.is_marking() {
+        let is_lost = strength == Strength::Weak && !reference.is_null();
+        if is_lost && inner.collector.is_marking() && medium.keeps(&steps::WEAK_REMEMBERED) {
             inner
                 .collector
                 .remember(medium, core::iter::once(reference));

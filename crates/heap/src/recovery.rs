@@ -15,6 +15,7 @@ use firn_units::VirtAddr;
 
 use crate::collector::resume::{self, Resumed};
 use crate::error::Error;
+use crate::steps;
 use crate::tx::redo::{load_header, load_payload};
 use crate::tx::undo::UNDO_MARK;
 
@@ -56,21 +57,27 @@ pub(crate) fn recover<M: Medium>(
     let top = match superblock.log {
         LogKind::Redo => {
             let (entries, top) = valid_entries(medium, pool_watermark, lanes)?;
+            let copy =
+                |cycle| resume::copy_named(medium, cycle, entries.iter().map(|e| &e.payload));
             // C3: copy first, then redo.
-            if let Some(cycle) = moving {
-                copied = resume::copy_named(medium, cycle, entries.iter().map(|e| &e.payload));
+            let copies_first = medium.keeps(&steps::COPY_BEFORE_REPLAY);
+            if let Some(cycle) = moving.filter(|_| copies_first) {
+                copied = copy(cycle);
             }
             for entry in &entries {
                 replay(medium, &entry.payload)?;
+            }
+            if let Some(cycle) = moving.filter(|_| !copies_first) {
+                copied = copy(cycle);
             }
             top
         }
         LogKind::Undo => crate::tx::undo::roll_back_all(medium, pool_watermark, lanes)?,
     };
     // R11: homes, fence, one store of W_pool, fence. It retires every lane at once.
-    medium.fence();
+    medium.fence_for(&steps::REPLAY_FENCE);
     medium.store_u64(WATERMARK, Seal::Watermark.seal(top));
-    medium.persist(WATERMARK, 8);
+    medium.persist_for(&steps::RECOVERED_W_POOL_PERSIST, WATERMARK, 8);
     let resumed = match interrupted {
         Some((Phase::Active(_), cycle)) => {
             copied.iter().for_each(|&unit| cycle.settled_durably(unit));
@@ -110,7 +117,9 @@ fn valid_entries<M: Medium>(
                 });
             }
             // R12: above every number in any header, valid or not.
-            top = top.max(header.seq + 1);
+            if medium.keeps(&steps::NUMBERS_GO_ON) {
+                top = top.max(header.seq + 1);
+            }
             // An entry below W_pool is durable at home and says no higher W than its own number: what
             // it had outside its slot may be anything by now. A batch of an earlier open with an undo
             // log is no entry.
@@ -130,9 +139,17 @@ fn valid_entries<M: Medium>(
     let watermark = entries
         .iter()
         .map(|e| e.watermark)
+        .filter(|_| medium.keeps(&steps::REPLAY_FROM_W))
         .fold(pool_watermark, u64::max);
     entries.retain(|e| e.seq >= watermark);
-    entries.sort_unstable_by_key(|e| e.seq);
+    if medium.keeps(&steps::REPLAY_IN_ORDER) {
+        entries.sort_unstable_by_key(|e| e.seq);
+    }
+    if medium.leaves_out(&steps::GAPS_SKIPPED) {
+        let follows = |(seq, entry): &(u64, &Entry)| entry.seq == *seq;
+        let whole = (watermark..).zip(&entries).take_while(follows).count();
+        entries.truncate(whole);
+    }
     Ok((entries, top))
 }
 
@@ -176,6 +193,6 @@ pub(crate) fn apply<M: Medium>(medium: &M, record: &Record<'_>) -> Result<(), Er
             medium.store_bytes(at, bytemuck::cast_slice(words));
         }
     }
-    medium.write_back(VirtAddr(home.0), len);
+    medium.write_back_for(&steps::REPLAY_WRITE_BACK, VirtAddr(home.0), len);
     Ok(())
 }

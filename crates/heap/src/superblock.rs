@@ -8,6 +8,7 @@ use firn_media::{Domain, Medium, MediumExt};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES};
 
 use crate::error::OpenError;
+use crate::steps;
 
 pub(crate) fn stored_domain(domain: Domain) -> StoredDomain {
     match domain {
@@ -81,7 +82,8 @@ pub(crate) fn sound_superblock<M: Medium>(
 /// Writes the older of the two copies, so that a torn write leaves the newer one.
 pub(crate) fn write_superblock<M: Medium>(medium: &M, superblock: &mut Superblock) {
     superblock.generation += 1;
-    let at = SUPERBLOCKS[(superblock.generation % 2) as usize];
+    let newer = u64::from(medium.leaves_out(&steps::OLDER_COPY_WRITTEN));
+    let at = SUPERBLOCKS[((superblock.generation + newer) % 2) as usize];
     medium.store_bytes(at, &superblock.encode());
-    medium.persist(at, SUPERBLOCK_BYTES);
+    medium.persist_for(&steps::SUPERBLOCK_PERSIST, at, SUPERBLOCK_BYTES);
 }

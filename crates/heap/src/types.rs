@@ -13,6 +13,7 @@ use firn_units::{FRAME_BYTES, round_up};
 
 use crate::error::Error;
 use crate::pool::Inner;
+use crate::steps;
 use crate::stored::{Bytes, Raw, Refs, Target, TypeDescriptor};
 use crate::type_cache::TypeCache;
 
@@ -177,9 +178,10 @@ impl Types {
         }
         medium.reserve(REGISTRY, round_up(end, FRAME_BYTES))?;
         medium.store_bytes(REGISTRY + table.end, &bytes);
-        medium.persist(REGISTRY + table.end, bytes.len() as u64);
+        let at = REGISTRY + table.end;
+        medium.persist_for(&steps::RECORD_PERSIST, at, bytes.len() as u64);
         medium.store_u64(REGISTRY_END, Seal::RegistryEnd.seal(end));
-        medium.persist(REGISTRY_END, 8);
+        medium.persist_for(&steps::REGISTRY_END_PERSIST, REGISTRY_END, 8);
         table.end = end;
         table.next = table.next.max(record.id.0 + 1);
         table.records.insert(record.id, record);

@@ -333,6 +333,36 @@ pub trait MediumExt: Medium {
         self.fence();
     }
 
+    /// Whether the code does this step; see [`Medium::leaves_out`].
+    #[inline(always)]
+    fn keeps(&self, step: &Step) -> bool {
+        !self.leaves_out(step)
+    }
+
+    /// [`Medium::write_back`], by a step's name.
+    #[inline(always)]
+    fn write_back_for(&self, step: &Step, at: VirtAddr, len: u64) {
+        if self.keeps(step) {
+            self.write_back(at, len);
+        }
+    }
+
+    /// [`Medium::fence`], by a step's name.
+    #[inline(always)]
+    fn fence_for(&self, step: &Step) {
+        if self.keeps(step) {
+            self.fence();
+        }
+    }
+
+    /// [`MediumExt::persist`], by a step's name.
+    #[inline(always)]
+    fn persist_for(&self, step: &Step, at: VirtAddr, len: u64) {
+        if self.keeps(step) {
+            self.persist(at, len);
+        }
+    }
+
     /// Stores zeros over the range; start and length are multiples of 8.
     fn zero(&self, at: VirtAddr, len: u64) {
         const ZEROS: [u8; 4096] = [0; 4096];

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use firn_format::class::Class;
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Chunk, Frame};
-use firn_media::{Medium, Words};
+use firn_media::{Medium, MediumExt, Words};
 use firn_units::{FRAMES_PER_CHUNK, WORD_BYTES};
 
 use super::chunks::{FREE, FrameState, LIVE, STATE, base, slot_mask};
@@ -15,6 +15,7 @@ use super::slot::{Place, run_frames};
 use super::slots::{Allocator, Footprint};
 use super::taken::TakenSlots;
 use crate::error::Error;
+use crate::steps;
 
 /// A run that holds objects, as it was when someone looked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -250,7 +251,7 @@ impl<M: Medium> Allocator<M> {
         if self.logs_bits {
             let at = place.bitmap_word_at();
             medium.store_u64(at, medium.load_u64(at) & !bit);
-            medium.write_back(at, WORD_BYTES);
+            medium.write_back_for(&steps::LEFT_OUT_BITS_WRITE_BACK, at, WORD_BYTES);
         }
         Ok(())
     }

@@ -11,11 +11,12 @@ use std::collections::VecDeque;
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{self, CHUNK_TABLE_BYTES, Chunk, Frame};
 use firn_format::sealed::Seal;
-use firn_media::{Lock, LockGuard, Medium, MediumError};
+use firn_media::{Lock, LockGuard, Medium, MediumError, MediumExt};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 
 use super::chunks::Chunks;
 use crate::error::Error;
+use crate::steps;
 
 /// Frames whose blocks are given back and asked for together at least: 64 KiB.
 pub(crate) const GROUP_FRAMES: u64 = 16;
@@ -170,7 +171,10 @@ impl Space {
         frames: u64,
         durable: u64,
     ) -> Result<FrameRun, Error> {
-        self.end_quarantine(durable);
+        self.end_quarantine(match medium.keeps(&steps::FRAMES_WAIT) {
+            true => durable,
+            false => u64::MAX,
+        });
         let mut looked_behind = 0;
         loop {
             let found = if frames > FRAMES_PER_CHUNK {

@@ -26,6 +26,7 @@ use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD};
 use crate::alloc::{FrameRun, Place, Run};
 use crate::error::Error;
 use crate::pool::{Inner, Pool};
+use crate::steps;
 use crate::stops::Stops;
 use crate::tally;
 use crate::tx::redo::Ring;
@@ -413,6 +414,18 @@ impl<M: Medium> Inner<M> {
         Ok(collection.end())
     }
 
+    /// [`Inner::stop_for_cycle`], by the stop's name.
+    pub(super) fn stop_for<R>(
+        &self,
+        stop: &firn_media::Step,
+        change: impl FnOnce() -> R,
+    ) -> Result<R, Error> {
+        if self.medium.leaves_out(stop) {
+            return Ok(change());
+        }
+        self.stop_for_cycle(change)
+    }
+
     /// Stops the world for a step of the collector, and counts how long it stood.
     pub(super) fn stop_for_cycle<R>(&self, change: impl FnOnce() -> R) -> Result<R, Error> {
         let medium = &self.medium;
@@ -472,7 +485,7 @@ impl<M: Medium> Inner<M> {
         }
         // Runs in sessions' hands come back while no operation is open; and from then on whatever is
         // in use in a closed run was committed.
-        self.stop_for_cycle(|| {
+        self.stop_for(&steps::STOP_FOR_SOURCES, || {
             self.allocator.drain_all(medium)?;
             for run in open {
                 if self
@@ -548,12 +561,16 @@ impl<M: Medium> Inner<M> {
         for (run, class, filled) in &draft.filled {
             self.allocator
                 .fill_run(medium, run.frame, *class, *filled)?;
-            lines.words(run.frame, run.frames);
-            if self.logs_allocation() {
+            if medium.keeps(&steps::PLAN_WORDS_WRITE_BACK) {
+                lines.words(run.frame, run.frames);
+            }
+            if self.logs_allocation() && medium.keeps(&steps::DESTINATION_BITS_WRITE_BACK) {
                 write_back_bitmap(medium, run.frame, *class);
             }
         }
-        lines.words(plan, frames.0.frames);
+        if medium.keeps(&steps::PLAN_WORDS_WRITE_BACK) {
+            lines.words(plan, frames.0.frames);
+        }
         drop(lines);
         let cycle = Cycle::new(
             medium,
@@ -577,10 +594,12 @@ impl<M: Medium> Inner<M> {
             }
         }
         self.redo.settle_homes(medium, &mut ring);
-        let active = self.stop_for_cycle(|| {
+        let active = self.stop_for(&steps::STOP_FOR_PLAN, || {
             self.leave_out(&cycle, &self.allocator.take_held(medium))?;
             // Rule 1, C1: the plan and all homes are durable, W_pool is the counter, then the phase.
-            self.redo.retire(medium, &mut ring);
+            if medium.keeps(&steps::HOMES_BEFORE_ACTIVE) {
+                self.redo.retire(medium, &mut ring);
+            }
             store_phase(medium, Phase::Active(plan));
             self.collector.set_cycle(medium, Some(Arc::clone(&cycle)));
             Ok::<_, Error>(())
@@ -644,7 +663,10 @@ impl<M: Medium> Inner<M> {
     fn leave_out(&self, cycle: &Cycle<M>, freed: &[Place]) -> Result<(), Error> {
         let medium = &self.medium;
         let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
-        for &place in freed {
+        for &place in freed
+            .iter()
+            .filter(|_| medium.keeps(&steps::FREED_LEFT_OUT))
+        {
             let bytes = place.class.map_or(0, |class| class.slot_bytes());
             let Some(unit) = cycle.find(place.frame.start() + place.index * bytes) else {
                 // The run was planned no more; slots in it are free already.
@@ -701,6 +723,6 @@ fn write_plan<M: Medium>(
     medium.store_bytes(plan.start(), bytemuck::cast_slice(&header.to_words()));
     medium.zero(header.settled_at(plan), header.units * WORD_BYTES);
     let bytes = (1 + header.entries) * LINE_BYTES + header.units * WORD_BYTES;
-    medium.write_back(plan.start(), bytes);
+    medium.write_back_for(&steps::PLAN_WRITE_BACK, plan.start(), bytes);
     header
 }

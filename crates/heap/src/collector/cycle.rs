@@ -19,6 +19,7 @@ use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES, round_up};
 use super::frame_map::{FrameMap, Part};
 use super::scheme::{Scheme, Settle, Shown};
 use crate::error::Error;
+use crate::steps;
 
 /// Nobody has touched the unit.
 const NONE: u64 = 0;
@@ -296,7 +297,11 @@ impl<M: Medium> Cycle<M> {
         let at = word.address();
         match self.part(Frame::holding(at)) {
             None => return at,
-            Some(Part::Destination(_)) if !self.resumed => return at,
+            Some(Part::Destination(_))
+                if !self.resumed || medium.leaves_out(&steps::FOUND_BY_DESTINATION) =>
+            {
+                return at;
+            }
             Some(_) => {}
         }
         let Some(unit) = self.find(at) else { return at };
@@ -304,10 +309,8 @@ impl<M: Medium> Cycle<M> {
         if let Some(field) = field
             && unit.to != at
         {
-            // T3, C7: only the old reference is replaced, never the program's own update.
             let _scope = medium.scope(Scope::Reference);
-            let healed = RefWord::new(word.pool(), unit.to).with_tag(word.tag());
-            let _ = medium.compare_exchange_u64(field, word.0, healed.0);
+            heal(medium, field, word, unit);
         }
         unit.to
     }
@@ -354,7 +357,8 @@ impl<M: Medium> Cycle<M> {
     /// Rule 2: one thread copies, losers wait. Whether it is this one.
     pub(super) fn takes(&self, medium: &M, unit: u64) -> bool {
         let index = unit as usize;
-        let taken = self.states.compare_exchange(index, NONE, BUSY).is_ok();
+        let taken = self.states.compare_exchange(index, NONE, BUSY).is_ok()
+            || medium.leaves_out(&steps::CLAIM);
         if !taken {
             let mut attempt = 0;
             while self.states.load(index) < COPIED {
@@ -384,10 +388,10 @@ impl<M: Medium> Cycle<M> {
             let _scope = medium.scope(Scope::Copy);
             let len = self.copy(medium, from, unit.to);
             if scheme.write_back_copy {
-                medium.write_back(unit.to, len);
+                medium.write_back_for(&steps::SCHEME_COPY_WRITE_BACK, unit.to, len);
             }
             if scheme.fence_copy && needs_flush {
-                medium.fence();
+                medium.fence_for(&steps::SCHEME_COPY_FENCE);
             }
             len
         };
@@ -399,9 +403,9 @@ impl<M: Medium> Cycle<M> {
             if scheme.shown == Shown::AtStore {
                 self.states.store(unit.index as usize, DURABLE);
             }
-            medium.write_back(at, WORD_BYTES);
+            medium.write_back_for(&steps::SCHEME_SETTLED_WRITE_BACK, at, WORD_BYTES);
             if scheme.fence_settled && needs_flush {
-                medium.fence();
+                medium.fence_for(&steps::SCHEME_SETTLED_FENCE);
             }
             if scheme.fence_settled || !needs_flush {
                 DURABLE
@@ -520,10 +524,10 @@ impl<M: Medium> Cycle<M> {
             // A home that is durable is in a line that reached persistence, and such a line counts.
             _ if self.scheme.relocates() => false,
             DURABLE => false,
-            STORED => true,
+            STORED => medium.keeps(&steps::SETTLED_BY_EVERY_ENTRY),
             _ => {
                 let len = self.bytes_of(medium, unit.to, unit.to);
-                medium.write_back(unit.to, len);
+                medium.write_back_for(&steps::COPY_WRITE_BACK, unit.to, len);
                 true
             }
         }
@@ -541,12 +545,12 @@ impl<M: Medium> Cycle<M> {
     /// Copies a unit again if its copy does not count yet, and writes it back. The state is that of a
     /// unit whose copy may be used, to be settled.
     pub(crate) fn recover_unit(&self, medium: &M, unit: u64) {
-        if self.states.load(unit as usize) != NONE {
+        if self.states.load(unit as usize) != NONE && medium.keeps(&steps::SETTLED_STAYS) {
             return;
         }
         if let (Some(from), Some(to)) = (self.source_of(unit), self.destination(unit)) {
             let len = self.copy(medium, from, to);
-            medium.write_back(to, len);
+            medium.write_back_for(&steps::RECOVERED_COPY_WRITE_BACK, to, len);
             self.states.store(unit as usize, COPIED);
         }
     }
@@ -581,6 +585,18 @@ impl<M: Medium> Cycle<M> {
         let entry = self.entries.get(after.checked_sub(1)?)?;
         Some(destination_of(entry, unit - entry.unit))
     }
+}
+
+/// Makes a reference to a moved object name its destination, T3 and C7: only the old reference is
+/// replaced, never the program's own update. Whether it was there still.
+pub(super) fn heal<M: Medium>(medium: &M, field: VirtAddr, old: RefWord, unit: Unit) -> bool {
+    let healed = RefWord::new(old.pool(), unit.to).with_tag(old.tag());
+    if medium.leaves_out(&steps::HEAL_BY_EXCHANGE) {
+        medium.store_u64(field, healed.0);
+        return true;
+    }
+    let found = medium.compare_exchange_u64(field, old.0, healed.0);
+    found.is_ok()
 }
 
 #[inline]

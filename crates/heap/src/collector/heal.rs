@@ -15,7 +15,7 @@ use firn_format::reference::RefWord;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
-use super::cycle::Cycle;
+use super::cycle::{self, Cycle};
 use super::reclaim::data_chunks;
 use crate::alloc::{Run, TakenSlots};
 use crate::error::Error;
@@ -23,6 +23,7 @@ use crate::object::requested_bytes;
 use crate::pool::Inner;
 use crate::roots;
 use crate::shape::Shapes;
+use crate::steps;
 use crate::trace::Marks;
 
 /// Which objects have reference fields, so that a sweep leaves the others alone.
@@ -72,7 +73,9 @@ impl<M: Medium> Inner<M> {
             // later is healed.
             for root in roots::references(medium) {
                 let (_, field, _) = root?;
-                healer.heal(field);
+                if medium.keeps(&steps::ROOTS_HEALED) {
+                    healer.heal(field);
+                }
             }
             Ok::<_, Error>(())
         });
@@ -195,9 +198,10 @@ impl<'a, M: Medium> Healer<'a, M> {
         let Some(unit) = self.cycle.find(word.address()) else {
             return;
         };
-        if unit.to != word.address() {
-            let healed = RefWord::new(word.pool(), unit.to).with_tag(word.tag());
-            let _ = self.medium.compare_exchange_u64(field, word.0, healed.0);
+        let is_old = unit.to != word.address();
+        let swapped = is_old && cycle::heal(self.medium, field, word, unit);
+        if !swapped && self.medium.leaves_out(&steps::HEALED_BY_OTHERS_WRITE_BACK) {
+            return;
         }
         let line = field.line_start();
         if self.lines.last() != Some(&line) {
@@ -210,7 +214,8 @@ impl<'a, M: Medium> Healer<'a, M> {
 
     fn write_back(&mut self) {
         for line in self.lines.drain(..) {
-            self.medium.write_back(line, LINE_BYTES);
+            self.medium
+                .write_back_for(&steps::HEALED_WRITE_BACK, line, LINE_BYTES);
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::alloc::{Slot, TakenSlots, locate};
 use crate::check::Finding;
 use crate::error::Error;
 use crate::pool::Inner;
+use crate::steps;
 use crate::trace::{Trace, Visitor};
 
 /// What a marker knows of the time since it began.
@@ -77,12 +78,16 @@ impl<M: Medium> Inner<M> {
         let exact = self.exact.load(Ordering::Acquire);
         trace.passes_leaves = exact;
         // M1: no operation is open. M5: handles are read now; later ones come from live objects.
-        let begun = self.stop_for_cycle(|| {
+        let begun = self.stop_for(&steps::STOP_FOR_MARKING, || {
             self.allocator.drain_all(medium)?;
             self.allocator.note_in(medium, &taken);
             // Not earlier: a type may have been registered while this waited.
             trace.learn(&self.types);
-            trace.begin(&self.handles.strong(medium));
+            let mut handles = self.handles.strong(medium);
+            if medium.leaves_out(&steps::HANDLES_ARE_ROOTS) {
+                handles.clear();
+            }
+            trace.begin(&handles);
             self.collector.set_marking(true);
             self.collector.set_deferring(true);
             // Only counters that a crash left behind are counted anew.
@@ -133,6 +138,9 @@ impl<M: Medium> Inner<M> {
             self.follow_replaced(trace);
             let done = self.stop_for_cycle(|| {
                 left = self.collector.take_replaced(medium);
+                if medium.leaves_out(&steps::MARKING_ENDS_EMPTY) {
+                    left.clear();
+                }
                 if left.len() > FEW_REPLACED {
                     return false;
                 }

@@ -10,7 +10,7 @@ use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Chunk};
 use firn_format::header::ObjectHeader;
 use firn_format::statistics::{Counter, WORDS};
-use firn_media::Medium;
+use firn_media::{Medium, MediumExt};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES};
 
 use super::mark::Marked;
@@ -18,6 +18,7 @@ use crate::alloc::{Footprint, Run};
 use crate::error::Error;
 use crate::object::requested_bytes;
 use crate::pool::Inner;
+use crate::steps;
 use crate::tally;
 
 /// What was reclaimed, by counter.
@@ -67,7 +68,11 @@ impl<M: Medium> Inner<M> {
         let used = self.allocator.used_slots(medium, run);
         let marks = marked.trace.marks.of(run.frame);
         let dead: [u64; BITMAP_WORDS as usize] = core::array::from_fn(|word| {
-            used[word] & !marks[word] & !marked.taken.of(run.frame, word as u64)
+            let mut dead = used[word] & !marks[word];
+            if medium.keeps(&steps::NEW_LIVE) {
+                dead &= !marked.taken.of(run.frame, word as u64);
+            }
+            dead
         });
         let count: u64 = dead.iter().map(|w| u64::from(w.count_ones())).sum();
         if count == 0 {

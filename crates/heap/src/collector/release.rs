@@ -10,13 +10,14 @@ use firn_format::plan::Phase;
 use firn_format::sealed::Seal;
 use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::PoolKind;
-use firn_media::{Medium, MediumExt, Scope};
+use firn_media::{Medium, MediumExt, Scope, Step};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::cycle::{Cycle, frames_of};
 use crate::alloc::FrameRun;
 use crate::error::Error;
 use crate::pool::Inner;
+use crate::steps;
 use crate::tally;
 
 impl<M: Medium> Inner<M> {
@@ -30,25 +31,32 @@ impl<M: Medium> Inner<M> {
         // Whoever looks at a chunk first believes its frame words, so all are looked at before the
         // words of the sources change.
         self.allocator.look_at_all(medium)?;
-        cycle
-            .entries
-            .iter()
-            .for_each(|entry| cycle.write_back_copies(medium, entry));
+        if medium.keeps(&steps::COPIES_WRITE_BACK) {
+            let entries = cycle.entries.iter();
+            entries.for_each(|entry| cycle.write_back_copies(medium, entry));
+        }
         // Copies and healed references are durable before the phase says so.
-        medium.fence();
+        medium.fence_for(&steps::COPIES_FENCE);
         // T4d: no operation that began before the references were healed is open any more.
         self.stop_for_cycle(|| {
             store_phase(medium, Phase::Release(cycle.plan));
-            self.handles
-                .forward(medium, |word| cycle.forward_word(word));
+            if medium.keeps(&steps::HANDLES_FORWARDED) {
+                self.handles
+                    .forward(medium, |word| cycle.forward_word(word));
+            }
             self.collector
                 .set_releasing(medium, Some(Arc::clone(cycle)));
             self.collector.set_cycle(medium, None);
             self.collector.set_deferring(false);
         })?;
+        if medium.leaves_out(&steps::PAGES_AFTER_IDLE) {
+            self.open_pages(cycle)?;
+        }
         release_on_media(medium, cycle, self.kind);
         self.collector.set_releasing(medium, None);
-        self.open_pages(cycle)?;
+        if medium.keeps(&steps::PAGES_AFTER_IDLE) {
+            self.open_pages(cycle)?;
+        }
         for place in self.collector.take_deferred(medium) {
             self.allocator
                 .release_one(medium, place, self.redo.counter());
@@ -100,8 +108,13 @@ impl<M: Medium> Inner<M> {
 
 /// Stores the phase and makes it durable.
 pub(super) fn store_phase<M: Medium>(medium: &M, phase: Phase) {
+    let step: &Step = match phase {
+        Phase::Active(_) => &steps::ACTIVE_PERSIST,
+        Phase::Release(_) => &steps::RELEASE_PERSIST,
+        Phase::Idle => &steps::IDLE_PERSIST,
+    };
     medium.store_u64(geometry::PHASE, Seal::Phase.seal(phase.to_value()));
-    medium.persist(geometry::PHASE, WORD_BYTES);
+    medium.persist_for(step, geometry::PHASE, WORD_BYTES);
 }
 
 /// Says on media that the sources are free and the destinations runs like others, then that no cycle
@@ -116,7 +129,8 @@ pub(crate) fn release_on_media<M: Medium>(medium: &M, cycle: &Cycle<M>, kind: Po
         }
         if kind == PoolKind::Explicit {
             medium.zero(entry.source.bitmap_at(), BITMAP_BYTES);
-            medium.write_back(entry.source.bitmap_at(), BITMAP_BYTES);
+            let at = entry.source.bitmap_at();
+            medium.write_back_for(&steps::SOURCE_BITS_WRITE_BACK, at, BITMAP_BYTES);
         }
         lines.words(entry.source, frames);
     }
@@ -125,10 +139,12 @@ pub(crate) fn release_on_media<M: Medium>(medium: &M, cycle: &Cycle<M>, kind: Po
             .class
             .map_or(FrameUse::Large { frames: run.frames }, FrameUse::Slots);
         medium.store_u64(run.frame.word_at(), what.to_word());
-        lines.words(run.frame, 1);
+        if medium.keeps(&steps::FILLED_WRITE_BACK) {
+            lines.words(run.frame, 1);
+        }
     }
     drop(lines);
-    medium.fence();
+    medium.fence_for(&steps::RELEASED_FENCE);
     store_phase(medium, Phase::Idle);
 }
 

@@ -11,13 +11,14 @@ use firn_format::lane::Record;
 use firn_format::plan::Phase;
 use firn_format::sealed::Seal;
 use firn_format::superblock::PoolKind;
-use firn_media::Medium;
+use firn_media::{Medium, MediumExt};
 use firn_units::WORD_BYTES;
 
 use super::cycle::Cycle;
 use super::release::release_on_media;
 use super::scheme::{Recovery, Scheme};
 use crate::error::Error;
+use crate::steps;
 
 /// Why a scheme that copies by `relocate` does not run here.
 pub(super) fn needs_relocate(scheme: &Scheme) -> Error {
@@ -85,7 +86,7 @@ pub(crate) fn copy_named<M: Medium>(
     for &unit in &units {
         cycle.recover_unit(medium, unit);
     }
-    medium.fence();
+    medium.fence_for(&steps::RECOVERED_COPY_FENCE);
     units
 }
 

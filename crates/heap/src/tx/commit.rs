@@ -16,6 +16,7 @@ use crate::collector::cycle::{Cycle, Unit};
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::session::State;
+use crate::steps;
 use crate::tally::Tally;
 
 /// Commits. On an error nothing was logged and the caller rolls back.
@@ -47,11 +48,11 @@ pub(super) fn commit<M: Medium>(
     entry.resize(ENTRY_HEADER_WORDS, 0);
     changes.writes.emit(&mut entry);
     let fresh = core::mem::take(&mut cache.fresh);
-    if !changes.wrote_home {
+    if !changes.wrote_home && medium.keeps(&steps::FRAMES_LOGGED) {
         emit_fresh_frames(medium, &fresh, &mut entry);
     }
-    if inner.logs_allocation() {
-        emit_allocation_bits(changes, &mut entry);
+    if inner.logs_allocation() && medium.keeps(&steps::BITS_LOGGED) {
+        emit_allocation_bits(medium, changes, &mut entry);
     }
     if let Some(cycle) = cycle {
         emit_settled(medium, cycle, changes, &mut entry);
@@ -69,21 +70,34 @@ pub(super) fn commit<M: Medium>(
     if changes.wrote_home {
         // A1 (b): the new object, and the frame it lies in, are durable before an entry that names
         // them can be.
-        write_back_frames(medium, &fresh);
-        medium.fence();
+        if medium.keeps(&steps::LARGE_FRAMES_WRITE_BACK) {
+            write_back_frames(medium, &fresh);
+        }
+        medium.fence_for(&steps::LARGE_FENCE);
+    }
+    if medium.leaves_out(&steps::LOCKS_UNTIL_NUMBER) {
+        changes.locks.end(inner);
+    }
+    if let Some(cycle) = cycle
+        && medium.leaves_out(&steps::SETTLED_AFTER_FENCE)
+    {
+        settle_all(medium, cycle, changes);
     }
     let done = inner
         .redo
         .commit(medium, lane, ring, free, &mut entry, overflow);
-    if !changes.linked.is_empty() {
+    if !changes.linked.is_empty() && medium.keeps(&steps::REPLACED_REMEMBERED) {
         remember_replaced(inner, changes);
     }
     // Rule 4: settled strictly after the log's fence, which made the copies durable.
     if let Some(cycle) = cycle {
-        changes
-            .units
-            .iter()
-            .for_each(|unit| cycle.settle(medium, unit.index));
+        settle_all(medium, cycle, changes);
+    }
+    if medium.leaves_out(&steps::LOCKS_UNTIL_STORED) {
+        changes.locks.end(inner);
+    }
+    if medium.leaves_out(&steps::SLOTS_AFTER_STORES) {
+        release_all(inner, &changes.freed);
     }
     store_in_place(inner, changes);
     inner.redo.applied(medium, &done);
@@ -91,10 +105,12 @@ pub(super) fn commit<M: Medium>(
     changes.locks.end(inner);
     if let Some(homes) = inner.redo.note_homes(medium, ring, &done) {
         note_homes(inner, changes, homes);
-        each_frame_piece(medium, &fresh, |first, count| {
-            homes.push((first.word_at(), count * WORD_BYTES));
-        });
-        if let Some(cycle) = cycle {
+        if medium.keeps(&steps::FRAME_HOMES) {
+            each_frame_piece(medium, &fresh, |first, count| {
+                homes.push((first.word_at(), count * WORD_BYTES));
+            });
+        }
+        if let Some(cycle) = cycle.filter(|_| medium.keeps(&steps::SETTLED_HOMES)) {
             // C5: the settled words are homes of the entry, which counts until they are durable.
             let settled = |unit: &Unit| (cycle.settled_at(unit.index), WORD_BYTES);
             homes.extend(changes.units.iter().map(settled));
@@ -172,9 +188,18 @@ fn emit_settled<M: Medium>(
     units.sort_unstable();
     units.dedup();
     units.retain(|&unit| cycle.before_change(medium, unit));
-    for unit in units {
+    for unit in units
+        .iter()
+        .filter(|_| medium.keeps(&steps::SETTLED_LOGGED))
+    {
         Record::push_range(entry, cycle.settled_at(unit.index), &[1]);
     }
+}
+
+/// Stores the settled words of the moved objects that the transaction changes.
+fn settle_all<M: Medium>(medium: &M, cycle: &Cycle<M>, changes: &Changes) {
+    let units = changes.units.iter();
+    units.for_each(|unit| cycle.settle(medium, unit.index));
 }
 
 /// Rule M2: while marking goes on, what a stored reference replaces is remembered before it is
@@ -251,7 +276,7 @@ fn check_homes<M: Medium>(medium: &M, writes: &WriteSet) -> Result<(), Error> {
 }
 
 /// A6: bits are logged as bits, not as words, so that neighbours' transactions do not collide.
-fn emit_allocation_bits(changes: &Changes, entry: &mut Vec<u64>) {
+fn emit_allocation_bits<M: Medium>(medium: &M, changes: &Changes, entry: &mut Vec<u64>) {
     let mut words: Vec<(VirtAddr, u64, u64)> = Vec::new();
     let mut note = |change: &Change, allocate: bool| {
         let at = change.slot.place.bitmap_word_at();
@@ -268,7 +293,12 @@ fn emit_allocation_bits(changes: &Changes, entry: &mut Vec<u64>) {
     changes.allocated.iter().for_each(|c| note(c, true));
     changes.freed.iter().for_each(|c| note(c, false));
     for (at, set, clear) in words {
-        Record::push_bits(entry, at, set, clear);
+        if medium.leaves_out(&steps::BITS_AS_BITS) {
+            let word = (medium.load_u64(at) | set) & !clear;
+            Record::push_range(entry, at, &[word]);
+        } else {
+            Record::push_bits(entry, at, set, clear);
+        }
     }
 }
 
@@ -329,8 +359,10 @@ fn emit_fresh_frames<M: Medium>(medium: &M, fresh: &[Frame], entry: &mut Vec<u64
 /// log its words; they must be on media by then.
 pub(crate) fn settle_fresh_frames<M: Medium>(medium: &M, cache: &mut Cache) {
     if !cache.fresh.is_empty() {
-        write_back_frames(medium, &cache.fresh);
-        medium.fence();
+        if medium.keeps(&steps::PASSED_ON_WRITE_BACK) {
+            write_back_frames(medium, &cache.fresh);
+        }
+        medium.fence_for(&steps::PASSED_ON_FENCE);
         cache.fresh.clear();
     }
 }
@@ -383,7 +415,7 @@ fn note_homes<M: Medium>(inner: &Inner<M>, changes: &Changes, homes: &mut Vec<(V
             _ => homes.push((line, LINE_BYTES)),
         }
     }
-    if inner.logs_allocation() {
+    if inner.logs_allocation() && inner.medium.keeps(&steps::BIT_HOMES) {
         let bits = changes
             .bit_changes()
             .map(|(c, _)| c.slot.place.bitmap_word_at());

@@ -12,7 +12,7 @@ use core::marker::PhantomData;
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
 use firn_format::superblock::{LogKind, PoolKind};
-use firn_media::{Medium, Place as _, Ticket};
+use firn_media::{Medium, MediumExt, Place as _, Ticket};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use crate::alloc::Slot;
@@ -24,7 +24,7 @@ use crate::pool::Inner;
 use crate::session::{Core, State};
 use crate::stored::{Bytes, Raw, Refs, Stored, Target};
 use crate::view::{Access, View};
-use crate::{roots, tally};
+use crate::{roots, steps, tally};
 use store::Body;
 pub(crate) use write_set::StoredLines;
 use write_set::WriteSet;
@@ -347,7 +347,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         let (slot, header) = self.take_for(TypeId::BYTES, 8 + len)?;
         medium.store_bytes(slot.at, bytemuck::cast_slice(&[header.0, len]));
         medium.store_bytes(slot.at + HEADER_BYTES + 8, bytes);
-        medium.write_back(slot.at, HEADER_BYTES + 8 + len);
+        medium.write_back_for(&steps::LARGE_WRITE_BACK, slot.at, HEADER_BYTES + 8 + len);
         self.state().changes.wrote_home = true;
         Ok(Obj::new(self, medium.place(slot.at)))
     }
@@ -417,7 +417,10 @@ impl<'t, M: Medium> Tx<'t, M> {
             inner
                 .medium
                 .store_bytes(slot.at, bytemuck::cast_slice(&changes.scratch));
-            inner.medium.write_back(slot.at, (1 + words as u64) * 8);
+            let len = (1 + words as u64) * WORD_BYTES;
+            inner
+                .medium
+                .write_back_for(&steps::LARGE_WRITE_BACK, slot.at, len);
             changes.wrote_home = true;
         }
         drop(state);

@@ -87,7 +87,7 @@ impl Ring {
     #[inline]
     fn write_back_pending<M: Medium>(&mut self, medium: &M) {
         for (at, len) in self.homes.drain(..) {
-            medium.write_back(at, len);
+            medium.write_back_for(&steps::HOMES_WRITE_BACK, at, len);
         }
     }
 
@@ -161,9 +161,23 @@ impl<M: Medium> RedoLog<M> {
 
     /// The W of R4: the least number that may not be durable at home. The caller read `bound` from
     /// the counter, or took it as its own number, before.
-    fn scan(&self, bound: u64) -> u64 {
+    fn scan(&self, medium: &M, bound: u64) -> u64 {
+        self.know(self.least_open(medium, bound))
+    }
+
+    /// The least number that may not be durable at home, of those in the slots and `bound`.
+    fn least_open(&self, medium: &M, bound: u64) -> u64 {
         let mut least = bound;
-        self.each_open_slot(|_, word| least = least.min(word >> 2));
+        self.each_open_slot(|_, word| {
+            if word & STATE_MASK == APPLIED || medium.keeps(&steps::W_BELOW_FLIGHT) {
+                least = least.min(word >> 2);
+            }
+        });
+        least
+    }
+
+    /// Notes that every number below `least` is durable at home; what is known then.
+    fn know(&self, least: u64) -> u64 {
         // A lower bound may lie below what is known already. What was known stays true, and A2 needs
         // an entry's W to be at least what was known when its objects were allocated.
         let least = least.max(self.known_durable());
@@ -172,11 +186,14 @@ impl<M: Medium> RedoLog<M> {
     }
 
     #[inline]
-    fn is_reusable(&self, index: usize) -> bool {
+    fn is_reusable(&self, medium: &M, index: usize) -> bool {
         let word = self.slots.load(index);
         // R8: durable at home, and a W above it is durable. An entry's own W is at most its number,
         // so a W above it is always another's.
-        word == 0 || word & STATE_MASK == DURABLE && self.shared.load(SHOWN) > word >> 2
+        let is_hidden = || self.shared.load(SHOWN) > word >> 2;
+        word == 0
+            || word & STATE_MASK == DURABLE
+                && (is_hidden() || medium.leaves_out(&steps::W_BEFORE_REUSE))
     }
 
     /// Waits until the lane's next slot may be overwritten. Must be called before a number is taken,
@@ -184,12 +201,12 @@ impl<M: Medium> RedoLog<M> {
     pub(crate) fn free_slot(&self, medium: &M, lane: usize, ring: &mut Ring) -> FreeSlot {
         let slot = ring.next;
         let index = lane * SLOTS + slot;
-        if !self.is_reusable(lane * SLOTS + (slot + ADOPT_AHEAD) % SLOTS) {
+        if !self.is_reusable(medium, lane * SLOTS + (slot + ADOPT_AHEAD) % SLOTS) {
             // R9, early enough that one's own next fence covers it: an idle thread's applied
             // entries would otherwise pin W until the ring is full.
             self.adopt(medium, ring);
         }
-        self.retire_until(medium, ring, || self.is_reusable(index));
+        self.retire_until(medium, ring, || self.is_reusable(medium, index));
         FreeSlot {
             slot,
             old_overflow: core::mem::take(&mut ring.overflow[slot]),
@@ -215,6 +232,9 @@ impl<M: Medium> RedoLog<M> {
 
     /// Writes back the homes of every applied entry but this ring's own pending ones (R9).
     fn adopt(&self, medium: &M, ring: &mut Ring) {
+        if medium.leaves_out(&steps::ADOPTION) {
+            return;
+        }
         let mut found = Vec::new();
         self.each_open_slot(|index, word| {
             if word & STATE_MASK == APPLIED && !ring.pending.contains(&(index, word)) {
@@ -226,6 +246,10 @@ impl<M: Medium> RedoLog<M> {
                 ring.adopted.push((index, word));
             }
         }
+        // R5, R9: nothing is durable yet that was written back just now.
+        if medium.leaves_out(&steps::ADOPTED_AFTER_FENCE) {
+            self.fenced_adopted(ring);
+        }
     }
 
     /// After a fence: what was written back before it is durable (R5, R9).
@@ -234,6 +258,10 @@ impl<M: Medium> RedoLog<M> {
             // The slot is this session's: nobody else makes more of it than durable.
             self.slots.store(index, word & !STATE_MASK | DURABLE);
         }
+        self.fenced_adopted(ring);
+    }
+
+    fn fenced_adopted(&self, ring: &mut Ring) {
         ring.has_adopted |= !ring.adopted.is_empty();
         for (index, word) in ring.adopted.drain(..) {
             // Fails where someone else marked it, and where its slot has moved on since.
@@ -246,7 +274,7 @@ impl<M: Medium> RedoLog<M> {
     /// Makes every applied home durable and raises `W_pool`: two fences (R8, ring full).
     pub(crate) fn retire(&self, medium: &M, ring: &mut Ring) {
         self.settle_homes(medium, ring);
-        let least = self.scan(self.counter());
+        let least = self.scan(medium, self.counter());
         let mut word = medium.load_u64(geometry::WATERMARK);
         while Seal::Watermark.open(word).is_none_or(|old| old < least) {
             match medium.compare_exchange_u64(
@@ -258,7 +286,7 @@ impl<M: Medium> RedoLog<M> {
                 Err(now) => word = now,
             }
         }
-        medium.persist(geometry::WATERMARK, 8);
+        medium.persist_for(&steps::W_POOL_PERSIST, geometry::WATERMARK, 8);
         self.show(least);
     }
 
@@ -266,9 +294,9 @@ impl<M: Medium> RedoLog<M> {
     pub(crate) fn settle_homes(&self, medium: &M, ring: &mut Ring) {
         self.adopt(medium, ring);
         ring.write_back_pending(medium);
-        medium.fence();
+        medium.fence_for(&steps::SETTLING_FENCE);
         self.fenced(ring);
-        self.scan(self.counter());
+        self.scan(medium, self.counter());
     }
 
     /// Writes the entry and makes it durable: the commit point. `entry` has room for the header in
@@ -285,15 +313,24 @@ impl<M: Medium> RedoLog<M> {
     ) -> Committed {
         let slot = free.slot;
         let index = lane * SLOTS + slot;
+        let early = medium
+            .leaves_out(&steps::SCAN_AFTER_NUMBER)
+            .then(|| self.least_open(medium, u64::MAX));
         // R4: the lower bound is visible before the number is taken (the addition is locked). Any number
         // given out before is one; one's own costs no look at the counter.
-        self.slots.store(index, ring.last << 2 | IN_FLIGHT);
+        if medium.keeps(&steps::LOWER_BOUND) {
+            self.slots.store(index, ring.last << 2 | IN_FLIGHT);
+        }
         let seq = self.shared.fetch_add(COUNTER, 1);
         self.slots.store(index, seq << 2 | IN_FLIGHT);
         ring.last = seq;
+        // R5: homes that this commit's own fence covers do not count for its W.
+        if medium.leaves_out(&steps::OWN_HOMES_AFTER_FENCE) {
+            self.fenced(ring);
+        }
         let scans = slot.is_multiple_of(SCAN_EVERY) || core::mem::take(&mut ring.has_adopted);
         let watermark = if scans {
-            self.scan(seq)
+            early.map_or_else(|| self.scan(medium, seq), |least| self.know(least.min(seq)))
         } else {
             self.known_durable()
         };
@@ -311,16 +348,14 @@ impl<M: Medium> RedoLog<M> {
             header.checksum = header.checksum(bytemuck::cast_slice(&entry[ENTRY_HEADER_WORDS..]));
             entry[..ENTRY_HEADER_WORDS].copy_from_slice(&header.to_words());
             medium.store_bytes(at, bytemuck::cast_slice(entry));
-            medium.write_back(at, entry.len() as u64 * 8);
+            medium.write_back_for(&steps::ENTRY_WRITE_BACK, at, entry.len() as u64 * 8);
         } else {
             store_long(medium, at, header, &entry[ENTRY_HEADER_WORDS..], &overflow);
         }
         ring.overflow[slot] = overflow;
         ring.write_back_pending(medium);
         // R1: no in-place store is issued before this fence.
-        if !medium.leaves_out(&steps::ENTRY_FENCE) {
-            medium.fence();
-        }
+        medium.fence_for(&steps::ENTRY_FENCE);
         self.fenced(ring);
         self.show(watermark);
         ring.next = (slot + 1) % SLOTS;
@@ -380,7 +415,7 @@ pub(super) fn store_long<M: Medium>(
         header.checksum = header.checksum(bytemuck::cast_slice(payload));
         inline[..ENTRY_HEADER_WORDS].copy_from_slice(&header.to_words());
         medium.store_bytes(at, bytemuck::cast_slice(&inline));
-        medium.write_back(at, inline.len() as u64 * 8);
+        medium.write_back_for(&steps::UNDO_LOG_WRITE_BACK, at, inline.len() as u64 * 8);
         return;
     }
     let mut rest = payload;
@@ -388,7 +423,7 @@ pub(super) fn store_long<M: Medium>(
         let words = rest.len().min(run.bytes() as usize / 8);
         let (now, later) = rest.split_at(words);
         medium.store_bytes(run.start(), bytemuck::cast_slice(now));
-        medium.write_back(run.start(), words as u64 * 8);
+        medium.write_back_for(&steps::OVERFLOW_WRITE_BACK, run.start(), words as u64 * 8);
         inline.extend([run.start().0, words as u64]);
         rest = later;
     }
@@ -397,7 +432,7 @@ pub(super) fn store_long<M: Medium>(
     header.checksum = header.checksum(bytemuck::cast_slice(&covered));
     inline[..ENTRY_HEADER_WORDS].copy_from_slice(&header.to_words());
     medium.store_bytes(at, bytemuck::cast_slice(&inline));
-    medium.write_back(at, inline.len() as u64 * 8);
+    medium.write_back_for(&steps::LONG_ENTRY_WRITE_BACK, at, inline.len() as u64 * 8);
 }
 
 /// Reads the header of a slot.
@@ -420,8 +455,7 @@ pub(crate) fn load_payload<M: Medium>(
             return None;
         }
         let payload = load_words(medium, body, header.payload_words as usize);
-        return (header.checksum(bytemuck::cast_slice(&payload)) == header.checksum)
-            .then_some(payload);
+        return is_whole(medium, header, &payload).then_some(payload);
     }
     if header.extents > lane::MAX_EXTENTS {
         return None;
@@ -438,10 +472,16 @@ pub(crate) fn load_payload<M: Medium>(
         covered.extend(load_words(medium, VirtAddr(start), words as usize));
         left -= words;
     }
-    if left != 0 || header.checksum(bytemuck::cast_slice(&covered)) != header.checksum {
+    if left != 0 || !is_whole(medium, header, &covered) {
         return None;
     }
     Some(covered.split_off(header.extents * 2))
+}
+
+/// Whether the words that an entry's checksum covers are those that it was made of.
+fn is_whole<M: Medium>(medium: &M, header: EntryHeader, covered: &[u64]) -> bool {
+    header.checksum(bytemuck::cast_slice(covered)) == header.checksum
+        || medium.leaves_out(&steps::ENTRY_CHECKSUM)
 }
 
 fn load_words<M: Medium>(medium: &M, at: VirtAddr, count: usize) -> Vec<u64> {
@@ -464,7 +504,7 @@ fn write_back_homes<M: Medium>(medium: &M, lane: usize, slot: usize, seq: u64) -
     let mut rest = payload.as_slice();
     while let Some(record) = Record::take(&mut rest) {
         let (home, len) = record.home();
-        medium.write_back(home, len);
+        medium.write_back_for(&steps::ADOPTED_WRITE_BACK, home, len);
     }
     rest.is_empty()
 }

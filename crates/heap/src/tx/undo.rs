@@ -27,6 +27,7 @@ use crate::locks::{LockSet, Mode};
 use crate::object::requested_bytes;
 use crate::recovery::apply;
 use crate::session::Session;
+use crate::steps;
 use crate::view::{Access, Reading};
 
 /// Marks an undo batch's second word, so that it is never taken for a redo entry's W.
@@ -186,7 +187,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
             &payload,
             &overflow,
         );
-        inner.medium.fence();
+        inner.medium.fence_for(&steps::UNDO_LOG_FENCE);
         log.used += bytes;
         log.batches += 1;
         log.overflow.extend(overflow);
@@ -319,7 +320,9 @@ impl<'t, M: Medium> RawTx<'t, M> {
         self.append(payload)?;
         for (at, set, clear) in changes {
             inner.medium.update_bits(at, set, clear);
-            inner.medium.write_back(at, 8);
+            inner
+                .medium
+                .write_back_for(&steps::UNDO_BITS_WRITE_BACK, at, 8);
         }
         Ok(())
     }
@@ -340,11 +343,15 @@ impl<M: Medium> Operation<'_, M> {
         let log = self.log.borrow();
         if log.batches > 0 || !log.ranges.is_empty() {
             let fresh = core::mem::take(&mut state.cache.fresh);
-            write_back_frames(&inner.medium, &fresh);
-            for &(start, end) in &log.ranges {
-                inner.medium.write_back(VirtAddr(start), end - start);
+            let medium = &inner.medium;
+            if medium.keeps(&steps::UNDO_FRAMES_WRITE_BACK) {
+                write_back_frames(medium, &fresh);
             }
-            inner.medium.fence();
+            for &(start, end) in &log.ranges {
+                let (at, len) = (VirtAddr(start), end - start);
+                medium.write_back_for(&steps::UNDO_CONTENTS_WRITE_BACK, at, len);
+            }
+            medium.fence_for(&steps::UNDO_CONTENTS_FENCE);
             self.invalidate(&log);
         }
         count_all(inner, &mut state.tally, &log.allocated, 1);
@@ -359,12 +366,9 @@ impl<M: Medium> Operation<'_, M> {
     fn invalidate(&self, log: &Log) {
         if log.batches > 0 {
             let at = undo_done_at(self.access.core.lane);
-            self.access
-                .core
-                .inner
-                .medium
-                .store_u64(at, Seal::UndoDone.seal(log.number));
-            self.access.core.inner.medium.persist(at, 8);
+            let medium = &self.access.core.inner.medium;
+            medium.store_u64(at, Seal::UndoDone.seal(log.number));
+            medium.persist_for(&steps::UNDO_DONE_PERSIST, at, 8);
         }
     }
 
@@ -379,7 +383,7 @@ impl<M: Medium> Operation<'_, M> {
             &inner.medium,
             &mut self.access.core.state.borrow_mut().cache,
         );
-        inner.medium.fence();
+        inner.medium.fence_for(&steps::UNDO_ABORT_FENCE);
         self.invalidate(&log);
         for change in &log.allocated {
             return_slot(inner, change.slot);
@@ -459,10 +463,10 @@ pub(crate) fn roll_back_all<M: Medium>(
         }
     }
     // The contents are home before any log is invalidated.
-    medium.fence();
+    medium.fence_for(&steps::ROLLBACK_FENCE);
     for (done_at, number) in numbers {
         medium.store_u64(done_at, Seal::UndoDone.seal(number));
-        medium.write_back(done_at, 8);
+        medium.write_back_for(&steps::ROLLBACK_DONE_WRITE_BACK, done_at, 8);
     }
     Ok(watermark)
 }

@@ -11,7 +11,7 @@ use firn_crash::{
 };
 use firn_heap::collector::scheme::{PIGGYBACK, Scheme};
 use firn_heap::{Pool, PoolKind, PoolOptions};
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Medium, Step};
 
 use crate::program::{
     MUTATORS, Op, Past, add_bystanders, apply, check, collect, options, read, setup, verify,
@@ -30,6 +30,8 @@ pub struct Case {
     pub threads: usize,
     /// Crashes inside recovery.
     pub depth: u32,
+    /// A step of the heap that is left out where crashes are tried.
+    pub leave_out: Option<&'static Step>,
 }
 
 impl Default for Case {
@@ -41,6 +43,7 @@ impl Default for Case {
             relocate: RelocateUnit::Functional,
             threads: 1,
             depth: 1,
+            leave_out: None,
         }
     }
 }
@@ -238,7 +241,10 @@ impl Case {
         let options = ExploreOptions {
             recovery_depth: self.depth,
             max_findings,
-            medium: self.medium(),
+            medium: CrashOptions {
+                leave_out: self.leave_out,
+                ..self.medium()
+            },
             ..ExploreOptions::default()
         };
         Explorer::from_image(

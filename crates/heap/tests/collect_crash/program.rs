@@ -17,6 +17,8 @@ const BEFORE: usize = 120;
 /// Those that stay, two in the first frame and one in the second.
 const KEPT: [usize; 3] = [3, 60, 100];
 const LEN: usize = 30;
+/// Of another class.
+const LONG: usize = 60;
 const WORD: usize = WORD_BYTES as usize;
 /// Threads of the program at most.
 pub const MUTATORS: usize = 2;
@@ -28,6 +30,8 @@ pub enum Op {
     Change(usize),
     /// Put a new object in its place, freeing it.
     Replace(usize),
+    /// Put a longer one in its place, freeing it.
+    Enlarge(usize),
     /// Free it.
     Remove(usize),
     /// Forget it: only a traced pool gets the object back.
@@ -43,7 +47,7 @@ pub enum Op {
 }
 
 /// Every operation, so that a note can name it by its place here.
-const ALL: [Op; 14] = [
+const ALL: [Op; 15] = [
     Op::Touch(0),
     Op::Touch(1),
     Op::Swap,
@@ -58,15 +62,18 @@ const ALL: [Op; 14] = [
     Op::Remove(0),
     Op::Remove(1),
     Op::Unlink(2),
+    Op::Enlarge(1),
 ];
 
 impl Op {
     /// The places that it is about, ascending.
     fn places(self) -> &'static [usize] {
         match self {
-            Op::Change(place) | Op::Replace(place) | Op::Remove(place) | Op::Unlink(place) => {
-                &[0, 1, 2][place..=place]
-            }
+            Op::Change(place)
+            | Op::Replace(place)
+            | Op::Enlarge(place)
+            | Op::Remove(place)
+            | Op::Unlink(place) => &[0, 1, 2][place..=place],
             Op::Swap | Op::Abort => &[0, 2],
             Op::Read => &[0, 1, 2],
             Op::Touch(_) => &[],
@@ -82,6 +89,7 @@ impl Op {
                 }
             }
             Op::Replace(place) => content[place] = Some(vec![number; LEN]),
+            Op::Enlarge(place) => content[place] = Some(vec![number; LONG]),
             Op::Remove(place) | Op::Unlink(place) => content[place] = None,
             Op::Swap => content.swap(0, 2),
             Op::Abort | Op::Read | Op::Touch(_) => {}
@@ -228,7 +236,8 @@ fn change(tx: Tx<'_, Crash>, op: Op, number: u8) -> Result<(), Error> {
             Some(bytes) => bytes.overwrite(changed_by(number), &[number; WORD]),
             None => Ok(()),
         },
-        Op::Replace(place) => replace(tx, spine, place, number),
+        Op::Replace(place) => replace(tx, spine, place, &[number; LEN]),
+        Op::Enlarge(place) => replace(tx, spine, place, &[number; LONG]),
         Op::Remove(place) => {
             if let Some(old) = spine.get(place) {
                 // SAFETY: the only reference is removed.
@@ -246,7 +255,7 @@ fn change(tx: Tx<'_, Crash>, op: Op, number: u8) -> Result<(), Error> {
             if let Some(bytes) = spine.get(2) {
                 bytes.overwrite(changed_by(number), &[number; WORD])?;
             }
-            replace(tx, spine, 0, number)?;
+            replace(tx, spine, 0, &[number; LEN])?;
             Err(Error::ReadOnly)
         }
         Op::Read | Op::Touch(_) => Ok(()),
@@ -257,9 +266,9 @@ fn replace<'t>(
     tx: Tx<'t, Crash>,
     spine: Obj<'t, Spine, Tx<'t, Crash>>,
     place: usize,
-    number: u8,
+    bytes: &[u8],
 ) -> Result<(), Error> {
-    let new = tx.alloc_bytes(&[number; LEN])?;
+    let new = tx.alloc_bytes(bytes)?;
     if let Some(old) = spine.get(place) {
         // SAFETY: the only reference is replaced.
         unsafe { tx.free(old)? };

@@ -1,0 +1,163 @@
+//! What is a pool's own: frames that an abort gives back, types, and the superblock when it is closed.
+
+use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer, Failure, Report};
+use firn_heap::{Bytes, Error, OpenError, Pool, PoolOptions, Refs, Stored, View};
+use firn_media::Domain;
+
+use crate::pools::{self, LEN, Missing, explore, medium, open};
+
+type Spine = Refs<Bytes>;
+
+#[derive(Stored)]
+#[firn(name = "one word")]
+#[repr(C)]
+struct OneWord {
+    word: u64,
+}
+
+/// More objects of 100 bytes than one frame holds.
+const MORE_THAN_A_FRAME: usize = 40;
+
+fn options() -> PoolOptions {
+    PoolOptions {
+        lanes: 2,
+        publish_every: u32::MAX,
+        ..PoolOptions::new("tables")
+    }
+}
+
+fn setup(crash: &Crash) {
+    let pool = Pool::create(crash.clone(), &options()).unwrap();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| tx.set_root("spine", tx.alloc_refs::<Bytes>(3)?))
+        .unwrap();
+    drop(session);
+    pool.close().unwrap();
+}
+
+/// The object that the workload made is there once it said so.
+fn verify(pool: Pool<Crash>, done: bool) -> Result<(), String> {
+    let mut session = pool.session().map_err(|e| e.to_string())?;
+    let found = session.read(|view| {
+        let spine = view.root::<Spine>("spine")?;
+        spine.get(0).map(|bytes| bytes.to_vec()).transpose()
+    });
+    drop(session);
+    match found.map_err(|e| e.to_string())? {
+        None if done => Err("an acknowledged object is lost".into()),
+        Some(bytes) if bytes != [2; 100] => Err(format!("found {bytes:?}")),
+        _ => pools::check(pool),
+    }
+}
+
+/// A transaction that is aborted gives slots of a new frame back, which another one takes.
+pub fn passed_on(missing: Missing) -> Report {
+    let explorer = Explorer::new(
+        explore(missing, 0),
+        LEN,
+        setup,
+        |crash| {
+            let pool = Pool::open(crash.clone(), &options()).unwrap();
+            let mut first = pool.session().unwrap();
+            let mut second = pool.session().unwrap();
+            let aborted: Result<(), Error> = first.transaction(|tx| {
+                tx.alloc_bytes(&[1; 100])?;
+                let part: Result<(), Error> = tx.nested(|tx| {
+                    for _ in 0..MORE_THAN_A_FRAME {
+                        tx.alloc_bytes(&[1; 100])?;
+                    }
+                    Err(Error::ReadOnly)
+                });
+                assert!(part.is_err());
+                second.transaction(|tx| {
+                    let new = tx.alloc_bytes(&[2; 100])?;
+                    tx.root::<Spine>("spine")?.set(0, Some(new))
+                })?;
+                crash.note(1);
+                Err(Error::ReadOnly)
+            });
+            assert!(aborted.is_err());
+            pool.abandon();
+        },
+        |crash, state| verify(open(crash, &options())?, state.note(0) == 1),
+    );
+    explorer.explore()
+}
+
+/// The first object of a type.
+pub fn new_type(missing: Missing) -> Report {
+    let explorer = Explorer::new(
+        explore(missing, 0),
+        LEN,
+        setup,
+        |crash| {
+            let pool = Pool::open(crash.clone(), &options()).unwrap();
+            let mut session = pool.session().unwrap();
+            session
+                .transaction(|tx| tx.set_root("word", tx.alloc(OneWord { word: 7 })?))
+                .unwrap();
+            crash.note(1);
+            pool.abandon();
+        },
+        |crash, state| {
+            let pool = open(crash, &options())?;
+            let found = pool.check().map_err(|e| e.to_string())?;
+            if let Some(finding) = found.first() {
+                return Err(finding.to_string());
+            }
+            let mut session = pool.session().map_err(|e| e.to_string())?;
+            let word = session.read(|view| {
+                let object = view.find_root::<OneWord>("word")?;
+                Ok::<_, Error>(object.map(|object| object.load(OneWord::WORD)))
+            });
+            drop(session);
+            pool.abandon();
+            match (word.map_err(|e| e.to_string())?, state.note(0)) {
+                (Some(7), _) | (None, 0) => Ok(()),
+                (other, _) => Err(format!("found {other:?}")),
+            }
+        },
+    );
+    explorer.explore()
+}
+
+/// A pool in a page cache is closed, and the power fails: it is whole, or was not closed.
+pub fn closed(missing: Missing) -> Report {
+    let explorer = Explorer::new(
+        ExploreOptions {
+            medium: CrashOptions {
+                domain: Domain::Process,
+                ..medium(missing)
+            },
+            failure: Failure::Power,
+            recovery_depth: 0,
+            ..ExploreOptions::default()
+        },
+        LEN,
+        |crash| {
+            setup(crash);
+            // The superblock says that the pool is open.
+            Pool::open(crash.clone(), &options()).unwrap().abandon();
+        },
+        |crash| {
+            let pool = Pool::open(crash.clone(), &options()).unwrap();
+            let mut session = pool.session().unwrap();
+            session
+                .transaction(|tx| {
+                    let new = tx.alloc_bytes(&[2; 100])?;
+                    tx.root::<Spine>("spine")?.set(0, Some(new))
+                })
+                .unwrap();
+            drop(session);
+            pool.close().unwrap();
+            crash.note(1);
+        },
+        |crash, state| match Pool::open(crash, &options()) {
+            Err(OpenError::MachineDied { .. }) if state.note(0) == 0 => Ok(()),
+            Err(error) => Err(error.to_string()),
+            Ok(pool) => verify(pool, true),
+        },
+    );
+    explorer.explore()
+}
