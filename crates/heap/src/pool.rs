@@ -13,7 +13,7 @@ use firn_format::reference::PoolId;
 use firn_format::sealed::Seal;
 use firn_format::statistics::{BLOCKS, WORDS, block_at};
 use firn_format::superblock::{LogKind, MAX_LAYOUT_BYTES, OpenState, PoolKind, Superblock};
-use firn_media::{Lock, Medium, MediumExt, RwLockTable};
+use firn_media::{Domain, Lock, Medium, MediumExt, RwLockTable};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, round_up};
 
 use crate::alloc::{Allocator, Limits};
@@ -292,6 +292,11 @@ impl<M: Medium> Pool<M> {
         {
             let mut superblock = inner.superblock.lock(&inner.medium);
             write_superblock(&inner.medium, &mut superblock);
+        }
+        if inner.medium.domain() == Domain::Process {
+            // P1: nothing is stored on the device before it knows that the pool is open, or a power failure
+            // would leave torn data behind a superblock that calls it closed.
+            inner.medium.sync()?;
         }
         Ok(Self {
             inner: Arc::new(inner),

@@ -3,8 +3,10 @@
 
 use std::cell::RefCell;
 
-use firn_crash::{Crash, CrashState, ExploreOptions, Explorer, Report};
-use firn_heap::{Bytes, Error, FrameContent, Pool, PoolKind, PoolOptions, Refs, Session, View};
+use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Failure, Report};
+use firn_heap::{
+    Bytes, Error, FrameContent, OpenError, Pool, PoolKind, PoolOptions, Refs, Session, View,
+};
 use firn_media::Domain;
 
 type Spine = Refs<Bytes>;
@@ -286,4 +288,134 @@ fn a_frame_that_is_passed_on_is_known_to_media() {
         },
     );
     assert!(explorer.explore().expect_clean().exhaustive());
+}
+
+/// A2 for slots: an object that is stored at home is not in the log, so nothing older may be replayed into its
+/// slot.
+#[test]
+fn an_object_stored_at_home_is_not_overwritten_by_an_older_entry() {
+    const LEN: usize = 3000;
+    let options = || PoolOptions {
+        lanes: 1,
+        publish_every: u32::MAX,
+        ..PoolOptions::new("large")
+    };
+    let explorer = Explorer::new(
+        ExploreOptions::default(),
+        16 << 20,
+        |crash| {
+            let pool = Pool::create(crash.clone(), &options()).unwrap();
+            let mut session = pool.session().unwrap();
+            session
+                .transaction(|tx| {
+                    let spine = tx.alloc_refs::<Bytes>(4)?;
+                    tx.set_root("spine", spine)?;
+                    // They fill their run, so that a slot that is freed is taken next.
+                    (0..4).try_for_each(|i| spine.set(i, Some(tx.alloc_bytes(&[1; LEN])?)))
+                })
+                .unwrap();
+            drop(session);
+            pool.close().unwrap();
+        },
+        |crash| {
+            let pool = Pool::open(crash.clone(), &options()).unwrap();
+            let mut session = pool.session().unwrap();
+            let mut change = |step: u64| {
+                session.transaction(|tx| {
+                    let spine = tx.root::<Spine>("spine")?;
+                    match (step, spine.get(0)) {
+                        (0, Some(first)) => first.overwrite(0, &[2; 8])?,
+                        (1, Some(first)) => {
+                            spine.set(0, None)?;
+                            // SAFETY: the only reference is gone.
+                            unsafe { tx.free(first)? }
+                        }
+                        _ => spine.set(0, Some(tx.alloc_bytes(&[3; LEN])?))?,
+                    }
+                    Ok::<_, Error>(())
+                })
+            };
+            for step in 0..3 {
+                change(step).unwrap();
+                crash.note(step + 1);
+            }
+            pool.abandon();
+        },
+        |crash, state| {
+            let pool = Pool::open(crash, &options()).map_err(|e| e.to_string())?;
+            pool.medium().end_of_recovery();
+            let mut session = pool.session().map_err(|e| e.to_string())?;
+            let first = session.read(|view| {
+                let spine = view.root::<Spine>("spine")?;
+                spine.get(0).map(|bytes| bytes.to_vec()).transpose()
+            });
+            let first = first.map_err(|e| e.to_string())?;
+            drop(session);
+            pool.abandon();
+            let changed = [&[2; 8][..], &[1; LEN - 8]].concat();
+            let legal = [Some(vec![1; LEN]), Some(changed), None, Some(vec![3; LEN])];
+            let done = state.note(0) as usize;
+            match legal[done..]
+                .iter()
+                .take(2)
+                .any(|content| *content == first)
+            {
+                true => Ok(()),
+                false => Err(format!(
+                    "after {done}: found {:?}",
+                    first.map(|b| b[..16].to_vec())
+                )),
+            }
+        },
+    );
+    explorer.explore().expect_clean();
+}
+
+/// P1: where only a sync makes anything durable, the device knows that a pool is open before anything else
+/// changes.
+#[test]
+fn a_power_failure_after_opening_a_closed_pool_is_noticed() {
+    let options = || PoolOptions::new("noticed");
+    let explorer = Explorer::new(
+        ExploreOptions {
+            recovery_depth: 0,
+            failure: Failure::Power,
+            medium: CrashOptions::with_domain(Domain::Process),
+            ..ExploreOptions::default()
+        },
+        16 << 20,
+        |crash| {
+            let pool = Pool::create(crash.clone(), &options()).unwrap();
+            let mut session = pool.session().unwrap();
+            session
+                .transaction(|tx| tx.set_root("spine", tx.alloc_refs::<Bytes>(1)?))
+                .unwrap();
+            drop(session);
+            pool.close().unwrap();
+        },
+        |crash| {
+            let pool = Pool::open(crash.clone(), &options()).unwrap();
+            let mut session = pool.session().unwrap();
+            session
+                .transaction(|tx| {
+                    let spine = tx.root::<Refs<Bytes>>("spine")?;
+                    spine.set(0, Some(tx.alloc_bytes(&[1; 20])?))
+                })
+                .unwrap();
+            pool.abandon();
+        },
+        |crash, _| match Pool::open(crash, &options()) {
+            Err(OpenError::MachineDied { .. }) => Ok(()),
+            Err(error) => Err(error.to_string()),
+            Ok(pool) => {
+                let findings = pool.check().map_err(|e| e.to_string())?;
+                pool.abandon();
+                match findings.first() {
+                    Some(finding) => Err(finding.to_string()),
+                    None => Ok(()),
+                }
+            }
+        },
+    );
+    explorer.explore().expect_clean();
 }

@@ -20,6 +20,7 @@ use super::slot::{Place, Slot, locate, run_frames};
 use super::taken::TakenSlots;
 use crate::collector::cycle::Cycle;
 use crate::error::Error;
+use crate::tx::LOGGED_OBJECT_BYTES;
 
 /// Largest object, header included, in bytes: what lies between two regions' tables.
 const MAX_OBJECT_BYTES: u64 = {
@@ -49,6 +50,8 @@ pub(crate) struct Allocator<M: Medium> {
     pub(super) held: Lock<Vec<Place>>,
     /// Whether allocation bits on media are kept exact all the time: in explicit pools.
     pub(super) logs_bits: bool,
+    /// One word: the highest counter at which a slot was freed whose next object is stored at home.
+    freed_at: M::Words,
 }
 
 impl<M: Medium> Allocator<M> {
@@ -70,6 +73,27 @@ impl<M: Medium> Allocator<M> {
             takers: Lock::new(Vec::new()),
             held: Lock::new(Vec::new()),
             logs_bits: kind == PoolKind::Explicit,
+            freed_at: medium.words(1),
+        }
+    }
+
+    /// The number below which all homes must be durable before an object is stored at home in a slot (A2):
+    /// an older entry may name what lay there before, and would be replayed over it.
+    pub(crate) fn awaited(&self) -> u64 {
+        self.freed_at.load(0)
+    }
+
+    /// Notes, before a slot is offered, that it was freed.
+    fn note_freed(&self, class: Class, stamp: u64) {
+        if class.slot_bytes() <= LOGGED_OBJECT_BYTES {
+            return;
+        }
+        let mut seen = self.freed_at.load(0);
+        while seen < stamp {
+            match self.freed_at.compare_exchange(0, seen, stamp) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
         }
     }
 
@@ -398,6 +422,7 @@ impl<M: Medium> Allocator<M> {
         let chunk = self.chunks.get(medium, place.frame.chunk())?;
         let (word, _) = place.bit();
         let index = base(place.frame) + FREE + word as usize;
+        self.note_freed(class, stamp);
         chunk.words().fetch_or(index, bits);
         let state = chunk.words().load(base(place.frame) + STATE);
         if closed(state) {

@@ -31,7 +31,7 @@ use write_set::WriteSet;
 
 /// New objects up to this size are logged whole (rule A1, choice a); larger ones are written at home
 /// and fenced before the entry (choice b).
-const LOGGED_OBJECT_BYTES: u64 = 2048;
+pub(crate) const LOGGED_OBJECT_BYTES: u64 = 2048;
 /// Bytes of one store whose lines are asked for: the first ones.
 const EXPECTED_BYTES: u64 = 512;
 
@@ -371,6 +371,9 @@ impl<'t, M: Medium> Tx<'t, M> {
             }
             other => other?,
         };
+        if bytes > LOGGED_OBJECT_BYTES && slot.place.class.is_some() {
+            inner.await_older_homes(ring);
+        }
         changes.allocated.push(Change {
             slot,
             type_id,
@@ -573,6 +576,24 @@ impl<M: Medium> Inner<M> {
     ) -> Result<Slot, Error> {
         self.allocator
             .take(&self.medium, cache, bytes, || self.redo.known_durable())
+    }
+
+    /// A2: waits until no entry is replayed any more that may name what lay in a slot before. Whoever is in
+    /// flight waits for nobody, so this ends; the transaction has no number yet. Its own entry, without which
+    /// nobody finds the object, says at least the W that is awaited here.
+    fn await_older_homes(&self, ring: &mut redo::Ring) {
+        if self.log != LogKind::Redo {
+            return;
+        }
+        let awaited = self.allocator.awaited();
+        let mut attempt = 0;
+        while self.redo.known_durable() < awaited {
+            if attempt > 0 {
+                self.medium.pause(attempt - 1);
+            }
+            self.redo.settle_homes(&self.medium, ring);
+            attempt += 1;
+        }
     }
 
     fn has_quarantine(&self) -> bool {

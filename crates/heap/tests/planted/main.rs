@@ -21,6 +21,9 @@ mod pools;
 #[allow(dead_code, reason = "another test's")]
 mod program;
 mod rounds;
+#[path = "../collect_crash/story.rs"]
+#[allow(dead_code, reason = "another test's")]
+mod story;
 mod table;
 mod tables;
 mod undo;
