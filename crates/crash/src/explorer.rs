@@ -200,10 +200,17 @@ impl<'a> Explorer<'a> {
 
     /// Runs what a finding's line says. `Err` with what the check says now, `Ok` if it passes.
     pub fn replay(&self, line: &str) -> Result<(), String> {
+        self.judge(line).flatten()
+    }
+
+    /// The same: what the check says now.
+    ///
+    /// Errors: the line does not read as one, or names no crash of this execution.
+    pub fn judge(&self, line: &str) -> Result<Result<(), String>, String> {
         let path: Path = line.parse()?;
         let execution = self.record(path.seed, &path.schedule);
         if let Some(failure) = execution.failure {
-            return Err(failure);
+            return Ok(Err(failure));
         }
         let goals: Vec<Goal<'_>> = path.crashes.iter().map(Goal::Point).collect();
         self.walker(&self.options)

@@ -10,6 +10,9 @@ use crate::report::Finding;
 use crate::trace::Event;
 use crate::walk::{CrashState, Walker};
 
+/// What a check says.
+type Verdict = Result<(), String>;
+
 /// One crash, by the versions of its lines or by their contents.
 pub(crate) enum Goal<'g> {
     Point(&'g CrashPoint),
@@ -21,15 +24,17 @@ impl Walker<'_> {
     /// Lays out the crash that the first goal names after `trace`, checks it, and goes on in its
     /// recovery with the goals that follow. The last check's verdict; where the crashes fell is
     /// pushed to `points`.
+    ///
+    /// Errors: a goal cannot be reached.
     pub(crate) fn replay(
         &mut self,
         trace: &[Event],
         goals: &[Goal<'_>],
         seed: u64,
         points: &mut Vec<CrashPoint>,
-    ) -> Result<(), String> {
+    ) -> Result<Verdict, String> {
         let Some((goal, later)) = goals.split_first() else {
-            return Ok(());
+            return Ok(Ok(()));
         };
         let depth = self.frames.len() as u32;
         if depth == 0 {
@@ -66,7 +71,7 @@ impl Walker<'_> {
             self.state.event = self.frames[0].event();
             let (trace, end, result) = self.run_check(depth, kill);
             if later.is_empty() {
-                result
+                Ok(result)
             } else {
                 self.replay(&trace[..end], later, seed, points)
             }
@@ -93,7 +98,7 @@ impl Walker<'_> {
             .collect();
         let (seed, mut points) = (self.state.seed, Vec::new());
         let again = self.replay(trace, &goals, seed, &mut points);
-        let message = match again {
+        let message = match again.flatten() {
             Err(again) if again == message => message,
             Err(again) => format!("{message}; when tried again: {again}"),
             Ok(()) => format!("{message}; when tried again, it passed"),
