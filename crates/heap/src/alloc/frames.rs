@@ -195,6 +195,11 @@ impl Space {
                 Err(Error::PoolFull { .. }) if self.behind < self.frontier => {
                     self.look_at_all(medium, chunks)?;
                 }
+                // Rather room in chunks that are to be emptied than none: until a plan has its
+                // destinations, these may be all there are.
+                Err(Error::PoolFull { .. }) if self.chunks.iter().any(|chunk| chunk.closed) => {
+                    self.open_all();
+                }
                 other => other?,
             }
         }
