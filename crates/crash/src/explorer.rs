@@ -201,6 +201,13 @@ impl<'a> Explorer<'a> {
 
     /// Runs what a finding's line says. `Err` with what the check says now, `Ok` if it passes.
     pub fn replay(&self, line: &str) -> Result<(), String> {
+        self.judge(line).flatten()
+    }
+
+    /// The same: what the check says now.
+    ///
+    /// Errors: the line does not read as one, or names no crash of this execution.
+    pub fn judge(&self, line: &str) -> Result<Result<(), String>, String> {
         self.retell(line, &mut Told::default())
     }
 
@@ -212,18 +219,18 @@ impl<'a> Explorer<'a> {
             story: Some(Story::default()),
             ..Told::default()
         };
-        let verdict = self.retell(line, &mut told);
+        let verdict = self.retell(line, &mut told)?;
         match told.story {
             Some(story) if !story.passed.is_empty() => Ok(story),
             _ => Err(verdict.err().unwrap_or_else(|| "nothing crashes".into())),
         }
     }
 
-    fn retell(&self, line: &str, told: &mut Told) -> Result<(), String> {
+    fn retell(&self, line: &str, told: &mut Told) -> Result<Result<(), String>, String> {
         let path: Path = line.parse()?;
         let execution = self.record(path.seed, &path.schedule);
         if let Some(failure) = execution.failure {
-            return Err(failure);
+            return Ok(Err(failure));
         }
         let goals: Vec<Goal<'_>> = path.crashes.iter().map(Goal::Point).collect();
         self.walker(&self.options)

@@ -12,6 +12,9 @@ use crate::story::{Passed, Told};
 use crate::trace::Event;
 use crate::walk::{CrashState, Walker};
 
+/// What a check says.
+type Verdict = Result<(), String>;
+
 /// One crash, by the versions of its lines or by their contents.
 pub(crate) enum Goal<'g> {
     Point(&'g CrashPoint),
@@ -22,15 +25,17 @@ pub(crate) enum Goal<'g> {
 impl Walker<'_> {
     /// Lays out the crash that the first goal names after `trace`, checks it, and goes on in its
     /// recovery with the goals that follow. The last check's verdict; what happened goes to `told`.
+    ///
+    /// Errors: a goal cannot be reached.
     pub(crate) fn replay(
         &mut self,
         trace: &[Event],
         goals: &[Goal<'_>],
         seed: u64,
         told: &mut Told,
-    ) -> Result<(), String> {
+    ) -> Result<Verdict, String> {
         let Some((goal, later)) = goals.split_first() else {
-            return Ok(());
+            return Ok(Ok(()));
         };
         let depth = self.frames.len() as u32;
         if depth == 0 {
@@ -77,7 +82,7 @@ impl Walker<'_> {
                 if let Some(story) = &mut told.story {
                     story.check = trace;
                 }
-                result
+                Ok(result)
             } else {
                 self.replay(&trace[..end], later, seed, told)
             }
@@ -104,7 +109,7 @@ impl Walker<'_> {
             .collect();
         let (seed, mut told) = (self.state.seed, Told::default());
         let again = self.replay(trace, &goals, seed, &mut told);
-        let message = match again {
+        let message = match again.flatten() {
             Err(again) if again == message => message,
             Err(again) => format!("{message}; when tried again: {again}"),
             Ok(()) => format!("{message}; when tried again, it passed"),

@@ -168,6 +168,9 @@ Examples:
   firn demo
   firn demo /home --pool home.firn --seconds 60 --kills 200 --page home.html")]
     Demo(Demo),
+    /// Crashes the heap, its structures and its collector on memory that loses power
+    #[command(after_long_help = crate::crash::AFTER_HELP)]
+    Crash(crate::crash::Crash),
     /// Measures what Firn costs, beside another heap in one run
     #[command(after_long_help = crate::bench::AFTER_HELP)]
     Bench(crate::bench::Bench),

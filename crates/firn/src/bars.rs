@@ -104,6 +104,12 @@ impl Progress for Bars {
         }
     }
 
+    fn rename(&mut self, what: &str) {
+        if let Some(work) = &self.work {
+            work.bar.set_message(what.to_owned());
+        }
+    }
+
     fn end(&mut self) {
         self.work = None;
     }

@@ -6,6 +6,7 @@ mod bars;
 mod bench;
 mod churn;
 mod commands;
+mod crash;
 mod demo;
 mod failure;
 mod figures;
@@ -65,6 +66,7 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Defrag(defrag) => commands::defrag(&defrag, output),
         Command::Churn(churn) => churn::run(&churn, output),
         Command::Demo(demo) => demo::run(&demo, output),
+        Command::Crash(crash) => crash::run(&crash, output),
         Command::Bench(bench) => bench::run(&bench, output),
         Command::DemoWriter(writer) => demo::write(&writer),
     }

@@ -16,6 +16,9 @@ pub enum LabError {
     /// A measurement did not come about.
     #[error(transparent)]
     Bench(#[from] crate::bench::BenchError),
+    /// A campaign of crashes was not run.
+    #[error(transparent)]
+    Crash(#[from] crate::crash::CrashError),
     /// A picture was not drawn.
     #[error(transparent)]
     Map(#[from] crate::map::MapError),

@@ -13,6 +13,7 @@
 //! writers    threads that write and read, and what must be in their maps
 //! kill       writers that are killed, and the check that nothing acknowledged is lost
 //! demo       the main job, on real input
+//! crash      campaigns of crashes on memory that loses power, with every image that a crash may leave
 //! bench      what it costs, beside others in one run
 //! ```
 //!
@@ -25,6 +26,7 @@ mod check;
 pub mod churn;
 mod collector_work;
 mod copy;
+pub mod crash;
 mod defrag;
 pub mod demo;
 mod error;

@@ -6,6 +6,10 @@ pub trait Progress {
     fn begin(&mut self, what: &str, total: Option<u64>);
     /// So many more steps are done.
     fn advance(&mut self, steps: u64);
+    /// The work that began last is called so from now on: for a rate that changes.
+    fn rename(&mut self, what: &str) {
+        let _ = what;
+    }
     /// The work that began last has ended.
     fn end(&mut self);
     /// Something that the user should know, and that is no result.

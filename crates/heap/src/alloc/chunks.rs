@@ -320,6 +320,12 @@ impl<M: Medium> Chunks<M> {
         !is_dead && !FrameUse::is_reserved(medium.load_u64(head.word_at()))
     }
 
+    /// Whether the frame is of a source of the cycle that a crash interrupted.
+    pub(crate) fn is_resumed_source(&self, frame: Frame) -> bool {
+        let part = self.resumed.as_ref().and_then(|cycle| cycle.part(frame));
+        matches!(part, Some(Part::Source(_)))
+    }
+
     /// Makes sure that every chunk of a run is known.
     pub(crate) fn get_all(&self, medium: &M, first: Frame, frames: u64) -> Result<(), FormatError> {
         for chunk in first.chunk().0..=first.plus(frames - 1).chunk().0 {

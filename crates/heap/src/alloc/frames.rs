@@ -199,6 +199,11 @@ impl Space {
                 Err(Error::PoolFull { .. }) if self.behind < self.frontier => {
                     self.look_at_all(medium, chunks)?;
                 }
+                // Rather room in chunks that are to be emptied than none: until a plan has its
+                // destinations, these may be all there are.
+                Err(Error::PoolFull { .. }) if self.chunks.iter().any(|chunk| chunk.closed) => {
+                    self.open_all();
+                }
                 other => other?,
             }
         }
@@ -354,10 +359,15 @@ impl Space {
                     frames.set(i, 1, true);
                 }
             }
-            // A group with a frame in use was reserved whole.
+            // A group with a frame in use was reserved whole, unless it is a source of the cycle that a crash
+            // interrupted: blocks of sources are given back with those of the free frames beside them.
             for group in 0..GROUPS {
                 let first = group * GROUP_FRAMES;
-                if (first..first + GROUP_FRAMES).all(|i| frames.is_free(i)) {
+                let may_lack = |i| {
+                    let frame = chunk.first_frame().plus(i);
+                    frames.is_free(i) || chunks.is_resumed_source(frame)
+                };
+                if (first..first + GROUP_FRAMES).all(may_lack) {
                     frames.unbacked |= 1 << group;
                 }
             }

@@ -1,0 +1,71 @@
+//! Why a campaign does not run.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// A campaign was not run, or a finding could not be kept.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CrashError {
+    /// Nothing is called so.
+    #[error("no {what} is called `{name}`; known are: {known}")]
+    Unknown {
+        /// What kind of thing was named.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// A number is out of range.
+    #[error("{what} must be {range}, not {found}")]
+    Range {
+        /// What was given.
+        what: &'static str,
+        /// What it may be.
+        range: String,
+        /// What it was.
+        found: String,
+    },
+    /// An exploration did not come about.
+    #[error("{structure}: the pool cannot be explored: {what}")]
+    Setup {
+        /// The structure.
+        structure: &'static str,
+        /// What failed.
+        what: String,
+    },
+    /// A thread that explores could not be started.
+    #[error("a thread cannot be started: {0}")]
+    Thread(io::Error),
+    /// A finding's file could not be read or written.
+    #[error("{path}: {doing} failed: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// The system's own word.
+        source: io::Error,
+    },
+    /// A file is no finding of a campaign.
+    #[error("{path}: {what}; name a file that `firn crash` wrote")]
+    NoFinding {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A finding does not lead anywhere in this program.
+    #[error(
+        "{path}: {what}: the code runs differently now than when this was found; let the campaign find it again"
+    )]
+    Elsewhere {
+        /// The file.
+        path: PathBuf,
+        /// Where the way ends.
+        what: String,
+    },
+}

@@ -1,0 +1,182 @@
+//! What every exploration starts from: a small pool with a structure whose objects lie far apart.
+//!
+//! Beside the structure lies a second one of the same kind, the *ballast*. While the structure is filled
+//! many elements come to the ballast, and all but one go again: the objects of both lie thinly in many
+//! pages, and two thin pages of a kind are what a cycle makes one of. Nobody touches the ballast
+//! afterwards; what is in it is checked after every crash.
+
+use firn_crash::{Crash, CrashOptions, Image, RelocateUnit};
+use firn_format::geometry::MIN_POOL_BYTES;
+use firn_heap::collector::scheme::Scheme;
+use firn_heap::collector::{CollectOptions, PageSize};
+use firn_heap::{Error, Pool, PoolOptions, Reading};
+use firn_media::{Domain, Step};
+
+use super::error::CrashError;
+use super::subject::{Content, Found, Key, Structure, Subject};
+
+/// The structure's root.
+pub(super) const ROOT: &str = "it";
+const BALLAST: &str = "ballast";
+
+/// Elements of the ballast that come between two of the structure: more than a page holds.
+const BETWEEN: Key = 180;
+/// Elements of the ballast that stay.
+const LEFT: usize = 1;
+/// Elements of the ballast that a transaction inserts or removes.
+const TOGETHER: usize = 30;
+/// Bytes of a value of the setup and of short sequences. One length, so that a change is in place.
+const VALUE_BYTES: usize = 24;
+
+/// The value that the operation of this number writes.
+pub(super) fn value(number: u8) -> Vec<u8> {
+    vec![number; VALUE_BYTES]
+}
+
+/// Where an exploration starts.
+#[derive(Clone)]
+pub(super) struct Ground {
+    pub(super) subject: &'static dyn Subject,
+    pub(super) scheme: &'static Scheme,
+    medium: CrashOptions,
+    /// Sessions at one time.
+    lanes: usize,
+    /// The pool.
+    pub(super) image: Image,
+    ballast: Content,
+}
+
+impl Ground {
+    /// Makes the pool for keys below `keys` and so many sessions.
+    ///
+    /// Errors: the heap does not do without a crash what it should.
+    pub(super) fn new(
+        structure: Structure,
+        scheme: &'static Scheme,
+        domain: Domain,
+        lanes: usize,
+        keys: Key,
+    ) -> Result<Self, CrashError> {
+        let subject = structure.0;
+        // The smallest pool there is: a chunk of objects, so that opening looks at little, and pages
+        // that a cycle frees are used again.
+        let medium = CrashOptions {
+            capacity: MIN_POOL_BYTES.next_power_of_two(),
+            relocate: scheme.relocates().then_some(RelocateUnit::Functional),
+            ..CrashOptions::with_domain(domain)
+        };
+        let crash = Crash::new(MIN_POOL_BYTES, medium.clone());
+        let failed = |what: String| CrashError::Setup {
+            structure: subject.name(),
+            what,
+        };
+        let ballast =
+            fill(subject, &crash, &pool_options(lanes), keys).map_err(|e| failed(e.to_string()))?;
+        Ok(Self {
+            subject,
+            scheme,
+            medium,
+            lanes,
+            image: crash.cache_image(),
+            ballast,
+        })
+    }
+
+    /// The medium, with a step left out.
+    pub(super) fn medium(&self, plant: Option<&'static Step>, seed: u64) -> CrashOptions {
+        CrashOptions {
+            leave_out: plant,
+            seed,
+            ..self.medium.clone()
+        }
+    }
+
+    pub(super) fn pool_options(&self) -> PoolOptions {
+        pool_options(self.lanes)
+    }
+
+    /// How this campaign collects: to the last page.
+    pub(super) fn collect(&self) -> CollectOptions {
+        CollectOptions {
+            target: 1.0,
+            pages: PageSize::Small,
+            scheme: self.scheme,
+            ..CollectOptions::default()
+        }
+    }
+
+    /// What the structure holds at first.
+    pub(super) fn content(&self) -> Content {
+        let (order, mut content) = (self.subject.order(), Content::new());
+        for &key in self.subject.keys().present {
+            order.insert(&mut content, key, value(0));
+        }
+        content
+    }
+
+    /// What the structure holds, if it and the ballast are sound and the ballast is as it was.
+    pub(super) fn read(&self, view: Reading<'_, Crash>) -> Result<Content, String> {
+        let it = sound(self.subject.read(view, ROOT), "the structure")?;
+        let ballast = sound(self.subject.read(view, BALLAST), "its neighbour")?;
+        match ballast == self.ballast {
+            true => Ok(it),
+            false => Err(format!(
+                "its neighbour, which nobody touches, holds {ballast:?}"
+            )),
+        }
+    }
+}
+
+fn sound(found: Result<Found, Error>, which: &str) -> Result<Content, String> {
+    let found = found.map_err(|e| format!("{which} cannot be read: {e}"))?;
+    match found.wrong.first() {
+        Some(wrong) => Err(format!("{which} is not sound: {wrong}")),
+        None => Ok(found.content),
+    }
+}
+
+fn pool_options(lanes: usize) -> PoolOptions {
+    PoolOptions {
+        lanes,
+        publish_every: u32::MAX,
+        ..PoolOptions::new("crash campaign")
+    }
+}
+
+/// Makes the pool. Returns what is left of the ballast.
+fn fill(
+    subject: &'static dyn Subject,
+    crash: &Crash,
+    options: &PoolOptions,
+    keys: Key,
+) -> Result<Content, Box<dyn core::error::Error>> {
+    let pool = Pool::create(crash.clone(), options)?;
+    let mut session = pool.session()?;
+    let present = subject.keys().present;
+    let all: Vec<Key> = (0..(present.len() as Key + 1) * BETWEEN).collect();
+    session.transaction(|tx| {
+        subject.create(tx, ROOT, keys)?;
+        subject.create(tx, BALLAST, all.len() as Key)
+    })?;
+    for (turn, stretch) in all.chunks(BETWEEN.into()).enumerate() {
+        for some in stretch.chunks(TOGETHER) {
+            session.transaction(|tx| {
+                let mut some = some.iter();
+                some.try_for_each(|&key| subject.insert(tx, BALLAST, key, &value(0)))
+            })?;
+        }
+        if let Some(&key) = present.get(turn) {
+            session.transaction(|tx| subject.insert(tx, ROOT, key, &value(0)))?;
+        }
+    }
+    let (going, left) = all.split_at(all.len() - LEFT);
+    for some in going.chunks(TOGETHER) {
+        session.transaction(|tx| {
+            let mut some = some.iter();
+            some.try_for_each(|&key| subject.remove(tx, BALLAST, key))
+        })?;
+    }
+    drop(session);
+    pool.close()?;
+    Ok(left.iter().map(|&key| (key, value(0))).collect())
+}

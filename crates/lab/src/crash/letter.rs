@@ -1,0 +1,264 @@
+//! The alphabet of short sequences, and how a note says what was done.
+
+use firn_crash::Crash;
+use firn_heap::collector::scheme::Scheme;
+use firn_heap::{Error, Session};
+
+use super::error::CrashError;
+use super::ground::{Ground, ROOT, value};
+use super::subject::{Content, Keys, Subject};
+
+/// One thing that a short sequence does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Letter {
+    /// Insert one of three new keys, or change it if it is there by now.
+    Insert(u8),
+    /// Change the key that is there from the start.
+    Update,
+    /// Remove it.
+    Remove,
+    /// Insert the first new key, and give up.
+    AbortInsert,
+    /// Remove the key that is there from the start, and give up.
+    AbortRemove,
+    /// Begin a cycle of the collector: mark, reclaim, plan, put the plan into force.
+    Begin,
+    /// Have the collector move one object.
+    Step,
+    /// End the cycle: move the rest, heal every reference, free the emptied pages.
+    Finish,
+}
+
+use Letter::{AbortInsert, AbortRemove, Begin, Finish, Insert, Remove, Step, Update};
+
+/// Every letter, so that a note can name it by its place here.
+const ALL: [Letter; 10] = [
+    Insert(0),
+    Insert(1),
+    Insert(2),
+    Update,
+    Remove,
+    AbortInsert,
+    AbortRemove,
+    Begin,
+    Step,
+    Finish,
+];
+const NAMES: [&str; ALL.len()] = [
+    "insert-1",
+    "insert-2",
+    "insert-3",
+    "update",
+    "remove",
+    "abort-insert",
+    "abort-remove",
+    "begin",
+    "step",
+    "finish",
+];
+
+/// Letters of a sequence before the ones that are enumerated: a cycle has moved one object.
+const UNDER_WAY: [Letter; 2] = [Begin, Step];
+/// Letters of a note at most.
+pub(super) const MOST_IN_A_NOTE: usize = (u64::BITS / LETTER_BITS) as usize - 1;
+const LETTER_BITS: u32 = 4;
+
+impl Letter {
+    pub(super) fn name(self) -> &'static str {
+        NAMES[self.place()]
+    }
+
+    fn place(self) -> usize {
+        // Every letter is in the table.
+        ALL.iter().position(|letter| *letter == self).unwrap_or(0)
+    }
+
+    /// The letter of this name.
+    ///
+    /// Errors: there is none.
+    pub(super) fn named(name: &str) -> Result<Self, CrashError> {
+        let place = NAMES.iter().position(|known| *known == name);
+        let unknown = || CrashError::Unknown {
+            what: "letter",
+            name: name.to_owned(),
+            known: NAMES.join(", "),
+        };
+        place.map(|place| ALL[place]).ok_or_else(unknown)
+    }
+
+    /// Whether the collector does it.
+    pub(super) fn is_collectors(self) -> bool {
+        matches!(self, Begin | Step | Finish)
+    }
+
+    /// What it does to the content, as the operation of this number.
+    fn apply(self, subject: &dyn Subject, content: &mut Content, number: u8) {
+        let (order, keys) = (subject.order(), subject.keys());
+        match self {
+            Insert(nth) => order.insert(content, keys.new[usize::from(nth)], value(number)),
+            Update => order.insert(content, keys.changed, value(number)),
+            Remove => order.remove(content, keys.changed),
+            AbortInsert | AbortRemove | Begin | Step | Finish => {}
+        }
+    }
+
+    /// Does it, if it is the program's.
+    ///
+    /// Errors: it does not go as it should.
+    pub(super) fn run(
+        self,
+        ground: &Ground,
+        session: &mut Session<Crash>,
+        number: u8,
+    ) -> Result<(), Error> {
+        let (subject, keys) = (ground.subject, ground.subject.keys());
+        let Keys { new, changed, .. } = keys;
+        let done = session.transaction(|tx| match self {
+            Insert(nth) => subject.insert(tx, ROOT, new[usize::from(nth)], &value(number)),
+            Update => subject.insert(tx, ROOT, changed, &value(number)),
+            Remove => subject.remove(tx, ROOT, changed),
+            AbortInsert => {
+                subject.insert(tx, ROOT, new[0], &value(number))?;
+                Err(Error::ReadOnly)
+            }
+            AbortRemove => {
+                subject.remove(tx, ROOT, changed)?;
+                Err(Error::ReadOnly)
+            }
+            Begin | Step | Finish => Ok(()),
+        });
+        match (self, done) {
+            (AbortInsert | AbortRemove, Err(Error::ReadOnly)) => Ok(()),
+            (_, done) => done,
+        }
+    }
+}
+
+/// Every sequence of so many letters of which each has something to do: steps and ends of the collector
+/// come within a cycle, beginnings outside one. With a scheme that moves, each also comes in a cycle that
+/// is under way.
+pub(super) fn sequences(letters: usize, scheme: &Scheme) -> Vec<Vec<Letter>> {
+    let openings: &[&[Letter]] = match scheme.moves {
+        true => &[&[], &UNDER_WAY],
+        false => &[&[]],
+    };
+    let mut all: Vec<Vec<Letter>> = openings.iter().map(|opening| opening.to_vec()).collect();
+    for _ in 0..letters {
+        let further = all.iter().flat_map(|sequence| {
+            let next = ALL
+                .into_iter()
+                .filter(|letter| has_use(*letter, sequence, scheme));
+            next.map(|letter| [&sequence[..], &[letter]].concat())
+        });
+        all = further.collect();
+    }
+    all
+}
+
+fn has_use(letter: Letter, after: &[Letter], scheme: &Scheme) -> bool {
+    let last = after.iter().rev().find(|l| matches!(l, Begin | Finish));
+    match letter {
+        Begin => scheme.moves && last != Some(&Begin),
+        Step | Finish => last == Some(&Begin),
+        _ => true,
+    }
+}
+
+/// What was done until a moment: every letter that was begun, and whether the last one has returned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct History {
+    pub(super) begun: Vec<Letter>,
+    pub(super) returned: bool,
+}
+
+impl History {
+    /// As a note, of which an oracle learns all.
+    pub(super) fn note(&self) -> u64 {
+        let letters = self.begun.iter().fold(0, |note, letter| {
+            note << LETTER_BITS | (letter.place() as u64 + 1)
+        });
+        letters << 1 | u64::from(self.returned)
+    }
+
+    pub(super) fn of_note(note: u64) -> Self {
+        let mut begun = Vec::new();
+        let mut rest = note >> 1;
+        while rest != 0 {
+            let place = (rest & ((1 << LETTER_BITS) - 1)) as usize;
+            begun.extend(place.checked_sub(1).and_then(|place| ALL.get(place)));
+            rest >>= LETTER_BITS;
+        }
+        begun.reverse();
+        Self {
+            begun,
+            returned: note & 1 != 0,
+        }
+    }
+
+    /// In words.
+    pub(super) fn text(&self) -> String {
+        let Some((last, before)) = self.begun.split_last() else {
+            return "nothing".to_owned();
+        };
+        let mut words: Vec<&str> = before.iter().map(|letter| letter.name()).collect();
+        let in_flight = format!("the beginning of {}", last.name());
+        words.push(if self.returned {
+            last.name()
+        } else {
+            &in_flight
+        });
+        words.join(", ")
+    }
+
+    /// What may have happened: everything that was begun, and all but the last if that has not returned.
+    pub(super) fn outcomes(&self) -> impl Iterator<Item = &[Letter]> {
+        let all = self.begun.len();
+        let least = all - usize::from(!self.returned && all > 0);
+        (least..=all).map(|letters| &self.begun[..letters])
+    }
+}
+
+/// What the structure holds after `letters`.
+pub(super) fn content_after(ground: &Ground, letters: &[Letter]) -> Content {
+    let mut content = ground.content();
+    for (number, letter) in (1..).zip(letters) {
+        letter.apply(ground.subject, &mut content, number);
+    }
+    content
+}
+
+#[cfg(test)]
+mod tests {
+    use firn_heap::collector::scheme::{NONE, PIGGYBACK};
+
+    use super::*;
+
+    #[test]
+    fn a_note_says_what_was_done() {
+        for returned in [false, true] {
+            let begun = vec![Begin, Insert(0), Finish, AbortRemove, Step];
+            let history = History { begun, returned };
+            assert_eq!(History::of_note(history.note()), history);
+        }
+        assert_eq!(History::of_note(0), History::default());
+    }
+
+    #[test]
+    fn letters_have_names_of_their_own() {
+        for letter in ALL {
+            assert_eq!(Letter::named(letter.name()).unwrap(), letter);
+        }
+    }
+
+    #[test]
+    fn sequences_have_something_to_do() {
+        // At rest: the program's seven and a beginning; under way: the seven, a step and an end.
+        assert_eq!(sequences(1, &PIGGYBACK).len(), 8 + 9);
+        assert_eq!(sequences(1, &NONE).len(), 7);
+        assert_eq!(sequences(2, &NONE).len(), 7 * 7);
+        let two = sequences(2, &PIGGYBACK);
+        assert!(two.contains(&vec![Begin, Finish]) && !two.contains(&vec![Update, Finish]));
+        assert!(two.contains(&vec![Begin, Step, Finish, Begin]));
+        assert!(two.iter().all(|sequence| sequence.len() <= MOST_IN_A_NOTE));
+    }
+}

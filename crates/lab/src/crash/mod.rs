@@ -1,0 +1,33 @@
+//! A campaign of crashes: the real heap, its structures, its collector and its recovery on memory that
+//! loses power, in every combination that is asked for.
+//!
+//! Either every crash of every short sequence is tried, with all that it may leave and again inside the
+//! recovery, or long random runs of several threads beside a collector are crashed at drawn moments
+//! (FFCCD section 7.1). What was acknowledged must be there afterwards, the operation in flight as a whole
+//! or not at all, and everything sound.
+//!
+//! ```text
+//! campaign   every combination, over all processors      report     what is told, and what replays it
+//! sequences  short sequences, crashed everywhere         letter     what they are made of
+//! runs       long random runs, crashed now and then      replay     findings as files, and run again
+//! ground     the pool that everything starts from        oracle     what is asked after a crash
+//! subject/   the structures                              ticker     how far all threads are
+//! ```
+
+mod campaign;
+mod error;
+mod ground;
+mod letter;
+mod oracle;
+mod replay;
+mod report;
+mod runs;
+mod sequences;
+mod subject;
+mod ticker;
+
+pub use campaign::{Campaign, EXPLORER, MOST_LETTERS, Mode, domain, plant, scheme};
+pub use error::CrashError;
+pub use replay::replay;
+pub use report::{CrashReport, Finding, Program, Row};
+pub use subject::Structure;

@@ -1,0 +1,111 @@
+//! What is asked of a pool after a crash.
+
+use firn_crash::Crash;
+use firn_format::statistics::{FIRST_CLASS, FIRST_EVENT, block_at};
+use firn_heap::collector::CollectOptions;
+use firn_heap::collector::scheme::NONE;
+use firn_heap::{Error, Pool, Session, Statistics};
+use firn_media::MediumExt;
+use firn_units::WORD_BYTES;
+
+use super::ground::Ground;
+use super::subject::Content;
+
+/// A pool that a crash left, recovered.
+pub(super) struct Survivor<'g> {
+    ground: &'g Ground,
+    pool: Pool<Crash>,
+    session: Option<Session<Crash>>,
+}
+
+impl Drop for Survivor<'_> {
+    fn drop(&mut self) {
+        // Nothing more is to be written: what is asked for was asked.
+        self.pool.clone().abandon();
+        self.session = None;
+    }
+}
+
+impl<'g> Survivor<'g> {
+    /// Recovers what a crash left. The explorer crashes it until here.
+    pub(super) fn open(ground: &'g Ground, crash: Crash) -> Result<Self, String> {
+        let pool = Pool::open(crash, &ground.pool_options()).map_err(|e| e.to_string())?;
+        pool.medium().end_of_recovery();
+        forget_events(pool.medium());
+        Ok(Self {
+            ground,
+            pool,
+            session: None,
+        })
+    }
+
+    /// What the structure holds, if it, its neighbour and the pool are sound.
+    pub(super) fn content(&mut self, when: &str) -> Result<Content, String> {
+        let ground = self.ground;
+        let content = self
+            .session()?
+            .read(|view| ground.read(view))
+            .map_err(|e| format!("{when}: {e}"))?;
+        let findings = self.pool.check().map_err(said(when))?;
+        match findings.first() {
+            Some(finding) => Err(format!("{when}: {finding}")),
+            None => Ok(content),
+        }
+    }
+
+    /// Ends the cycle that the crash interrupted, if there was one. Returns whether there was.
+    pub(super) fn end_cycle(&mut self) -> Result<bool, String> {
+        if !self.pool.has_open_cycle() {
+            return Ok(false);
+        }
+        let collect = self.ground.collect();
+        let collection = self.pool.collection(&collect);
+        let ended = collection.and_then(|mut collection| collection.finish());
+        ended.map_err(said("ending the interrupted cycle"))?;
+        Ok(true)
+    }
+
+    /// Runs whole cycles until nothing more is to be won.
+    pub(super) fn collect(&mut self) -> Result<(), String> {
+        let collected = self.pool.collect(&self.ground.collect());
+        collected.map(drop).map_err(said("collecting"))
+    }
+
+    /// Objects that can be reached, all others being reclaimed.
+    pub(super) fn reachable(&mut self) -> Result<u64, String> {
+        // The end of an interrupted cycle has marked already. A collection that moves nothing costs a
+        // fraction of a trace on this medium.
+        if self.pool.needs_trace() {
+            let reclaim = CollectOptions {
+                scheme: &NONE,
+                ..self.ground.collect()
+            };
+            let collection = self.pool.collection(&reclaim);
+            let reclaimed = collection.and_then(|mut collection| collection.begin());
+            reclaimed.map_err(said("marking"))?;
+        }
+        let statistics = Statistics::read(self.pool.medium()).map_err(|e| e.to_string())?;
+        Ok(statistics.objects)
+    }
+
+    /// Lets the program go on.
+    pub(super) fn session(&mut self) -> Result<&mut Session<Crash>, String> {
+        let session = match self.session.take() {
+            Some(session) => session,
+            None => self.pool.session().map_err(said("opening a session"))?,
+        };
+        Ok(self.session.insert(session))
+    }
+}
+
+fn said(when: &str) -> impl Fn(Error) -> String {
+    move |error| format!("{when}: {error}")
+}
+
+/// Takes what was counted before the crash off the statistics page. It decides nothing; but collections
+/// add to it, and would tell images apart by it.
+fn forget_events(crash: &Crash) {
+    let words = (FIRST_CLASS - FIRST_EVENT) as u64;
+    let first = block_at(0) + FIRST_EVENT as u64 * WORD_BYTES;
+    crash.zero(first, words * WORD_BYTES);
+}

@@ -1,0 +1,155 @@
+//! Findings as files, and run again.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use serde::{Deserialize, Serialize};
+
+use super::campaign::{self, EXPLORER, FEW_KEYS};
+use super::error::CrashError;
+use super::ground::Ground;
+use super::letter::{Letter, MOST_IN_A_NOTE};
+use super::report::{Finding, Program};
+use super::runs::Runs;
+use super::sequences::Sequences;
+use super::subject::Structure;
+use super::ticker::Ticker;
+
+/// What the files are.
+const FORMAT: &str = "finding of firn crash, 1";
+/// Operations of a run that is run again at most.
+const MOST_OPERATIONS: u64 = 1_000_000;
+
+/// A finding's file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File<F> {
+    format: String,
+    finding: F,
+}
+
+/// The part by which a file says what it is.
+#[derive(Deserialize)]
+struct Format {
+    format: String,
+}
+
+impl Finding {
+    /// Writes it to a file in the directory, made or replaced, whose name says what it is about.
+    ///
+    /// Errors: the directory cannot be written.
+    pub fn write(&self, directory: &Path) -> Result<PathBuf, CrashError> {
+        let Self {
+            structure,
+            scheme,
+            domain,
+            threads,
+            ..
+        } = self;
+        let threads = match threads {
+            1 => String::new(),
+            more => format!("-{more}-threads"),
+        };
+        let path = directory.join(format!(
+            "firn-crash-{structure}-{scheme}-{domain}{threads}.json"
+        ));
+        let file = File {
+            format: FORMAT.to_owned(),
+            finding: self,
+        };
+        let failed = |source| CrashError::File {
+            path: path.clone(),
+            doing: "writing the finding",
+            source,
+        };
+        let mut text = serde_json::to_string_pretty(&file).map_err(|e| failed(e.into()))?;
+        text.push('\n');
+        std::fs::write(&path, text).map_err(failed)?;
+        Ok(path)
+    }
+
+    /// Reads one from a file.
+    ///
+    /// Errors: it cannot be read, or holds something else.
+    pub fn read(path: &Path) -> Result<Self, CrashError> {
+        let text = std::fs::read_to_string(path).map_err(|source| CrashError::File {
+            path: path.to_path_buf(),
+            doing: "reading the finding",
+            source,
+        })?;
+        let wrong = |what: String| CrashError::NoFinding {
+            path: path.to_path_buf(),
+            what,
+        };
+        let said: Format = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+        if said.format != FORMAT {
+            let what = format!("its format is `{}`, not `{FORMAT}`", said.format);
+            return Err(wrong(what));
+        }
+        let file: File<Self> = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+        Ok(file.finding)
+    }
+}
+
+/// Runs a finding again, which was read from `path`. `Err` with what is wrong now, `Ok` if nothing is.
+///
+/// Errors: it names something that there is not, or a moment that its program does not come to.
+pub fn replay(path: &Path, finding: &Finding) -> Result<Result<(), String>, CrashError> {
+    let explorer = thread::Builder::new().name(EXPLORER.to_owned());
+    let run = |finding: Finding| move || judge(&finding);
+    let running = explorer.spawn(run(finding.clone()));
+    let elsewhere = |what: String| CrashError::Elsewhere {
+        path: path.to_path_buf(),
+        what,
+    };
+    let judged = running
+        .map_err(CrashError::Thread)?
+        .join()
+        .map_err(|_| elsewhere("it ends in a panic".to_owned()))??;
+    judged.map_err(elsewhere)
+}
+
+/// What a finding's program and crash come to now; the inner error says that they lead nowhere.
+fn judge(finding: &Finding) -> Result<Result<Result<(), String>, String>, CrashError> {
+    let structure = Structure::named(&finding.structure)?;
+    let scheme = campaign::scheme(&finding.scheme)?;
+    let domain = campaign::domain(&finding.domain)?;
+    let plant = finding.plant.as_deref().map(campaign::plant).transpose()?;
+    let range = |what, range: String, found: &dyn ToString| CrashError::Range {
+        what,
+        range,
+        found: found.to_string(),
+    };
+    campaign::check_depth(finding.depth)?;
+    let ticker = Ticker::default();
+    match &finding.program {
+        Program::Sequence(names) => {
+            if names.len() > MOST_IN_A_NOTE {
+                let most = format!("at most {MOST_IN_A_NOTE} letters long");
+                return Err(range("a sequence", most, &names.len()));
+            }
+            let letters = names.iter().map(|name| Letter::named(name));
+            let letters = letters.collect::<Result<Vec<_>, _>>()?;
+            let ground = Ground::new(structure, scheme, domain, 1, FEW_KEYS)?;
+            let sequences = Sequences::new(&ground, plant, finding.depth, &ticker);
+            Ok(sequences.replay(letters, &finding.replay))
+        }
+        &Program::Operations(operations) => {
+            campaign::check_threads(finding.threads)?;
+            if operations > MOST_OPERATIONS {
+                let most = format!("at most {MOST_OPERATIONS}");
+                return Err(range("the number of operations", most, &operations));
+            }
+            let ground = Runs::ground(structure, scheme, domain, finding.threads)?;
+            let runs = Runs {
+                ground: &ground,
+                plant,
+                depth: finding.depth,
+                threads: finding.threads,
+                operations,
+                ticker: &ticker,
+            };
+            Ok(runs.replay(&finding.replay))
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Every crash of short sequences: an exploration of everything.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use firn_crash::{Crash, CrashState, ExploreOptions, Explorer, Schedule};
+use firn_heap::Pool;
+use firn_media::Step;
+
+use super::ground::Ground;
+use super::letter::{History, Letter, content_after};
+use super::oracle::Survivor;
+use super::report::{Part, Program};
+use super::ticker::Ticker;
+
+/// The exploration of some sequences on one ground.
+pub(super) struct Sequences<'a> {
+    ground: &'a Ground,
+    plant: Option<&'static Step>,
+    depth: u32,
+    ticker: &'a Ticker,
+    /// The sequence at hand.
+    now: RefCell<Vec<Letter>>,
+    /// Objects after the program's letters of a sequence, counted once.
+    objects: RefCell<HashMap<Vec<Letter>, u64>>,
+}
+
+impl<'a> Sequences<'a> {
+    pub(super) fn new(
+        ground: &'a Ground,
+        plant: Option<&'static Step>,
+        depth: u32,
+        ticker: &'a Ticker,
+    ) -> Self {
+        Self {
+            ground,
+            plant,
+            depth,
+            ticker,
+            now: RefCell::default(),
+            objects: RefCell::default(),
+        }
+    }
+
+    fn explorer(&self) -> Explorer<'_> {
+        let options = ExploreOptions {
+            medium: self.ground.medium(self.plant, 0),
+            recovery_depth: self.depth,
+            ..ExploreOptions::default()
+        };
+        Explorer::from_image(
+            options,
+            &self.ground.image,
+            |crash| {
+                if let Err(what) = run(self.ground, crash, &self.now.borrow()) {
+                    // What a workload cannot do it says by a panic.
+                    panic!("{what}");
+                }
+            },
+            |crash, state| {
+                self.ticker.state();
+                self.verify(crash, state)
+            },
+        )
+    }
+
+    /// Crashes every sequence, one after the other, until something fails.
+    pub(super) fn explore(&self, sequences: Vec<Vec<Letter>>) -> Part {
+        let explorer = self.explorer();
+        let mut sequences = sequences.into_iter();
+        let report = explorer.explore_each(|last| {
+            if last.is_some() {
+                self.ticker.step(1);
+            }
+            *self.now.borrow_mut() = sequences.next()?;
+            Some(Schedule::Sequential)
+        });
+        let program = Program::of_letters(&self.now.borrow());
+        Part {
+            report,
+            program,
+            injections: 0,
+        }
+    }
+
+    /// Runs again what a finding's line says of one sequence.
+    pub(super) fn replay(
+        &self,
+        sequence: Vec<Letter>,
+        line: &str,
+    ) -> Result<Result<(), String>, String> {
+        *self.now.borrow_mut() = sequence;
+        self.explorer().judge(line)
+    }
+
+    fn verify(&self, crash: Crash, state: &CrashState) -> Result<(), String> {
+        let history = History::of_note(state.note(0));
+        let mut survivor = Survivor::open(self.ground, crash)?;
+        let found = survivor.content("after recovery")?;
+        let legal = |letters: &&[Letter]| content_after(self.ground, letters) == found;
+        let outcome = history
+            .outcomes()
+            .find(legal)
+            .ok_or_else(|| format!("after {}: found {found:?}", history.text()))?;
+        if survivor.end_cycle()? {
+            let after = survivor.content("after the interrupted cycle was ended")?;
+            if after != found {
+                return Err(format!("the end of the interrupted cycle left {after:?}"));
+            }
+        }
+        // A recovery publishes nothing, so a crash inside one leaves no other objects to be reached.
+        if state.depth > 0 {
+            return Ok(());
+        }
+        let (objects, needed) = (survivor.reachable()?, self.objects_after(outcome)?);
+        match objects == needed {
+            true => Ok(()),
+            false => Err(format!(
+                "{objects} objects live where the content needs {needed}"
+            )),
+        }
+    }
+
+    /// Objects that live after the letters where nothing crashes.
+    fn objects_after(&self, letters: &[Letter]) -> Result<u64, String> {
+        let programs = letters.iter().copied().filter(|l| !l.is_collectors());
+        let programs: Vec<Letter> = programs.collect();
+        if let Some(&known) = self.objects.borrow().get(&programs) {
+            return Ok(known);
+        }
+        let crash = Crash::from_image(&self.ground.image, self.ground.medium(None, 0));
+        run(self.ground, &crash, &programs)?;
+        let objects = Survivor::open(self.ground, crash)?.reachable()?;
+        self.objects.borrow_mut().insert(programs, objects);
+        Ok(objects)
+    }
+}
+
+/// Does a sequence and says so by notes.
+fn run(ground: &Ground, crash: &Crash, sequence: &[Letter]) -> Result<(), String> {
+    let failed = |e: firn_heap::Error| e.to_string();
+    let pool = Pool::open(crash.clone(), &ground.pool_options()).map_err(|e| e.to_string())?;
+    let mut session = pool.session().map_err(failed)?;
+    let (mut collection, mut history) = (None, History::default());
+    for (number, &letter) in (1..).zip(sequence) {
+        history.begun.push(letter);
+        history.returned = false;
+        crash.note(history.note());
+        match letter {
+            Letter::Begin => {
+                let collecting = pool.collection(&ground.collect()).map_err(failed)?;
+                collection.insert(collecting).begin().map_err(failed)?;
+            }
+            Letter::Step => {
+                if let Some(collection) = &mut collection {
+                    collection.compact(1).map_err(failed)?;
+                }
+            }
+            Letter::Finish => {
+                if let Some(mut collection) = collection.take() {
+                    collection.finish().map_err(failed)?;
+                }
+            }
+            _ => letter.run(ground, &mut session, number).map_err(failed)?,
+        }
+        history.returned = true;
+        crash.note(history.note());
+    }
+    drop(collection);
+    pool.clone().abandon();
+    drop(session);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use firn_heap::Statistics;
+    use firn_heap::collector::scheme::PIGGYBACK;
+    use firn_media::Domain;
+
+    use super::super::campaign::FEW_KEYS;
+    use super::super::subject::Structure;
+    use super::*;
+
+    /// Objects that a whole cycle moves.
+    fn moved(ground: &Ground) -> u64 {
+        let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
+        let pool = Pool::open(crash, &ground.pool_options()).unwrap();
+        let collected = pool.collect(&ground.collect()).unwrap();
+        assert!(collected.cycles >= 1 && collected.moved == collected.planned);
+        pool.abandon();
+        collected.moved
+    }
+
+    #[test]
+    fn a_cycle_moves_objects_of_every_structure() {
+        for structure in Structure::all() {
+            let ground = Ground::new(structure, &PIGGYBACK, Domain::Adr, 1, FEW_KEYS).unwrap();
+            let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
+            let objects = Statistics::read(&crash).unwrap().objects;
+            let moved = moved(&ground);
+            // Two of a kind at least, thin pages being emptied: the neighbour's and its own.
+            assert!(moved >= 2, "{structure:?}: {moved} of {objects} objects");
+        }
+    }
+
+    #[test]
+    fn every_letter_does_what_it_says() {
+        for structure in Structure::all() {
+            let ground = Ground::new(structure, &PIGGYBACK, Domain::Adr, 1, FEW_KEYS).unwrap();
+            for letters in super::super::letter::sequences(2, &PIGGYBACK) {
+                let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
+                run(&ground, &crash, &letters).unwrap();
+                let history = History::of_note(crash.notes()[0]);
+                assert!(history.returned && history.begun == letters, "{letters:?}");
+                let mut survivor = Survivor::open(&ground, crash).unwrap();
+                let content = survivor.content("at the end").unwrap();
+                assert_eq!(content, content_after(&ground, &letters), "{letters:?}");
+            }
+        }
+    }
+}
