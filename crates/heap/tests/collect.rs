@@ -1,6 +1,6 @@
 //! Does a collection keep every object, reclaim what is unreachable, and free pages?
 
-use firn_crash::{Crash, CrashOptions};
+use firn_crash::{Crash, CrashOptions, RelocateUnit};
 use firn_heap::collector::scheme::{PIGGYBACK, SCHEMES, Scheme};
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Bytes, Pool, PoolKind, PoolOptions, Refs, Statistics, View};
@@ -79,7 +79,14 @@ fn collect(scheme: &'static Scheme, pages: PageSize) -> CollectOptions {
 }
 
 fn keeps_and_frees(kind: PoolKind, domain: Domain, options_of: &CollectOptions, count: usize) {
-    let medium = Crash::new(64 << 20, CrashOptions::with_domain(domain));
+    let medium = CrashOptions {
+        relocate: options_of
+            .scheme
+            .relocates()
+            .then_some(RelocateUnit::Functional),
+        ..CrashOptions::with_domain(domain)
+    };
+    let medium = Crash::new(64 << 20, medium);
     let pool = fragmented(medium, kind, count);
     let before = Statistics::read(pool.medium()).unwrap();
     let collected = pool.collect(options_of).unwrap();

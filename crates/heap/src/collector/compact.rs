@@ -79,12 +79,12 @@ impl<M: Medium> Inner<M> {
                 if compacted.moved >= limit {
                     return Ok(compacted);
                 }
-                if cycle.relocate_from(medium, unit, from) {
-                    compacted.moved += 1;
-                    bytes += entry
-                        .class
-                        .map_or(entry.split * FRAME_BYTES, Class::slot_bytes);
-                }
+                let moved = cycle.relocate_from(medium, unit, from);
+                let slot = entry
+                    .class
+                    .map_or(entry.split * FRAME_BYTES, Class::slot_bytes);
+                compacted.moved += moved;
+                bytes += moved * slot;
             }
             progress.done += 1;
             unreleased += frames_of(entry) * FRAME_BYTES;

@@ -324,34 +324,33 @@ impl<M: Medium> Cycle<M> {
 
     /// Makes sure that the unit's copy may be used.
     #[inline]
-    pub(crate) fn relocate(&self, medium: &M, unit: Unit) -> bool {
-        if self.states.load(unit.index as usize) >= COPIED {
-            return false;
+    pub(crate) fn relocate(&self, medium: &M, unit: Unit) {
+        if self.states.load(unit.index as usize) < COPIED {
+            let from = self.source_of(unit.index).unwrap_or(unit.to);
+            self.claim(medium, unit, from);
         }
-        let from = self.source_of(unit.index).unwrap_or(unit.to);
-        self.claim(medium, unit, from)
     }
 
-    /// The same, where the source is known.
+    /// The same, where the source is known. Returns how many objects this thread copied for it.
     #[inline]
-    pub(crate) fn relocate_from(&self, medium: &M, unit: Unit, from: VirtAddr) -> bool {
-        self.states.load(unit.index as usize) < COPIED && self.claim(medium, unit, from)
+    pub(crate) fn relocate_from(&self, medium: &M, unit: Unit, from: VirtAddr) -> u64 {
+        match self.states.load(unit.index as usize) < COPIED {
+            true => self.claim(medium, unit, from),
+            false => 0,
+        }
     }
 
-    /// Copies the unit, or waits for who does. Returns whether this thread copied it.
-    fn claim(&self, medium: &M, unit: Unit, from: VirtAddr) -> bool {
+    /// Copies the unit, and what is copied with it, or waits for who does. Returns how many objects this
+    /// thread copied.
+    fn claim(&self, medium: &M, unit: Unit, from: VirtAddr) -> u64 {
         if self.scheme.relocates() {
             return self.claim_group(medium, unit);
         }
-        if !self.scheme.claims {
-            self.move_unit(medium, unit, from);
-            return true;
-        }
-        if !self.takes(medium, unit.index) {
-            return false;
+        if self.scheme.claims && !self.takes(medium, unit.index) {
+            return 0;
         }
         self.move_unit(medium, unit, from);
-        true
+        1
     }
 
     /// Rule 2: one thread copies, losers wait. Whether it is this one.

@@ -62,18 +62,18 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Copies the unit's group, or waits for who does. Returns whether this thread copied it.
-    pub(super) fn claim_group(&self, medium: &M, unit: Unit) -> bool {
+    /// Copies the unit's group, or waits for who does. Returns how many objects this thread copied.
+    pub(super) fn claim_group(&self, medium: &M, unit: Unit) -> u64 {
         let Some(group) = self.group_of(unit.to) else {
-            return false;
+            return 0;
         };
         if !self.takes(medium, group.run.first_unit + group.first) {
-            return false;
+            return 0;
         }
         let _scope = medium.scope(Scope::Copy);
         self.copy_lines(medium, &group, |_| true);
         group.units().for_each(|unit| self.copied(unit));
-        true
+        group.end - group.first
     }
 
     fn group_of(&self, to: VirtAddr) -> Option<Group<'_>> {
