@@ -292,7 +292,7 @@ impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
     /// Appends the bytes to `into`.
     ///
     /// Errors: [`Error::Damaged`] if the length reaches beyond the object.
-    #[inline]
+    #[inline(always)]
     pub fn read_into(self, into: &mut Vec<u8>) -> Result<(), Error> {
         let len = self.checked_len()?;
         self.view
@@ -310,7 +310,7 @@ impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
     }
 
     /// The length, which lies within the object's slot.
-    #[inline]
+    #[inline(always)]
     pub fn checked_len(self) -> Result<usize, Error> {
         let len = self.load(Self::LENGTH);
         let room = slot_bytes_at(self.view.medium(), self.address()).unwrap_or(0);
@@ -352,7 +352,7 @@ impl<'g, V: View<'g>> Obj<'g, Raw, V> {
     /// How many bytes the program asked for: what the slot has, without what the header says is slack.
     ///
     /// Errors: [`Error::Damaged`] if the slack is more than the slot; no slot starts there.
-    #[inline]
+    #[inline(always)]
     pub fn checked_len(self) -> Result<usize, Error> {
         let medium = self.view.medium();
         let slot_bytes = match slot_bytes_at(medium, self.address()) {
