@@ -50,6 +50,11 @@ impl ImageClass {
         self.slots.get(&line).map(|&slot| slot as usize)
     }
 
+    /// Every line that has a slot.
+    pub(crate) fn lines(&self) -> &[u64] {
+        &self.lines
+    }
+
     pub(crate) fn line(&self, slot: usize) -> u64 {
         self.lines[slot]
     }

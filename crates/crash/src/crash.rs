@@ -8,6 +8,7 @@ use crate::options::CrashOptions;
 use crate::schedule::Schedule;
 use crate::shared::Shared;
 use crate::trace::Event;
+use crate::walk::{Recovered, Stage};
 
 /// Memory that can crash. A handle: clones refer to the same memory, so a test keeps one while
 /// the heap owns another.
@@ -119,6 +120,24 @@ impl Crash {
         if state.recovery_end.is_none() {
             state.recovery_end = state.trace.as_ref().map(Vec::len);
         }
+    }
+
+    /// Says that recovery is complete, as [`Crash::end_of_recovery`] does, and asks whether the check is
+    /// to go on: if not, it returns `Ok` at once.
+    ///
+    /// A lazy exploration verifies what recovery has made of memory once, however many crashes end in the
+    /// same. For that the rest of the check must depend on memory and on `knows` alone: a digest of what
+    /// was acknowledged, and of whatever recovery found out and keeps elsewhere.
+    pub fn goes_on(&self, knows: u64) -> bool {
+        self.end_of_recovery();
+        let mut state = self.shared.lock();
+        state.recovered = Some(Recovered {
+            knows: knows ^ state.marked.digest(),
+            loads: self.shared.footprint.len(),
+            events: state.trace.as_ref().map_or(0, Vec::len),
+        });
+        self.shared.begin_verification();
+        state.stage == Stage::Whole
     }
 
     /// Whether the medium crashed: nothing changes it any more.

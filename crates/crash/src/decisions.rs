@@ -9,6 +9,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::class::Key;
+use crate::overlay::Overlay;
 use crate::trace::Event;
 
 /// How a run of the check ended.
@@ -16,6 +17,16 @@ pub(crate) struct Outcome {
     pub(crate) verdict: Result<(), String>,
     /// What it did before the end of recovery. What a store replaced is that of the one run.
     pub(crate) recovery: Vec<Event>,
+}
+
+/// What a run had done when recovery was complete.
+pub(crate) struct Recovery {
+    /// What a crash may fall between. What a store replaced is that of the one run.
+    pub(crate) events: Vec<Event>,
+    /// What it made of memory.
+    pub(crate) overlay: Overlay,
+    /// See [`crate::Crash::goes_on`].
+    pub(crate) knows: u64,
 }
 
 /// A load of a word that the run had neither loaded nor stored before.
@@ -34,7 +45,17 @@ pub(crate) enum Node {
         first: (u64, u32),
         others: Vec<(u64, u32)>,
     },
+    /// Recovery is complete.
+    Recovered(Rc<Recovery>),
     End(Rc<Outcome>),
+}
+
+/// How far a run went.
+pub(crate) enum Course {
+    /// Until recovery was complete.
+    Recovered(Recovery),
+    /// To its end.
+    Ended(Outcome),
 }
 
 /// The tree, with a root for each knowledge.
@@ -65,7 +86,7 @@ impl Decisions {
                 .iter()
                 .find(|(other, _)| *other == value)
                 .map(|(_, next)| *next),
-            Node::End(_) => None,
+            Node::Recovered(_) | Node::End(_) => None,
         }
     }
 
@@ -73,23 +94,27 @@ impl Decisions {
     pub(crate) fn insert(
         &mut self,
         known: u128,
-        path: &[Step],
-        outcome: Outcome,
+        mut path: &[Step],
+        course: Course,
     ) -> Result<(), Diverged> {
         let end = self.nodes.len() as u32;
         let Some(mut node) = self.root(known) else {
             self.roots.insert(known, end);
-            self.append(path, outcome);
+            self.append(path, course);
             return Ok(());
         };
-        for (index, step) in path.iter().enumerate() {
-            match &mut self.nodes[node as usize] {
-                Node::Load {
-                    key,
-                    at,
-                    first,
-                    others,
-                } if (*key, *at) == (step.key, step.at) => {
+        loop {
+            match (&mut self.nodes[node as usize], path.split_first()) {
+                (
+                    Node::Load {
+                        key,
+                        at,
+                        first,
+                        others,
+                    },
+                    Some((step, rest)),
+                ) if (*key, *at) == (step.key, step.at) => {
+                    path = rest;
                     let edges = core::iter::once(&*first).chain(others.iter());
                     let next = edges.copied().find(|(value, _)| *value == step.value);
                     if let Some((_, next)) = next {
@@ -97,17 +122,16 @@ impl Decisions {
                         continue;
                     }
                     others.push((step.value, end));
-                    self.append(&path[index + 1..], outcome);
+                    self.append(path, course);
                     return Ok(());
                 }
                 _ => return Err(Diverged),
             }
         }
-        Err(Diverged)
     }
 
     /// Appends a path on which nothing is known yet: its nodes follow one another.
-    fn append(&mut self, path: &[Step], outcome: Outcome) {
+    fn append(&mut self, path: &[Step], course: Course) {
         for step in path {
             let next = self.nodes.len() as u32 + 1;
             self.nodes.push(Node::Load {
@@ -117,6 +141,9 @@ impl Decisions {
                 others: Vec::new(),
             });
         }
-        self.nodes.push(Node::End(Rc::new(outcome)));
+        self.nodes.push(match course {
+            Course::Recovered(recovery) => Node::Recovered(Rc::new(recovery)),
+            Course::Ended(outcome) => Node::End(Rc::new(outcome)),
+        });
     }
 }

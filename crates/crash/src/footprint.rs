@@ -24,11 +24,24 @@ pub(crate) struct Footprint {
     loads: Mutex<Vec<FirstLoad>>,
     /// Events of the trace so far.
     events: AtomicU32,
+    /// Lines whose words are fresh once more when recovery is complete.
+    again: Mutex<Vec<u64>>,
 }
 
 impl Footprint {
     pub(crate) fn set_events(&self, events: usize) {
         self.events.store(events as u32, Relaxed);
+    }
+
+    /// Says which lines have the next load of each word recorded when recovery is complete.
+    pub(crate) fn mark_again(&self, lines: Vec<u64>) {
+        *self.again.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+    }
+
+    /// Loads recorded so far.
+    pub(crate) fn len(&self) -> usize {
+        let loads = self.loads.lock();
+        loads.unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Begins anew; what was recorded.
@@ -40,6 +53,14 @@ impl Footprint {
 }
 
 impl Shared {
+    /// Has the next loads recorded that [`Footprint::mark_again`] was asked for.
+    pub(crate) fn begin_verification(&self) {
+        let again = self.footprint.again.lock();
+        for &line in &*again.unwrap_or_else(PoisonError::into_inner) {
+            self.memory.mark_fresh(line);
+        }
+    }
+
     /// What the cache holds, recorded if it is to be.
     #[inline(always)]
     pub(crate) fn visible(&self, word: u64) -> u64 {

@@ -13,12 +13,14 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::candidates::Candidates;
 use crate::class::{ImageClass, Key};
-use crate::decisions::{Decisions, Node, Outcome, Step};
+use crate::decisions::{Course, Decisions, Node, Outcome, Recovery, Step};
 use crate::explorer::Failure;
+use crate::footprint::FirstLoad;
 use crate::memory::Line;
+use crate::overlay::Overlay;
 use crate::schedule::Schedule;
 use crate::trace::Event;
-use crate::walk::Walker;
+use crate::walk::{CheckRun, Stage, Walker};
 
 /// A load that split the class at hand, and the part that was taken.
 #[derive(Clone)]
@@ -50,6 +52,8 @@ pub(crate) struct Lazy {
     /// Splits of the classes at hand, the innermost last.
     filters: Vec<Vec<Filter>>,
     pub(crate) failures: Vec<Failed>,
+    /// What verifications read of what recoveries had left.
+    verifications: Decisions,
     /// Runs of the check on this execution.
     runs: u64,
     pub(crate) stopped: bool,
@@ -94,16 +98,20 @@ impl Walker<'_> {
 
     /// Hash of what decides a check's course besides the image.
     fn known(&self) -> u128 {
-        let memory = &self.crash.shared.memory;
         let mut bytes: Vec<u8> = Vec::with_capacity(64);
         bytes.extend(self.state.durable.0.to_le_bytes());
-        bytes.extend(memory.len().to_le_bytes());
-        bytes.extend(memory.backing().to_le_bytes());
+        bytes.extend(self.space());
         let last = self.state.notes.iter().rposition(|&note| note != 0);
         for note in &self.state.notes[..last.map_or(0, |last| last + 1)] {
             bytes.extend(note.to_le_bytes());
         }
         xxh3_128_with_seed(&bytes, 0)
+    }
+
+    /// Length and blocks of memory.
+    fn space(&self) -> [u8; 16] {
+        let memory = &self.crash.shared.memory;
+        (u128::from(memory.len()) << 64 | u128::from(memory.backing())).to_le_bytes()
     }
 
     /// Takes in that images after `depth` crashes in recovery may differ in `lines`.
@@ -116,6 +124,7 @@ impl Walker<'_> {
         if news {
             // Runs recorded no loads of a line that could not vary.
             self.lazy.decisions.truncate(depth as usize);
+            self.lazy.verifications = Decisions::default();
         }
         let depths = self.options.recovery_depth as usize + 1;
         self.lazy.decisions.resize_with(depths, Decisions::default);
@@ -133,7 +142,8 @@ impl Walker<'_> {
             return;
         }
         self.lazy.filters.push(Vec::new());
-        if let Some(root) = self.follow(depth, known, |tree| tree.root(known)) {
+        let root = self.follow(depth, known, |tree| tree.root(known));
+        if let Some(root) = root {
             self.refine(depth, known, root, 0);
         }
         self.lazy.filters.pop();
@@ -164,6 +174,11 @@ impl Walker<'_> {
         loop {
             let (key, at) = match self.lazy.decisions[depth as usize].node(node) {
                 Node::Load { key, at, .. } => (*key, *at),
+                Node::Recovered(recovery) => {
+                    let recovery = Rc::clone(recovery);
+                    return self.recovered(depth, &recovery)
+                        && self.crash_recovery(depth, &recovery.events, from);
+                }
                 Node::End(outcome) => {
                     let outcome = Rc::clone(outcome);
                     return self.arrive(depth, &outcome, from);
@@ -176,6 +191,86 @@ impl Walker<'_> {
             match self.follow(depth, known, |tree| tree.next(node, value)) {
                 Some(next) => node = next,
                 None => return false,
+            }
+        }
+    }
+
+    /// Verifies what recovery has made of all images of the class at hand, as far as no verification has
+    /// read the same before. Returns whether nothing is wrong.
+    fn recovered(&mut self, depth: u32, recovery: &Recovery) -> bool {
+        let mut bytes = [0; 32];
+        bytes[..16].copy_from_slice(&self.space());
+        bytes[16..24].copy_from_slice(&recovery.overlay.space().to_le_bytes());
+        bytes[24..].copy_from_slice(&recovery.knows.to_le_bytes());
+        let known = xxh3_128_with_seed(&bytes, 0);
+        let failures = self.lazy.failures.len();
+        if let Some(root) = self.verification(depth, known, |tree| tree.root(known)) {
+            self.verify(depth, known, recovery, root);
+        }
+        !self.lazy.stopped && self.lazy.failures.len() == failures
+    }
+
+    /// What `find` finds in the tree of verifications, after a whole run on the class at hand if nothing
+    /// yet.
+    fn verification(
+        &mut self,
+        depth: u32,
+        known: u128,
+        find: impl Fn(&Decisions) -> Option<u32>,
+    ) -> Option<u32> {
+        let found = find(&self.lazy.verifications);
+        if found.is_some() || self.lazy.stopped {
+            return found;
+        }
+        self.verify_recorded(depth, known);
+        find(&self.lazy.verifications)
+    }
+
+    /// Goes on in the tree of verifications from `node` with all images of the class at hand, recovered.
+    fn verify(&mut self, depth: u32, known: u128, recovery: &Recovery, mut node: u32) {
+        loop {
+            let key = match self.lazy.verifications.node(node) {
+                Node::Load { key, .. } => *key,
+                Node::End(outcome) => {
+                    if let Some(message) = outcome.verdict.clone().err() {
+                        self.fail(message);
+                    }
+                    return;
+                }
+                Node::Recovered(_) => return,
+            };
+            let (slot, word) = ImageClass::place(key);
+            let stored = recovery.overlay.stored(slot, word);
+            let Some(value) = stored.or_else(|| self.lazy.class.get(slot).agreed(word)) else {
+                return self.verify_each(depth, known, recovery, node, (slot, word));
+            };
+            match self.verification(depth, known, |tree| tree.next(node, value)) {
+                Some(next) => node = next,
+                None => return,
+            }
+        }
+    }
+
+    /// The same for each part of the class by the value of a word, which recovery has left as it was.
+    fn verify_each(
+        &mut self,
+        depth: u32,
+        known: u128,
+        recovery: &Recovery,
+        node: u32,
+        (slot, word): (usize, usize),
+    ) {
+        let before = Rc::clone(self.lazy.class.get(slot));
+        let line = self.lazy.class.line(slot);
+        for value in before.values(word) {
+            let kept = before.with(line, word, value);
+            self.lazy.class.set(slot, Rc::new(kept));
+            if let Some(next) = self.verification(depth, known, |tree| tree.next(node, value)) {
+                self.verify(depth, known, recovery, next);
+            }
+            self.lazy.class.set(slot, Rc::clone(&before));
+            if self.lazy.stopped {
+                break;
             }
         }
     }
@@ -230,13 +325,18 @@ impl Walker<'_> {
             self.fail(message.clone());
             return false;
         }
-        if depth < self.options.recovery_depth && !outcome.recovery.is_empty() {
+        self.crash_recovery(depth, &outcome.recovery, from)
+    }
+
+    /// Crashes the recovery of all images of the class at hand.
+    fn crash_recovery(&mut self, depth: u32, events: &[Event], from: u32) -> bool {
+        if depth < self.options.recovery_depth && !events.is_empty() {
             let filters = self.splits().clone();
             for filter in filters.iter().rev() {
                 let before = Rc::clone(&filter.before);
                 self.lazy.class.set(filter.slot, before);
             }
-            self.pass(&outcome.recovery, &filters, depth + 1, from);
+            self.pass(events, &filters, depth + 1, from);
             for filter in &filters {
                 self.lazy.class.set(filter.slot, Rc::clone(&filter.kept));
             }
@@ -255,47 +355,88 @@ impl Walker<'_> {
         self.lazy.stopped |= found >= self.options.max_findings;
     }
 
-    /// Runs the check on an image of the class at hand and takes in what it read and did.
+    /// Runs the check on an image of the class at hand, until recovery is complete if it has two stages, and
+    /// takes in what it read and did.
     fn run_recorded(&mut self, depth: u32, known: u128) {
         self.lazy.runs += 1;
         self.report.states += 1;
         self.report.recovery_states += u64::from(depth > 0);
+        let (mut run, loads) = self.run_on_class(depth, Stage::Recovery);
+        let there = run.recovered;
+        let path = self.path(&loads[..there.map_or(loads.len(), |there| there.loads)], 0);
+        let is_crashed = depth < self.options.recovery_depth;
+        run.trace.truncate(match there {
+            Some(there) => there.events,
+            None if is_crashed => run.end,
+            None => 0,
+        });
+        if !run.trace.is_empty() {
+            let lines = run.trace.iter().filter_map(Event::changes);
+            self.vary(&lines.collect::<Vec<_>>(), depth + 1);
+        }
+        let course = match there {
+            Some(there) => Course::Recovered(Recovery {
+                overlay: Overlay::new(&run.trace, &self.lazy.class),
+                events: run.trace[..run.end].to_vec(),
+                knows: there.knows,
+            }),
+            None => Course::Ended(Outcome {
+                verdict: run.verdict,
+                recovery: run.trace.clone(),
+            }),
+        };
+        run.trace.clear();
+        self.spare.push(run.trace);
+        let tree = &mut self.lazy.decisions[depth as usize];
+        if tree.insert(known, &path, course).is_err() {
+            self.diverged();
+        }
+    }
+
+    /// Runs the whole check on an image of the class at hand and takes in what it read and did after recovery.
+    fn verify_recorded(&mut self, depth: u32, known: u128) {
+        self.report.verifications += 1;
+        let again = self.lazy.class.lines().to_vec();
+        self.crash.shared.footprint.mark_again(again);
+        let (mut run, loads) = self.run_on_class(depth, Stage::Whole);
+        self.crash.shared.footprint.mark_again(Vec::new());
+        let there = run.recovered;
+        let path = there.map(|there| self.path(&loads[there.loads..], there.events));
+        run.trace.clear();
+        self.spare.push(run.trace);
+        let outcome = Course::Ended(Outcome {
+            verdict: run.verdict,
+            recovery: Vec::new(),
+        });
+        let tree = &mut self.lazy.verifications;
+        if path.is_none_or(|path| tree.insert(known, &path, outcome).is_err()) {
+            self.diverged();
+        }
+    }
+
+    fn diverged(&mut self) {
+        self.fail("the check is not deterministic: its loads differ for one image".into());
+        self.lazy.stopped = true;
+    }
+
+    /// Runs the check on an image of the class at hand. What it did, and its loads of words that may differ.
+    fn run_on_class(&mut self, depth: u32, stage: Stage) -> (CheckRun, Vec<FirstLoad>) {
         let shared = &self.crash.shared;
         self.lazy.class.lay(&shared.memory, depth);
         shared.footprint.take();
-        let (mut trace, end, verdict) = self.run_check(depth, self.is_kill());
-        let class = &self.lazy.class;
-        class.unmark(&shared.memory);
-        let path: Vec<Step> = shared
-            .footprint
-            .take()
-            .iter()
-            .map(|load| Step {
-                key: class.key(load.word),
-                value: load.value,
-                at: load.at,
-            })
-            .collect();
-        trace.truncate(if depth < self.options.recovery_depth {
-            end
-        } else {
-            0
-        });
-        if !trace.is_empty() {
-            let lines = trace.iter().filter_map(Event::changes);
-            self.vary(&lines.collect::<Vec<_>>(), depth + 1);
-        }
-        let outcome = Outcome {
-            verdict,
-            recovery: trace.clone(),
+        let run = self.run_check(depth, self.is_kill(), stage);
+        self.lazy.class.unmark(&shared.memory);
+        (run, shared.footprint.take())
+    }
+
+    /// Loads as steps, of a run that had done `before` events when it began to count.
+    fn path(&self, loads: &[FirstLoad], before: usize) -> Vec<Step> {
+        let step = |load: &FirstLoad| Step {
+            key: self.lazy.class.key(load.word),
+            value: load.value,
+            at: load.at - before as u32,
         };
-        trace.clear();
-        self.spare.push(trace);
-        let tree = &mut self.lazy.decisions[depth as usize];
-        if tree.insert(known, &path, outcome).is_err() {
-            self.fail("the check is not deterministic: its loads differ for one image".into());
-            self.lazy.stopped = true;
-        }
+        loads.iter().map(step).collect()
     }
 
     /// Makes a finding of an image that was rejected.

@@ -85,6 +85,7 @@ mod line;
 mod medium;
 mod memory;
 mod options;
+mod overlay;
 mod passage;
 mod path;
 mod persistence;

@@ -10,7 +10,7 @@ use crate::persistence::Persistence;
 use crate::report::Finding;
 use crate::story::{Passed, Told};
 use crate::trace::Event;
-use crate::walk::{CrashState, Walker};
+use crate::walk::{CheckRun, CrashState, Stage, Walker};
 
 /// What a check says.
 type Verdict = Result<(), String>;
@@ -77,7 +77,12 @@ impl Walker<'_> {
         }
         let result = reached.and_then(|()| {
             self.state.event = self.frames[0].event();
-            let (trace, end, result) = self.run_check(depth, kill);
+            let CheckRun {
+                trace,
+                end,
+                verdict: result,
+                ..
+            } = self.run_check(depth, kill, Stage::Whole);
             if later.is_empty() {
                 if let Some(story) = &mut told.story {
                     story.check = trace;

@@ -16,10 +16,13 @@ pub struct Finding {
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Runs of the check, those after crashes inside recovery included: one for each distinct crash
-    /// state, or for each distinct course of the check if the exploration is lazy.
+    /// state, or for each distinct course of the check if the exploration is lazy; of a check in two stages,
+    /// of its first one, which is recovery.
     pub states: u64,
     /// Runs of them after a crash inside recovery.
     pub recovery_states: u64,
+    /// Runs of the second stage, one for each distinct course of it: see [`crate::Crash::goes_on`].
+    pub verifications: u64,
     /// Classes of images that were split as the check looked at them; zero if eager.
     pub classes: u64,
     /// Legal images covered, repetitions included.
@@ -65,7 +68,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} states ({} inside recovery) of {} images in {} classes at {} events in {} executions, {} findings, {:.0} states/s",
+            "{}: {} states ({} inside recovery, {} verified by themselves) of {} images in {} classes at {} events in {} executions, {} findings, {:.0} states/s",
             if self.exhaustive() {
                 "exhaustive"
             } else {
@@ -73,6 +76,7 @@ impl fmt::Display for Report {
             },
             self.states,
             self.recovery_states,
+            self.verifications,
             self.images,
             self.classes,
             self.events,

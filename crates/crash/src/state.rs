@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use rustc_hash::FxHashSet;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::buffer::StoreBuffer;
 use crate::counts::Counts;
@@ -10,6 +11,7 @@ use crate::memory::{is_mark, line_of};
 use crate::persistence::Persistence;
 use crate::schedule::Scheduler;
 use crate::trace::Event;
+use crate::walk::{Recovered, Stage};
 
 /// Simulated nanoseconds at which a medium starts.
 const START_NS: u64 = 1_000_000_000;
@@ -46,6 +48,12 @@ pub(crate) struct MarkedLines {
 }
 
 impl MarkedLines {
+    /// Identifies the lines, whatever their order.
+    pub(crate) fn digest(&self) -> u64 {
+        let each = self.dirty.iter().map(|line| xxh3_64(&line.to_le_bytes()));
+        each.fold(0, |all, line| all ^ line)
+    }
+
     pub(crate) fn take_in(&mut self, event: &Event) {
         match *event {
             Event::Store { word, new, .. } if is_mark(word) && new != 0 => {
@@ -81,6 +89,10 @@ pub(crate) struct State {
     pub(crate) trace: Option<Vec<Event>>,
     /// Length of the trace when the check said that recovery was finished.
     pub(crate) recovery_end: Option<usize>,
+    /// How far the check is to be run.
+    pub(crate) stage: Stage,
+    /// How far it was when it asked.
+    pub(crate) recovered: Option<Recovered>,
     /// Lines that were marked and not written back under a fence since.
     pub(crate) marked: MarkedLines,
     pub(crate) ticket: u64,
@@ -108,6 +120,8 @@ impl State {
             persistence,
             trace: None,
             recovery_end: None,
+            stage: Stage::Whole,
+            recovered: None,
             marked: MarkedLines::default(),
             ticket: 0,
             clock_ns: START_NS,
@@ -136,6 +150,8 @@ impl State {
         self.threads[0].counts = Counts::default();
         self.threads[0].note = 0;
         self.recovery_end = None;
+        self.stage = Stage::Whole;
+        self.recovered = None;
         self.marked = MarkedLines::default();
         self.ticket = 0;
         self.clock_ns = START_NS;

@@ -51,6 +51,34 @@ impl CrashState {
 /// What opens and verifies a crashed medium.
 pub(crate) type Check<'a> = dyn Fn(Crash, &CrashState) -> Result<(), String> + 'a;
 
+/// How much of a check is run.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Stage {
+    /// Up to where recovery is complete, if the check asks whether to go on.
+    Recovery,
+    #[default]
+    Whole,
+}
+
+/// A run of the check, undone.
+pub(crate) struct CheckRun {
+    pub(crate) trace: Vec<Event>,
+    /// Events before the end of recovery.
+    pub(crate) end: usize,
+    pub(crate) verdict: Result<(), String>,
+    pub(crate) recovered: Option<Recovered>,
+}
+
+/// How far a run had come when its check said that recovery was complete.
+#[derive(Clone, Copy)]
+pub(crate) struct Recovered {
+    pub(crate) knows: u64,
+    /// Recorded loads until then.
+    pub(crate) loads: usize,
+    /// Events until then.
+    pub(crate) events: usize,
+}
+
 pub(crate) struct Walker<'a> {
     pub(crate) crash: &'a Crash,
     pub(crate) check: &'a Check<'a>,
@@ -339,36 +367,43 @@ impl<'a> Walker<'a> {
     pub(crate) fn check_here(&mut self, depth: u32) -> Result<(), String> {
         self.state.event = self.frames.first().map_or(0, Frame::event);
         let kill = self.frames.last().is_some_and(Frame::is_kill);
-        let (trace, end, result) = self.run_check(depth, kill);
-        if result.is_ok() && depth < self.options.recovery_depth {
+        let CheckRun {
+            mut trace,
+            end,
+            verdict,
+            ..
+        } = self.run_check(depth, kill, Stage::Whole);
+        if verdict.is_ok() && depth < self.options.recovery_depth {
             let plan = self.recovery_plan(&trace[..end]);
             let _ = self.walk(&trace[..end], depth + 1, &plan);
         }
-        let mut trace = trace;
         trace.clear();
         self.spare.push(trace);
-        result
+        verdict
     }
 
-    /// Runs the check and undoes what it stored. Returns its trace and where recovery ended in it.
-    pub(crate) fn run_check(
-        &mut self,
-        depth: u32,
-        kill: bool,
-    ) -> (Vec<Event>, usize, Result<(), String>) {
+    /// Runs the check and undoes what it stored.
+    pub(crate) fn run_check(&mut self, depth: u32, kill: bool, stage: Stage) -> CheckRun {
         self.state.depth = depth;
         self.state.kill = kill;
         let boots = if kill { 0 } else { u64::from(depth) + 1 };
         let trace = self.spare.pop().unwrap_or_default();
         self.crash.begin(self.options.medium.seed, boots, trace);
         let check = self.check;
+        self.crash.shared.lock().stage = stage;
         let (crash, state) = (self.crash.clone(), &self.state);
-        let result = catch_unwind(AssertUnwindSafe(|| check(crash, state)))
+        let verdict = catch_unwind(AssertUnwindSafe(|| check(crash, state)))
             .unwrap_or_else(|panic| Err(format!("panic: {}", panic_message(&*panic))));
+        let recovered = self.crash.shared.lock().recovered.take();
         let (trace, end) = self.crash.end();
         for event in trace.iter().rev() {
             event.undo(&self.crash.shared.memory);
         }
-        (trace, end, result)
+        CheckRun {
+            trace,
+            end,
+            verdict,
+            recovered,
+        }
     }
 }

@@ -113,6 +113,40 @@ fn explorer<'a>(
     )
 }
 
+/// The same in two stages: the second one knows what the first kept, and looks at what it left.
+fn staged<'a>(
+    options: ExploreOptions,
+    seed: u64,
+    found: &'a RefCell<BTreeSet<Outcome>>,
+    wrong: impl Fn(&[u64], &CrashState) -> bool + 'a,
+) -> Explorer<'a> {
+    Explorer::new(
+        options,
+        4096,
+        |_| {},
+        move |crash| random_operations(crash, &mut fastrand::Rng::with_seed(seed), 22),
+        move |crash, state| {
+            let kept = random_recovery(&crash, seed).first().copied().unwrap_or(9);
+            if !crash.goes_on(kept << 32 | state.note(0)) {
+                // A run that stops here may look around; nobody learns of it.
+                look(&crash, 3, 7);
+                return Ok(());
+            }
+            let mut random = fastrand::Rng::with_seed(seed ^ kept);
+            random_operations(&crash, &mut random, 3);
+            let mut seen = look(&crash, random.usize(..7), seed >> 3);
+            let last = seen.last().copied().unwrap_or(0);
+            random_operations(&crash, &mut fastrand::Rng::with_seed(last), 5);
+            seen.extend(look(&crash, 4, last));
+            seen.push(kept);
+            let is_wrong = wrong(&seen, state);
+            let text = format!("{seen:?}");
+            found.borrow_mut().insert((seen, state.note(0)));
+            if is_wrong { Err(text) } else { Ok(()) }
+        },
+    )
+}
+
 fn options(
     domain: Domain,
     failure: Failure,
@@ -187,6 +221,54 @@ fn each_outcome_is_found_where_it_is_wrong_and_its_line_replays_it() {
                     "{}",
                     finding.replay
                 );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_verified_is_what_all_images_leave() {
+    let (mut verified, mut eager_runs) = (0, 0);
+    for (domain, failure) in FAILURES {
+        for seed in 0..150 {
+            for depth in 0..3 {
+                let explore = |exploration| {
+                    let found = RefCell::default();
+                    let options = options(domain, failure, exploration, depth);
+                    let report = staged(options, seed, &found, |_, _| false).explore();
+                    assert!(report.expect_clean().exhaustive(), "{report}");
+                    (found.into_inner(), report)
+                };
+                let (lazy, report) = explore(Exploration::Lazy);
+                let (eager, each) = explore(Exploration::Eager);
+                assert_eq!(lazy, eager, "seed {seed}, {domain}, depth {depth}");
+                verified += report.verifications;
+                eager_runs += each.states;
+            }
+        }
+    }
+    println!("{verified} verifications for {eager_runs} states");
+    assert!(verified * 4 < eager_runs);
+}
+
+#[test]
+fn what_verification_rejects_is_found_and_its_line_replays_it() {
+    for (domain, failure) in FAILURES {
+        for seed in 0..12 {
+            let all = RefCell::default();
+            let options = || options(domain, failure, Exploration::Lazy, 2);
+            staged(options(), seed, &all, |_, _| false).explore();
+            for (wrong, note) in all.into_inner() {
+                let found = RefCell::default();
+                let is_wrong =
+                    |seen: &[u64], state: &CrashState| seen == wrong && state.note(0) == note;
+                let explorer = staged(options(), seed, &found, is_wrong);
+                let report = explorer.explore();
+                let finding = report.findings.first();
+                let finding = finding.unwrap_or_else(|| panic!("{wrong:?} after {note}"));
+                assert_eq!(finding.message, format!("{wrong:?}"));
+                let again = explorer.replay(&finding.replay);
+                assert_eq!(again.as_ref(), Err(&finding.message), "{}", finding.replay);
             }
         }
     }

@@ -205,7 +205,7 @@ impl<M: Medium> Inner<M> {
         let Footprint { frames, chunks } = self.allocator.footprint();
         sums[Counter::LiveFrames.word()] = frames;
         sums[Counter::LiveChunks.word()] = chunks;
-        tally::replace(&self.medium, sums);
+        tally::replace(&self.medium, self.lane_count, sums);
         self.exact.store(true, Ordering::Release);
     }
 

@@ -54,7 +54,7 @@ impl<M: Medium> Inner<M> {
                 self.allocator.write_bitmaps(&self.medium)?;
             }
             self.allocator.write_tables(&self.medium);
-            tally::fold(&self.medium);
+            tally::fold(&self.medium, self.lane_count);
             self.medium.fence();
             let mut superblock = self.superblock.lock(&self.medium);
             superblock.state = if exact {

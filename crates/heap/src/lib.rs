@@ -20,6 +20,7 @@ mod close;
 pub mod collector;
 mod copy;
 mod descend;
+mod digest;
 mod error;
 mod exchange;
 mod handles;

@@ -106,7 +106,7 @@ impl Occupancy {
         let exact = superblock.state == OpenState::Closed;
         let bitmaps_hold = exact || superblock.kind == PoolKind::Explicit;
         let on_media = |frame| bitmaps_hold.then(|| stored_use(medium, frame));
-        Self::gather(medium, exact, on_media)
+        Self::gather(medium, superblock.lanes as usize, exact, on_media)
     }
 
     /// Footprint on 4 KiB pages divided by live bytes; `None` without objects.
@@ -121,10 +121,11 @@ impl Occupancy {
 
     fn gather<M: Medium>(
         medium: &M,
+        lanes: usize,
         exact: bool,
         use_of: impl Fn(Frame) -> Option<RunUse>,
     ) -> Result<Self, FormatError> {
-        let sums = tally::sums(medium);
+        let sums = tally::sums(medium, lanes);
         let sum = |counter: Counter| sums[counter.word()].max(0) as u64;
         let contents = contents(medium, use_of)?;
         let is_known = |content: &FrameContent| content.live_bytes().is_some();
@@ -156,7 +157,12 @@ impl<M: Medium> Pool<M> {
         let inner = &*self.inner;
         let (exact, knows) = (inner.exact.load(Ordering::Acquire), inner.knows_slots());
         let use_of = |frame| knows.then(|| inner.use_of(frame));
-        Ok(Occupancy::gather(&inner.medium, exact, use_of)?)
+        Ok(Occupancy::gather(
+            &inner.medium,
+            inner.lane_count,
+            exact,
+            use_of,
+        )?)
     }
 }
 

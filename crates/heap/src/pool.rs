@@ -11,7 +11,7 @@ use firn_format::lane;
 use firn_format::lane::{LANE_BYTES, LANES, lane_at, undo_done_at};
 use firn_format::reference::PoolId;
 use firn_format::sealed::Seal;
-use firn_format::statistics::{BLOCKS, WORDS, block_at};
+use firn_format::statistics::{BLOCKS, Counter, WORDS, block_at};
 use firn_format::superblock::{LogKind, MAX_LAYOUT_BYTES, OpenState, PoolKind, Superblock};
 use firn_media::{Domain, Lock, Medium, MediumExt, RwLockTable};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, round_up};
@@ -420,6 +420,11 @@ impl<M: Medium> Inner<M> {
         self.kind == PoolKind::Explicit || self.exact.load(Ordering::Acquire)
     }
 
+    /// What a counter says: the sum over all lanes.
+    pub(crate) fn counter(&self, counter: Counter) -> i64 {
+        tally::sum(&self.medium, self.lane_count, counter)
+    }
+
     /// How often objects were counted anew.
     pub(crate) fn recounts(&self) -> u64 {
         self.recounts.load(Ordering::Acquire)
@@ -429,7 +434,7 @@ impl<M: Medium> Inner<M> {
     /// what sessions have counted before and not published is in the new count, so they forget it.
     pub(crate) fn begin_recount(&self) -> Box<[i64; WORDS]> {
         self.recounts.fetch_add(1, Ordering::AcqRel);
-        tally::sums(&self.medium)
+        tally::sums(&self.medium, self.lane_count)
     }
 
     /// Runs `change` while no operation is open.

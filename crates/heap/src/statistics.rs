@@ -136,7 +136,7 @@ impl Statistics {
     /// Errors: not a pool, or a damaged one.
     pub fn read<M: Medium>(medium: &M) -> Result<Self, FormatError> {
         let superblock = newest_superblock(medium)?;
-        let sums = tally::sums(medium);
+        let sums = tally::sums(medium, superblock.lanes as usize);
         let sum = |counter: Counter| sums[counter.word()].max(0) as u64;
         let exact = superblock.state == OpenState::Closed;
         let (frames, chunks) = match exact.then(|| exact_footprint(medium)).flatten() {

@@ -2,9 +2,8 @@
 
 use firn_format::geometry::STATISTICS_BLOCK_BYTES;
 use firn_format::header::TypeId;
-use firn_format::statistics::{
-    BLOCKS, COUNTED_TYPES, Counter, FIRST_CLASS, FIRST_EVENT, WORDS, block_at,
-};
+use firn_format::lane::LANES;
+use firn_format::statistics::{COUNTED_TYPES, Counter, FIRST_CLASS, FIRST_EVENT, WORDS, block_at};
 use firn_media::Medium;
 
 use crate::alloc::Footprint;
@@ -151,14 +150,17 @@ pub(crate) fn count(
     sums[Counter::TypeBytes(type_index).word()] += bytes;
 }
 
-/// Sums of all blocks.
-pub(crate) fn sums<M: Medium>(medium: &M) -> Box<[i64; WORDS]> {
+/// The blocks of a pool of so many lanes, the base block first, as far as the medium has them.
+fn blocks<M: Medium>(medium: &M, lanes: usize) -> impl Iterator<Item = usize> {
+    let end = medium.len();
+    (0..=lanes.min(LANES)).take_while(move |&b| block_at(b).0 + STATISTICS_BLOCK_BYTES <= end)
+}
+
+/// Sums of all blocks of a pool of so many lanes.
+pub(crate) fn sums<M: Medium>(medium: &M, lanes: usize) -> Box<[i64; WORDS]> {
     let mut sums = Box::new([0i64; WORDS]);
-    for block in 0..BLOCKS {
-        if block_at(block).0 + STATISTICS_BLOCK_BYTES > medium.len() {
-            break;
-        }
-        let mut bytes = [0; WORDS * 8];
+    let mut bytes = [0; WORDS * 8];
+    for block in blocks(medium, lanes) {
         medium.load_bytes(block_at(block), &mut bytes);
         for (sum, word) in sums.iter_mut().zip(bytes.chunks_exact(8)) {
             let word = i64::from_le_bytes(word.try_into().expect("chunks of eight"));
@@ -169,24 +171,20 @@ pub(crate) fn sums<M: Medium>(medium: &M) -> Box<[i64; WORDS]> {
 }
 
 /// Sum of one counter over all blocks.
-pub(crate) fn sum<M: Medium>(medium: &M, counter: Counter) -> i64 {
-    (0..BLOCKS)
-        .take_while(|&block| block_at(block).0 + STATISTICS_BLOCK_BYTES <= medium.len())
+pub(crate) fn sum<M: Medium>(medium: &M, lanes: usize, counter: Counter) -> i64 {
+    blocks(medium, lanes)
         .map(|block| medium.load_u64(block_at(block) + counter.word() as u64 * 8) as i64)
         .fold(0, i64::wrapping_add)
 }
 
 /// Moves all lanes' counters into the base block.
-pub(crate) fn fold<M: Medium>(medium: &M) {
-    replace(medium, &sums(medium));
+pub(crate) fn fold<M: Medium>(medium: &M, lanes: usize) {
+    replace(medium, lanes, &sums(medium, lanes));
 }
 
 /// Makes `sums` the counters.
-pub(crate) fn replace<M: Medium>(medium: &M, sums: &[i64; WORDS]) {
-    for block in 0..BLOCKS {
-        if block_at(block).0 + STATISTICS_BLOCK_BYTES > medium.len() {
-            break;
-        }
+pub(crate) fn replace<M: Medium>(medium: &M, lanes: usize, sums: &[i64; WORDS]) {
+    for block in blocks(medium, lanes) {
         for (word, &sum) in sums.iter().enumerate() {
             let value = if block == 0 { sum as u64 } else { 0 };
             let at = block_at(block) + word as u64 * 8;

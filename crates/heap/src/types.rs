@@ -48,6 +48,14 @@ pub(crate) struct References {
 }
 
 impl Types {
+    /// Bytes of the registry that records take.
+    pub(crate) fn end(&self) -> u64 {
+        self.table
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .end
+    }
+
     pub(crate) fn load<M: Medium>(medium: &M) -> Result<Self, FormatError> {
         let end = Seal::RegistryEnd.open_at(medium.load_u64(REGISTRY_END), REGISTRY_END)?;
         if end > REGISTRY_BYTES {

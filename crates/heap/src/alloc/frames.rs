@@ -6,6 +6,7 @@
 //! in quarantine until every number given out before is durable at home (rule A2): until then a
 //! replayed entry may still write there.
 
+use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 
 use firn_format::frame::FrameUse;
@@ -162,6 +163,27 @@ impl FrameSpace {
 }
 
 impl Space {
+    /// Takes in what is free.
+    pub(super) fn digest(&self, into: &mut impl Hasher) {
+        (self.frontier, self.ahead, self.behind, self.emergency).hash(into);
+        for (until, run) in &self.quarantine {
+            (until, run.frame.0, run.frames).hash(into);
+        }
+        for chunk in &self.chunks {
+            (chunk.known, chunk.free, chunk.closed).hash(into);
+            (chunk.unbacked, chunk.punched).hash(into);
+        }
+    }
+
+    /// Of every chunk, the frames that are not free.
+    pub(super) fn taken(&self) -> impl Iterator<Item = (Chunk, impl Iterator<Item = Frame>)> {
+        self.chunks.iter().enumerate().map(|(number, frames)| {
+            let chunk = Chunk(number as u64);
+            let taken = (0..FRAMES_PER_CHUNK).filter(|&i| !frames.is_free(i));
+            (chunk, taken.map(move |i| chunk.first_frame().plus(i)))
+        })
+    }
+
     /// Takes a run of frames. `durable` is the number below which all homes are known durable. The
     /// frames have blocks on the device; what they hold is arbitrary, their words are still free.
     pub(crate) fn take<M: Medium>(

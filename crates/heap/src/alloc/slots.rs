@@ -1,5 +1,6 @@
 //! Slots: allocation and release of objects.
 
+use core::hash::{Hash, Hasher};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
@@ -81,6 +82,24 @@ impl<M: Medium> Allocator<M> {
     /// an older entry may name what lay there before, and would be replayed over it.
     pub(crate) fn awaited(&self) -> u64 {
         self.freed_at.load(0)
+    }
+
+    /// Takes in which frames are free, and of all others in which somebody took an interest what is free and
+    /// what lives there.
+    pub(crate) fn digest(&self, medium: &M, into: &mut impl Hasher) {
+        self.awaited().hash(into);
+        let space = self.space.lock(medium);
+        space.digest(into);
+        for (chunk, frames) in space.taken() {
+            let Some(state) = self.chunks.known(chunk) else {
+                continue;
+            };
+            for frame in frames {
+                for word in [STATE, FREE, LIVE, OWNER] {
+                    state.words().load(base(frame) + word).hash(into);
+                }
+            }
+        }
     }
 
     /// Notes, before a slot is offered, that it was freed.

@@ -15,7 +15,6 @@ use super::collection::CollectOptions;
 use super::figures::Collected;
 use crate::error::Error;
 use crate::pool::{Inner, Pool};
-use crate::tally;
 
 /// How a pool is kept compact.
 #[derive(Clone, Copy, Debug)]
@@ -232,7 +231,7 @@ impl Moment {
 }
 
 fn objects<M: Medium>(inner: &Inner<M>) -> u64 {
-    tally::sum(&inner.medium, Counter::Objects).max(0) as u64
+    inner.counter(Counter::Objects).max(0) as u64
 }
 
 /// A collection that wins no page and leaves the ratio above the trigger is followed by another only after so many times as

@@ -432,7 +432,7 @@ impl<M: Medium> Inner<M> {
         let mut stops = Stops::default();
         let result = self.stopped_counting(&mut stops, change);
         self.collector.stops.lock(medium).add_all(&stops);
-        publish_stops(medium, &stops);
+        publish_stops(self, &stops);
         result
     }
 

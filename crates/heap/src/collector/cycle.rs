@@ -5,6 +5,7 @@
 //! never written again. Objects are found by their destination as well as by their source, because a
 //! crash leaves references to both (piggyback rule 8).
 
+use core::hash::{Hash, Hasher};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use firn_format::FormatError;
@@ -143,6 +144,15 @@ impl<M: Medium> Cycle<M> {
             map,
             states: medium.words(header.units as usize),
         })
+    }
+
+    /// Takes in what tells the cycle from others, and how far it has come.
+    pub(crate) fn digest(&self, into: &mut impl Hasher) {
+        let header = &self.header;
+        (self.plan.0, header.checksum, header.units, header.scheme).hash(into);
+        for unit in 0..self.states.len() {
+            self.states.load(unit).hash(into);
+        }
     }
 
     /// Reads the plan that the phase word names, and which of its units are settled.

@@ -3,6 +3,7 @@
 use firn_format::statistics::{Counter, STEPS, WORDS};
 use firn_media::Medium;
 
+use crate::pool::Inner;
 use crate::stops::Stops;
 use crate::tally;
 
@@ -110,15 +111,15 @@ pub(super) fn publish<M: Medium>(medium: &M, before: &Collected, now: &Collected
 }
 
 /// Publishes a request to stop the world, on the statistics page.
-pub(super) fn publish_stops<M: Medium>(medium: &M, more: &Stops) {
+pub(super) fn publish_stops<M: Medium>(inner: &Inner<M>, more: &Stops) {
     let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
     change[Counter::Starved.word()] = more.withdrawn as i64;
     change[Counter::StoodNs.word()] = more.total_ns as i64;
     for (bucket, &stops) in more.buckets.iter().enumerate() {
         change[Counter::StopBucket(bucket).word()] = stops as i64;
     }
-    let longest = tally::sum(medium, Counter::LongestStopNs).max(0) as u64;
+    let longest = inner.counter(Counter::LongestStopNs).max(0) as u64;
     let longer = more.longest_ns.saturating_sub(longest);
     change[Counter::LongestStopNs.word()] = longer as i64;
-    tally::add(medium, &change);
+    tally::add(&inner.medium, &change);
 }

@@ -100,7 +100,7 @@ impl<M: Medium> Inner<M> {
         self.stop_for_cycle(|| {
             let Footprint { frames, chunks } = self.allocator.footprint();
             for (counter, count) in [(Counter::LiveFrames, frames), (Counter::LiveChunks, chunks)] {
-                change[counter.word()] = count - tally::sum(&self.medium, counter);
+                change[counter.word()] = count - self.counter(counter);
             }
             tally::add(&self.medium, &change);
         })

@@ -22,7 +22,6 @@ use super::reclaim::data_chunks;
 use crate::alloc::{FrameRun, GROUP_FRAMES, Run};
 use crate::error::Error;
 use crate::pool::Inner;
-use crate::tally;
 use crate::tx::redo::Ring;
 
 /// Largest object that moves, in frames. Larger ones pin their chunk: copying one would hold up
@@ -175,7 +174,7 @@ impl<M: Medium> Inner<M> {
     /// The fragmentation ratio: bytes of pages that hold an object, over live bytes. One where
     /// nothing lives.
     pub(crate) fn ratio(&self, pages: PageSize) -> f64 {
-        let sum = |counter: Counter| tally::sum(&self.medium, counter).max(0) as f64;
+        let sum = |counter: Counter| self.counter(counter).max(0) as f64;
         let used = match pages {
             PageSize::Small => sum(Counter::LiveFrames) * FRAME_BYTES as f64,
             PageSize::Huge => sum(Counter::LiveChunks) * CHUNK_BYTES as f64,
@@ -187,8 +186,8 @@ impl<M: Medium> Inner<M> {
     /// Pages that hold objects.
     pub(super) fn footprint_pages(&self, pages: PageSize) -> i64 {
         match pages {
-            PageSize::Small => tally::sum(&self.medium, Counter::LiveFrames),
-            PageSize::Huge => tally::sum(&self.medium, Counter::LiveChunks),
+            PageSize::Small => self.counter(Counter::LiveFrames),
+            PageSize::Huge => self.counter(Counter::LiveChunks),
         }
     }
 
@@ -242,7 +241,7 @@ impl<M: Medium> Inner<M> {
     fn survey(&self, pages: PageSize) -> Result<Survey, Error> {
         let medium = &self.medium;
         let mut stand = Stand {
-            live_bytes: tally::sum(medium, Counter::LiveBytes).max(0) as u64,
+            live_bytes: self.counter(Counter::LiveBytes).max(0) as u64,
             ..Stand::default()
         };
         let mut used = HashMap::new();

@@ -1,5 +1,7 @@
 //! What is asked of a pool after a crash.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use firn_crash::Crash;
 use firn_format::statistics::{FIRST_CLASS, FIRST_EVENT, block_at};
 use firn_heap::collector::CollectOptions;
@@ -37,6 +39,14 @@ impl<'g> Survivor<'g> {
             pool,
             session: None,
         })
+    }
+
+    /// Whether what recovery has made of memory is new to the explorer, so that it is to be verified by
+    /// what `knows` identifies.
+    pub(super) fn goes_on(&self, knows: u64) -> bool {
+        let mut all = DefaultHasher::new();
+        (knows, self.pool.volatile_digest()).hash(&mut all);
+        self.pool.medium().goes_on(all.finish())
     }
 
     /// What the structure holds, if it, its neighbour and the pool are sound.

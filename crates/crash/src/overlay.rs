@@ -1,0 +1,73 @@
+//! What a run made of memory, whatever image it began on.
+
+use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::class::ImageClass;
+use crate::memory::{LINE_CELLS, Line, index_of, line_of};
+use crate::trace::Event;
+
+/// The last stores of a run to each word, and its changes of length and blocks. A word that it did not
+/// store to is what the image has there.
+#[derive(Default)]
+pub(crate) struct Overlay {
+    /// By slot.
+    lines: FxHashMap<usize, Stored>,
+    /// Identifies the changes of length and blocks.
+    space: u64,
+}
+
+/// What was stored to a line.
+#[derive(Clone, Copy, Default)]
+struct Stored {
+    /// A bit for each cell.
+    cells: u16,
+    content: Line,
+}
+
+impl Overlay {
+    /// What the events do. Lines that they change have slots; those of others no image has otherwise.
+    pub(crate) fn new(events: &[Event], class: &ImageClass) -> Self {
+        let mut overlay = Self::default();
+        for event in events {
+            match *event {
+                // What the run found there already another image may not have.
+                Event::Store { word, new, .. } => {
+                    if let Some(slot) = class.slot_of(line_of(word)) {
+                        let stored = overlay.lines.entry(slot).or_default();
+                        stored.cells |= 1 << index_of(word);
+                        stored.content[index_of(word)] = new;
+                    }
+                }
+                Event::Zero { line, .. } => {
+                    if let Some(slot) = class.slot_of(line) {
+                        let zeros = Stored {
+                            cells: (1 << LINE_CELLS) - 1,
+                            content: Line::default(),
+                        };
+                        overlay.lines.insert(slot, zeros);
+                    }
+                }
+                Event::Length { .. } | Event::Backing { .. } => {
+                    for word in event.digest() {
+                        overlay.space = xxh3_64_with_seed(&word.to_le_bytes(), overlay.space);
+                    }
+                }
+                _ => {}
+            }
+        }
+        overlay
+    }
+
+    /// What the run stored to a word, if it did.
+    #[inline]
+    pub(crate) fn stored(&self, slot: usize, cell: usize) -> Option<u64> {
+        let stored = self.lines.get(&slot)?;
+        (stored.cells >> cell & 1 != 0).then(|| stored.content[cell])
+    }
+
+    /// Identifies the changes of length and blocks.
+    pub(crate) fn space(&self) -> u64 {
+        self.space
+    }
+}
