@@ -6,6 +6,7 @@ use rustc_hash::FxHashSet;
 
 use crate::buffer::StoreBuffer;
 use crate::counts::Counts;
+use crate::lookup::Lookups;
 use crate::memory::{is_mark, line_of};
 use crate::persistence::Persistence;
 use crate::schedule::Scheduler;
@@ -83,6 +84,7 @@ pub(crate) struct State {
     pub(crate) recovery_end: Option<usize>,
     /// Lines that were marked and not written back under a fence since.
     pub(crate) marked: MarkedLines,
+    pub(crate) lookups: Lookups,
     pub(crate) ticket: u64,
     pub(crate) clock_ns: u64,
     pub(crate) random: fastrand::Rng,
@@ -109,6 +111,7 @@ impl State {
             trace: None,
             recovery_end: None,
             marked: MarkedLines::default(),
+            lookups: Lookups::default(),
             ticket: 0,
             clock_ns: START_NS,
             random: fastrand::Rng::with_seed(seed),
@@ -137,6 +140,7 @@ impl State {
         self.threads[0].note = 0;
         self.recovery_end = None;
         self.marked = MarkedLines::default();
+        self.lookups = Lookups::default();
         self.ticket = 0;
         self.clock_ns = START_NS;
         self.random = fastrand::Rng::with_seed(seed);

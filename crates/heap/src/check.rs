@@ -336,7 +336,7 @@ pub(crate) fn each_allocated<M: Medium>(
                 };
                 let (at, bytes) = (slot_at(frame, what, index), slot_bytes(what));
                 if medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0 {
-                    let content = cycle.map_or(at, |cycle| cycle.content(at));
+                    let content = cycle.map_or(at, |cycle| cycle.content(medium, at));
                     let header = ObjectHeader(medium.load_u64(content));
                     visit(Slot { at, bytes, place }, header);
                 }

@@ -42,25 +42,26 @@ struct Item {
 }
 
 /// Collects the objects in the order in which they are reached.
-struct Collect<M: Medium> {
+struct Collect<'p, M: Medium> {
+    medium: &'p M,
     items: Vec<Item>,
     cycle: Resumed<M>,
 }
 
-impl<M: Medium> Visitor for Collect<M> {
+impl<M: Medium> Visitor<M> for Collect<'_, M> {
     fn object(&mut self, slot: &Slot, header: ObjectHeader, requested: u64) {
         self.items.push(Item {
             at: slot.at,
-            content: self.content(slot.at),
+            content: self.content(self.medium, slot.at),
             header,
             requested,
         });
     }
-    fn forward(&self, at: VirtAddr) -> VirtAddr {
-        self.cycle.forward(at)
+    fn forward(&self, medium: &M, at: VirtAddr) -> VirtAddr {
+        self.cycle.forward(medium, at)
     }
-    fn content(&self, at: VirtAddr) -> VirtAddr {
-        self.cycle.content(at)
+    fn content(&self, medium: &M, at: VirtAddr) -> VirtAddr {
+        self.cycle.content(medium, at)
     }
 }
 
@@ -162,8 +163,13 @@ fn copy_objects<M: Medium, N: Medium>(
 
 fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, Error> {
     let items = Vec::new();
-    let visitor = Collect { items, cycle };
-    let mut trace = Trace::new(&from.medium, from.id, &from.types, visitor);
+    let medium = &from.medium;
+    let visitor = Collect {
+        medium,
+        items,
+        cycle,
+    };
+    let mut trace = Trace::new(medium, from.id, &from.types, visitor);
     trace.run(&from.handles.strong(&from.medium));
     if let Some(finding) = trace.findings.first() {
         return Err(Error::Damaged {
@@ -171,7 +177,9 @@ fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, E
             at: finding.at,
         });
     }
-    let Collect { mut items, cycle } = trace.visitor;
+    let Collect {
+        mut items, cycle, ..
+    } = trace.visitor;
     if from.logs_allocation() {
         // In an explicit pool objects live that nothing reaches.
         let marks = trace.marks;
@@ -184,7 +192,7 @@ fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, E
             {
                 items.push(Item {
                     at: slot.at,
-                    content: cycle.content(slot.at),
+                    content: cycle.content(&from.medium, slot.at),
                     header,
                     requested,
                 });
@@ -207,7 +215,7 @@ impl<M: Medium, N: Medium> Writer<'_, M, N> {
         if reference.is_null() {
             return Ok(reference);
         }
-        let at = self.cycle.forward(reference.address());
+        let at = self.cycle.forward(&self.from.medium, reference.address());
         let slot = self
             .places
             .get(&at.0)

@@ -81,7 +81,7 @@ impl Marks {
 }
 
 /// What a pass is told besides, and what it asks.
-pub(crate) trait Visitor {
+pub(crate) trait Visitor<M: Medium> {
     /// An object was reached for the first time.
     fn object(&mut self, slot: &Slot, header: ObjectHeader, requested: u64) {
         let _ = (slot, header, requested);
@@ -91,11 +91,13 @@ pub(crate) trait Visitor {
         let _ = (field, word);
     }
     /// Where an object that a reference names is to be counted.
-    fn forward(&self, at: VirtAddr) -> VirtAddr {
+    fn forward(&self, medium: &M, at: VirtAddr) -> VirtAddr {
+        let _ = medium;
         at
     }
     /// Where the object counted at `at` can be read.
-    fn content(&self, at: VirtAddr) -> VirtAddr {
+    fn content(&self, medium: &M, at: VirtAddr) -> VirtAddr {
+        let _ = medium;
         at
     }
     /// Whether the object in this slot is not to be looked at.
@@ -105,20 +107,20 @@ pub(crate) trait Visitor {
     }
 }
 
-impl Visitor for () {}
+impl<M: Medium> Visitor<M> for () {}
 
 /// Objects are counted where the open cycle puts them, and read where they are. For a pool at rest.
-impl<M: Medium> Visitor for Option<Arc<Cycle<M>>> {
-    fn forward(&self, at: VirtAddr) -> VirtAddr {
-        self.as_ref().map_or(at, |cycle| cycle.forward(at))
+impl<M: Medium> Visitor<M> for Option<Arc<Cycle<M>>> {
+    fn forward(&self, medium: &M, at: VirtAddr) -> VirtAddr {
+        self.as_ref().map_or(at, |cycle| cycle.forward(medium, at))
     }
-    fn content(&self, at: VirtAddr) -> VirtAddr {
-        self.as_ref().map_or(at, |cycle| cycle.content(at))
+    fn content(&self, medium: &M, at: VirtAddr) -> VirtAddr {
+        self.as_ref().map_or(at, |cycle| cycle.content(medium, at))
     }
 }
 
 /// One pass over everything reachable.
-pub(crate) struct Trace<'a, M: Medium, V: Visitor = ()> {
+pub(crate) struct Trace<'a, M: Medium, V: Visitor<M> = ()> {
     medium: &'a M,
     pub(crate) visitor: V,
     pool: PoolId,
@@ -135,7 +137,7 @@ pub(crate) struct Trace<'a, M: Medium, V: Visitor = ()> {
     pub(crate) passes_leaves: bool,
 }
 
-impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
+impl<'a, M: Medium, V: Visitor<M>> Trace<'a, M, V> {
     pub(crate) fn new(medium: &'a M, pool: PoolId, registry: &Types, visitor: V) -> Self {
         Self {
             medium,
@@ -193,7 +195,7 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
         if reference.is_null() {
             return;
         }
-        let at = self.visitor.forward(reference.address());
+        let at = self.visitor.forward(self.medium, reference.address());
         if reference.pool() != self.pool {
             let what = format!(
                 "{} refers to another pool (id {})",
@@ -249,7 +251,7 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
     }
 
     fn scan(&mut self, slot: &Slot) {
-        let at = self.visitor.content(slot.at);
+        let at = self.visitor.content(self.medium, slot.at);
         let header = ObjectHeader(self.medium.load_u64(at));
         let Some(requested) = requested_bytes(header, slot.bytes) else {
             return self.find(at.0, "the object is larger than its slot".into());

@@ -30,9 +30,11 @@ pub(super) struct Beside<M: Medium> {
     cycle: Option<Arc<Cycle<M>>>,
 }
 
-impl<M: Medium> Visitor for Beside<M> {
-    fn forward(&self, at: VirtAddr) -> VirtAddr {
-        self.cycle.as_ref().map_or(at, |cycle| cycle.forward(at))
+impl<M: Medium> Visitor<M> for Beside<M> {
+    fn forward(&self, medium: &M, at: VirtAddr) -> VirtAddr {
+        self.cycle
+            .as_ref()
+            .map_or(at, |cycle| cycle.forward(medium, at))
     }
     fn skips(&self, slot: &Slot) -> bool {
         self.taken.has(slot.place)
@@ -173,7 +175,7 @@ impl<M: Medium> Inner<M> {
     fn clear_weak(&self, trace: &Trace<'_, M, Beside<M>>) {
         let medium = &self.medium;
         self.handles.clear_weak(medium, |reference| {
-            let at = trace.visitor.forward(reference.address());
+            let at = trace.visitor.forward(medium, reference.address());
             locate(medium, at)
                 .is_ok_and(|slot| trace.marks.has(&slot) || trace.visitor.taken.has(slot.place))
         });
