@@ -36,6 +36,14 @@ pub struct Case {
     pub leave_out: Option<&'static Step>,
 }
 
+/// As small as it goes: entries are replaced, and the filter is wrong about every page in its range.
+const SMALL_LOOKUP: LookupSizes = LookupSizes {
+    filters: 1,
+    filter_bytes: 8,
+    entries: 1,
+    reach_bytes: 1024,
+};
+
 impl Default for Case {
     fn default() -> Self {
         Self {
@@ -43,7 +51,7 @@ impl Default for Case {
             domain: Domain::Adr,
             scheme: &PIGGYBACK,
             relocate: RelocateUnit::Functional,
-            lookup: LookupSizes::default(),
+            lookup: SMALL_LOOKUP,
             threads: 1,
             depth: 1,
             leave_out: None,
