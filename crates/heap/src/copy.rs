@@ -11,12 +11,11 @@ use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::Slot;
 use crate::check::each_allocated;
-use crate::collector::resume::Resumed;
 use crate::error::{Error, OpenError};
 use crate::pool::{Inner, Pool, PoolOptions};
 use crate::roots;
 use crate::tally::{Tally, type_index};
-use crate::trace::{Trace, Visitor};
+use crate::trace::{InCycle, Trace, Visitor};
 use crate::tx::settle_fresh_frames;
 
 /// How far a copy has come.
@@ -42,26 +41,25 @@ struct Item {
 }
 
 /// Collects the objects in the order in which they are reached.
-struct Collect<'p, M: Medium> {
-    medium: &'p M,
+struct Collect<'m, M: Medium> {
     items: Vec<Item>,
-    cycle: Resumed<M>,
+    cycle: InCycle<'m, M>,
 }
 
-impl<M: Medium> Visitor<M> for Collect<'_, M> {
+impl<M: Medium> Visitor for Collect<'_, M> {
     fn object(&mut self, slot: &Slot, header: ObjectHeader, requested: u64) {
         self.items.push(Item {
             at: slot.at,
-            content: self.content(self.medium, slot.at),
+            content: self.content(slot.at),
             header,
             requested,
         });
     }
-    fn forward(&self, medium: &M, at: VirtAddr) -> VirtAddr {
-        self.cycle.forward(medium, at)
+    fn forward(&self, at: VirtAddr) -> VirtAddr {
+        self.cycle.forward(at)
     }
-    fn content(&self, medium: &M, at: VirtAddr) -> VirtAddr {
-        self.cycle.content(medium, at)
+    fn content(&self, at: VirtAddr) -> VirtAddr {
+        self.cycle.content(at)
     }
 }
 
@@ -117,7 +115,7 @@ fn copy_objects<M: Medium, N: Medium>(
     to: &Inner<N>,
     progress: &mut dyn FnMut(CopyProgress),
 ) -> Result<(), Error> {
-    let cycle = from.collector.cycle(&from.medium);
+    let cycle = InCycle::of(from);
     let items = collect(from, cycle.clone())?;
     let used: HashSet<TypeId> = items.iter().map(|item| item.header.type_id()).collect();
     for record in from.types.records() {
@@ -161,15 +159,10 @@ fn copy_objects<M: Medium, N: Medium>(
     Ok(())
 }
 
-fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, Error> {
+fn collect<'m, M: Medium>(from: &'m Inner<M>, cycle: InCycle<'m, M>) -> Result<Vec<Item>, Error> {
     let items = Vec::new();
-    let medium = &from.medium;
-    let visitor = Collect {
-        medium,
-        items,
-        cycle,
-    };
-    let mut trace = Trace::new(medium, from.id, &from.types, visitor);
+    let visitor = Collect { items, cycle };
+    let mut trace = Trace::new(&from.medium, from.id, &from.types, visitor);
     trace.run(&from.handles.strong(&from.medium));
     if let Some(finding) = trace.findings.first() {
         return Err(Error::Damaged {
@@ -177,14 +170,12 @@ fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, E
             at: finding.at,
         });
     }
-    let Collect {
-        mut items, cycle, ..
-    } = trace.visitor;
+    let Collect { mut items, cycle } = trace.visitor;
     if from.logs_allocation() {
         // In an explicit pool objects live that nothing reaches.
         let marks = trace.marks;
         let moved = cycle
-            .clone()
+            .cycle()
             .or_else(|| from.collector.releasing(&from.medium));
         each_allocated(&from.medium, moved.as_deref(), |slot, header| {
             if !marks.has(&slot)
@@ -192,7 +183,7 @@ fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, E
             {
                 items.push(Item {
                     at: slot.at,
-                    content: cycle.content(&from.medium, slot.at),
+                    content: cycle.content(slot.at),
                     header,
                     requested,
                 });
@@ -205,7 +196,7 @@ fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, E
 struct Writer<'a, M: Medium, N: Medium> {
     from: &'a Inner<M>,
     to: &'a Inner<N>,
-    cycle: Resumed<M>,
+    cycle: InCycle<'a, M>,
     places: HashMap<u64, Slot>,
     tally: Tally,
 }
@@ -215,7 +206,7 @@ impl<M: Medium, N: Medium> Writer<'_, M, N> {
         if reference.is_null() {
             return Ok(reference);
         }
-        let at = self.cycle.forward(&self.from.medium, reference.address());
+        let at = self.cycle.forward(reference.address());
         let slot = self
             .places
             .get(&at.0)

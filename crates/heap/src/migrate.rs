@@ -36,7 +36,7 @@ struct Collect {
     references: Vec<(VirtAddr, RefWord)>,
 }
 
-impl<M: Medium> Visitor<M> for Collect {
+impl Visitor for Collect {
     fn object(&mut self, slot: &Slot, header: ObjectHeader, _: u64) {
         if header.type_id() == self.old {
             if header.flags() & FLAG_FORWARDED == 0 {

@@ -19,6 +19,7 @@ use crate::alloc::{Slot, locate};
 use crate::check::Finding;
 use crate::collector::cycle::Cycle;
 use crate::object::requested_bytes;
+use crate::pool::Inner;
 use crate::roots;
 use crate::shape::{ReferenceRange, Shapes};
 use crate::tally;
@@ -81,7 +82,7 @@ impl Marks {
 }
 
 /// What a pass is told besides, and what it asks.
-pub(crate) trait Visitor<M: Medium> {
+pub(crate) trait Visitor {
     /// An object was reached for the first time.
     fn object(&mut self, slot: &Slot, header: ObjectHeader, requested: u64) {
         let _ = (slot, header, requested);
@@ -91,13 +92,11 @@ pub(crate) trait Visitor<M: Medium> {
         let _ = (field, word);
     }
     /// Where an object that a reference names is to be counted.
-    fn forward(&self, medium: &M, at: VirtAddr) -> VirtAddr {
-        let _ = medium;
+    fn forward(&self, at: VirtAddr) -> VirtAddr {
         at
     }
     /// Where the object counted at `at` can be read.
-    fn content(&self, medium: &M, at: VirtAddr) -> VirtAddr {
-        let _ = medium;
+    fn content(&self, at: VirtAddr) -> VirtAddr {
         at
     }
     /// Whether the object in this slot is not to be looked at.
@@ -107,20 +106,50 @@ pub(crate) trait Visitor<M: Medium> {
     }
 }
 
-impl<M: Medium> Visitor<M> for () {}
+impl Visitor for () {}
 
-/// Objects are counted where the open cycle puts them, and read where they are. For a pool at rest.
-impl<M: Medium> Visitor<M> for Option<Arc<Cycle<M>>> {
-    fn forward(&self, medium: &M, at: VirtAddr) -> VirtAddr {
-        self.as_ref().map_or(at, |cycle| cycle.forward(medium, at))
+/// Objects are counted where the open cycle puts them, if one is, and read where they are. For a pool at rest.
+pub(crate) struct InCycle<'m, M: Medium> {
+    medium: &'m M,
+    cycle: Option<Arc<Cycle<M>>>,
+}
+
+impl<'m, M: Medium> InCycle<'m, M> {
+    pub(crate) fn of(pool: &'m Inner<M>) -> Self {
+        let medium = &pool.medium;
+        Self {
+            medium,
+            cycle: pool.collector.cycle(medium),
+        }
     }
-    fn content(&self, medium: &M, at: VirtAddr) -> VirtAddr {
-        self.as_ref().map_or(at, |cycle| cycle.content(medium, at))
+
+    pub(crate) fn cycle(&self) -> Option<Arc<Cycle<M>>> {
+        self.cycle.clone()
+    }
+}
+
+impl<M: Medium> Clone for InCycle<'_, M> {
+    fn clone(&self) -> Self {
+        Self {
+            medium: self.medium,
+            cycle: self.cycle(),
+        }
+    }
+}
+
+impl<M: Medium> Visitor for InCycle<'_, M> {
+    fn forward(&self, at: VirtAddr) -> VirtAddr {
+        let cycle = self.cycle.as_ref();
+        cycle.map_or(at, |cycle| cycle.forward(self.medium, at))
+    }
+    fn content(&self, at: VirtAddr) -> VirtAddr {
+        let cycle = self.cycle.as_ref();
+        cycle.map_or(at, |cycle| cycle.content(self.medium, at))
     }
 }
 
 /// One pass over everything reachable.
-pub(crate) struct Trace<'a, M: Medium, V: Visitor<M> = ()> {
+pub(crate) struct Trace<'a, M: Medium, V: Visitor = ()> {
     medium: &'a M,
     pub(crate) visitor: V,
     pool: PoolId,
@@ -137,7 +166,7 @@ pub(crate) struct Trace<'a, M: Medium, V: Visitor<M> = ()> {
     pub(crate) passes_leaves: bool,
 }
 
-impl<'a, M: Medium, V: Visitor<M>> Trace<'a, M, V> {
+impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
     pub(crate) fn new(medium: &'a M, pool: PoolId, registry: &Types, visitor: V) -> Self {
         Self {
             medium,
@@ -195,7 +224,7 @@ impl<'a, M: Medium, V: Visitor<M>> Trace<'a, M, V> {
         if reference.is_null() {
             return;
         }
-        let at = self.visitor.forward(self.medium, reference.address());
+        let at = self.visitor.forward(reference.address());
         if reference.pool() != self.pool {
             let what = format!(
                 "{} refers to another pool (id {})",
@@ -251,7 +280,7 @@ impl<'a, M: Medium, V: Visitor<M>> Trace<'a, M, V> {
     }
 
     fn scan(&mut self, slot: &Slot) {
-        let at = self.visitor.content(self.medium, slot.at);
+        let at = self.visitor.content(slot.at);
         let header = ObjectHeader(self.medium.load_u64(at));
         let Some(requested) = requested_bytes(header, slot.bytes) else {
             return self.find(at.0, "the object is larger than its slot".into());

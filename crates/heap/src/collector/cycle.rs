@@ -314,16 +314,17 @@ impl<M: Medium> Cycle<M> {
     #[inline(never)]
     pub(crate) fn touch(&self, medium: &M, word: RefWord, field: Option<VirtAddr>) -> VirtAddr {
         let at = word.address();
-        let unit = if self.asks_hardware() {
-            self.looked_up(medium, at).and_then(|to| self.unit_at(to))
-        } else {
-            match self.part(Frame::holding(at)) {
-                None => return at,
-                Some(Part::Destination(_)) if !self.has_lost_copies(medium) => return at,
-                Some(_) => self.find_in_tables(at),
-            }
+        if self.asks_hardware() {
+            return self.touch_by_hardware(medium, word, field);
+        }
+        match self.part(Frame::holding(at)) {
+            None => return at,
+            Some(Part::Destination(_)) if !self.has_lost_copies(medium) => return at,
+            Some(_) => {}
+        }
+        let Some(unit) = self.find_in_tables(at) else {
+            return at;
         };
-        let Some(unit) = unit else { return at };
         self.relocate(medium, unit);
         if let Some(field) = field
             && unit.to != at

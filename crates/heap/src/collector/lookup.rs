@@ -6,10 +6,11 @@
 //! question is all that the read barrier asks. Which unit an object is follows from its destination.
 
 use firn_format::class::Class;
-use firn_media::{Lookup, Medium, MediumExt, Move, Unsupported};
+use firn_format::reference::RefWord;
+use firn_media::{Lookup, Medium, MediumExt, Move, Scope, Unsupported};
 use firn_units::VirtAddr;
 
-use super::cycle::{Cycle, destination_of};
+use super::cycle::{Cycle, destination_of, heal};
 use crate::steps;
 
 impl<M: Medium> Cycle<M> {
@@ -48,6 +49,26 @@ impl<M: Medium> Cycle<M> {
             Lookup::Stays => None,
             Lookup::MovesTo(to) => Some(to),
         }
+    }
+
+    /// The read barrier, [`Cycle::touch`], where the hardware says what moves.
+    pub(super) fn touch_by_hardware(
+        &self,
+        medium: &M,
+        word: RefWord,
+        field: Option<VirtAddr>,
+    ) -> VirtAddr {
+        let at = word.address();
+        let moved = self.looked_up(medium, at);
+        let Some(unit) = moved.and_then(|to| self.unit_at(to)) else {
+            return at;
+        };
+        self.relocate(medium, unit);
+        if let Some(field) = field.filter(|_| unit.to != at) {
+            let _scope = medium.scope(Scope::Reference);
+            heal(medium, field, word, unit);
+        }
+        unit.to
     }
 
     fn moves(&self, medium: &M) -> impl Iterator<Item = Move> {
