@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use firn_hardware::lookup::counts::LookupCounts;
+
 use crate::counts::Counts;
 use crate::image::Image;
 use crate::options::CrashOptions;
@@ -64,9 +66,15 @@ impl Crash {
         counts
     }
 
+    /// What the answers of `checklookup` took since the last reset, those of all threads.
+    pub fn lookup_counts(&self) -> LookupCounts {
+        self.shared.lock().lookups.counts
+    }
+
     /// Sets all counts to zero. Event numbers go on.
     pub fn reset_counts(&self) {
         self.shared.reset_loads();
+        self.shared.lock().lookups.counts = LookupCounts::default();
         for thread in &mut self.shared.lock().threads {
             thread.counts = Counts::default();
         }

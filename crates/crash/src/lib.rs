@@ -18,6 +18,8 @@
 //!   line since the last sync, [`Crash::random_image`] draws page by page.
 //! - `relocate` (FFCCD, section 4.1), if the options say how it is built: a line that it stores to is marked,
 //!   the mark goes where the line's content goes, and what reached persistence is what a crash left marked.
+//! - `checklookup` (FFCCD, section 4.3), if the options say how large its parts are: filters and table are
+//!   volatile, each simulated thread has buffers of its own.
 //! - A discarded line is old or zero until the next sync. Length and blocks of the device change
 //!   durably at once. Storing into discarded space panics, as it would fail on a full device.
 //!
@@ -82,6 +84,7 @@ mod images;
 mod interleave;
 mod lazy;
 mod line;
+mod lookup;
 mod medium;
 mod memory;
 mod options;
@@ -110,6 +113,8 @@ mod words;
 pub use counts::Counts;
 pub use crash::Crash;
 pub use explorer::{Exploration, ExploreOptions, Explorer, Failure};
+/// How large the parts of a medium's `checklookup` are, and how often each had the answer.
+pub use firn_hardware::lookup::{Sizes as LookupSizes, counts::LookupCounts};
 /// How a medium's `relocate` is built.
 pub use firn_hardware::relocate::Unit as RelocateUnit;
 pub use image::Image;

@@ -3,7 +3,9 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use firn_hardware::relocate::instructions;
-use firn_media::{Capabilities, Domain, Medium, MediumError, Step, Ticket, Unsupported};
+use firn_media::{
+    Capabilities, Domain, Lookup, Medium, MediumError, Move, Step, Ticket, Unsupported,
+};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use crate::buffer::Pending;
@@ -24,6 +26,7 @@ fn word_of(at: VirtAddr) -> u64 {
 }
 
 const NO_RELOCATE: Unsupported = Unsupported("relocate");
+const NO_LOOKUP: Unsupported = Unsupported("check_lookup");
 
 fn line_number(at: VirtAddr) -> u64 {
     at.bytes() / LINE_BYTES
@@ -48,6 +51,8 @@ impl Medium for Crash {
     type Words = CrashWords;
     type Thread = CrashThread;
 
+    const MAY_CHECK_LOOKUP: bool = true;
+
     fn domain(&self) -> Domain {
         self.shared.options.domain
     }
@@ -56,6 +61,7 @@ impl Medium for Crash {
         let mut capabilities = Capabilities::NONE;
         capabilities.simulated = true;
         capabilities.relocate = self.shared.options.relocate.is_some();
+        capabilities.check_lookup = self.shared.options.lookup.is_some();
         capabilities
     }
 
@@ -353,6 +359,25 @@ impl Medium for Crash {
         }
         self.write_back(at, len);
         Ok(())
+    }
+
+    fn install_lookup(&self, moves: impl Iterator<Item = Move>) -> Result<(), Unsupported> {
+        let sizes = self.shared.options.lookup.ok_or(NO_LOOKUP)?;
+        self.shared.lock().lookups.install(moves, &sizes);
+        Ok(())
+    }
+
+    fn retire_lookup(&self) -> Result<(), Unsupported> {
+        self.shared.options.lookup.ok_or(NO_LOOKUP)?;
+        self.shared.lock().lookups.retire();
+        Ok(())
+    }
+
+    fn check_lookup(&self, at: VirtAddr) -> Result<Lookup, Unsupported> {
+        let sizes = self.shared.options.lookup.ok_or(NO_LOOKUP)?;
+        let mut state = self.shared.lock();
+        let thread = state.current;
+        Ok(state.lookups.ask(thread, at, &sizes))
     }
 
     fn leaves_out(&self, step: &Step) -> bool {

@@ -1,5 +1,6 @@
 //! What a crash medium is made with.
 
+use firn_hardware::lookup::Sizes;
 use firn_hardware::relocate::Unit;
 use firn_media::{Domain, Step};
 
@@ -23,6 +24,8 @@ pub struct CrashOptions {
     pub buffer_entries: usize,
     /// How the medium's `relocate` is built, if it has one (FFCCD, section 4.1).
     pub relocate: Option<Unit>,
+    /// How large the parts of the medium's `checklookup` are, if it has one (FFCCD, section 4.3).
+    pub lookup: Option<Sizes>,
     /// A step that the code on this medium leaves out, but while an [`crate::Explorer`] sets it up.
     pub leave_out: Option<&'static Step>,
     /// Scheduling points after which a run is given up as a livelock.
@@ -38,6 +41,7 @@ impl Default for CrashOptions {
             space_limit: u64::MAX,
             buffer_entries: 56,
             relocate: None,
+            lookup: None,
             leave_out: None,
             max_steps: 50_000_000,
         }

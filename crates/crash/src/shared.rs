@@ -280,7 +280,7 @@ impl Shared {
         }
         state.threads[usize::from(event.thread())].counts.events += 1;
         state.progress();
-        if self.options.relocate.is_some() {
+        if self.options.relocate.is_some() && self.options.domain.needs_flush() {
             state.marked.take_in(&event);
         }
         if let Some(persistence) = &mut state.persistence {

@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::buffer::StoreBuffer;
 use crate::counts::Counts;
+use crate::lookup::Lookups;
 use crate::memory::{is_mark, line_of};
 use crate::persistence::Persistence;
 use crate::schedule::Scheduler;
@@ -95,6 +96,7 @@ pub(crate) struct State {
     pub(crate) recovered: Option<Recovered>,
     /// Lines that were marked and not written back under a fence since.
     pub(crate) marked: MarkedLines,
+    pub(crate) lookups: Lookups,
     pub(crate) ticket: u64,
     pub(crate) clock_ns: u64,
     pub(crate) random: fastrand::Rng,
@@ -123,6 +125,7 @@ impl State {
             stage: Stage::Whole,
             recovered: None,
             marked: MarkedLines::default(),
+            lookups: Lookups::default(),
             ticket: 0,
             clock_ns: START_NS,
             random: fastrand::Rng::with_seed(seed),
@@ -153,6 +156,7 @@ impl State {
         self.stage = Stage::Whole;
         self.recovered = None;
         self.marked = MarkedLines::default();
+        self.lookups = Lookups::default();
         self.ticket = 0;
         self.clock_ns = START_NS;
         self.random = fastrand::Rng::with_seed(seed);

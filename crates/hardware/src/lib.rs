@@ -12,6 +12,8 @@
 //! lookup       whether an address is being moved, and where to (4.3)
 //!   bloom        a filter over pages, and the filters of a cycle
 //!   forwarding   the look-aside buffer of the forwarding table
+//!   table        that table, in memory
+//!   counts       how often each part of it had the answer
 //! storage      what of it lies on the chip (Table 1)
 //! lru          what buffers have in common
 //! ```

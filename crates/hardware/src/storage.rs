@@ -7,8 +7,7 @@ use crate::reached;
 const PAGE_NUMBER_BITS: u64 = 36;
 /// Bits of the distance between pages in a pool of at most 1 GiB (section 4.3.1).
 const MAJOR_DISTANCE_BITS: u64 = 18;
-/// Bytes of addresses that one place stands for, and bytes of a place.
-const GRANULE_BYTES: u64 = 16;
+/// Bytes of a place.
 const PLACE_BYTES: u64 = 1;
 
 /// A part of the chip.
@@ -51,7 +50,7 @@ pub const fn components(reach_bytes: u64) -> [Component; 3] {
 }
 
 const fn places_bytes(reach_bytes: u64) -> u64 {
-    reach_bytes / GRANULE_BYTES * PLACE_BYTES
+    reach_bytes / forwarding::GRANULE_BYTES * PLACE_BYTES
 }
 
 /// Bytes of the forwarding table for a page that is emptied.

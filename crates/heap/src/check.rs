@@ -13,13 +13,12 @@ use firn_units::{FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 
 use crate::alloc::{Footprint, Place, Slot, locate};
 use crate::collector::cycle::Cycle;
-use crate::collector::resume::Resumed;
 use crate::collector::{Part, data_chunks};
 use crate::error::Error;
 use crate::object::requested_bytes;
 use crate::pool::{Inner, Pool};
 use crate::tally;
-use crate::trace::{FootprintCount, Trace};
+use crate::trace::{FootprintCount, InCycle, Trace};
 
 /// Something that should not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,9 +70,8 @@ impl<M: Medium> Pool<M> {
 }
 
 impl<M: Medium> Inner<M> {
-    fn trace_all(&self) -> Trace<'_, M, Resumed<M>> {
-        let cycle = self.collector.cycle(&self.medium);
-        let mut trace = Trace::new(&self.medium, self.id, &self.types, cycle);
+    fn trace_all(&self) -> Trace<'_, M, InCycle<'_, M>> {
+        let mut trace = Trace::new(&self.medium, self.id, &self.types, InCycle::of(self));
         trace.run(&self.handles.strong(&self.medium));
         trace
     }
@@ -115,7 +113,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// In an explicit pool the bits on media are the truth, and must equal what this open knows.
-    fn check_bits(&self, trace: &mut Trace<'_, M, Resumed<M>>) {
+    fn check_bits(&self, trace: &mut Trace<'_, M, InCycle<'_, M>>) {
         for (frame, what) in runs(&self.medium).unwrap_or_default() {
             let used = self.allocator.used_bits(&self.medium, frame);
             for (word, &used) in used
@@ -336,7 +334,7 @@ pub(crate) fn each_allocated<M: Medium>(
                 };
                 let (at, bytes) = (slot_at(frame, what, index), slot_bytes(what));
                 if medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0 {
-                    let content = cycle.map_or(at, |cycle| cycle.content(at));
+                    let content = cycle.map_or(at, |cycle| cycle.content(medium, at));
                     let header = ObjectHeader(medium.load_u64(content));
                     visit(Slot { at, bytes, place }, header);
                 }

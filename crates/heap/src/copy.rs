@@ -11,12 +11,11 @@ use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::Slot;
 use crate::check::each_allocated;
-use crate::collector::resume::Resumed;
 use crate::error::{Error, OpenError};
 use crate::pool::{Inner, Pool, PoolOptions};
 use crate::roots;
 use crate::tally::{Tally, type_index};
-use crate::trace::{Trace, Visitor};
+use crate::trace::{InCycle, Trace, Visitor};
 use crate::tx::settle_fresh_frames;
 
 /// How far a copy has come.
@@ -42,12 +41,12 @@ struct Item {
 }
 
 /// Collects the objects in the order in which they are reached.
-struct Collect<M: Medium> {
+struct Collect<'m, M: Medium> {
     items: Vec<Item>,
-    cycle: Resumed<M>,
+    cycle: InCycle<'m, M>,
 }
 
-impl<M: Medium> Visitor for Collect<M> {
+impl<M: Medium> Visitor for Collect<'_, M> {
     fn object(&mut self, slot: &Slot, header: ObjectHeader, requested: u64) {
         self.items.push(Item {
             at: slot.at,
@@ -116,7 +115,7 @@ fn copy_objects<M: Medium, N: Medium>(
     to: &Inner<N>,
     progress: &mut dyn FnMut(CopyProgress),
 ) -> Result<(), Error> {
-    let cycle = from.collector.cycle(&from.medium);
+    let cycle = InCycle::of(from);
     let items = collect(from, cycle.clone())?;
     let used: HashSet<TypeId> = items.iter().map(|item| item.header.type_id()).collect();
     for record in from.types.records() {
@@ -160,7 +159,7 @@ fn copy_objects<M: Medium, N: Medium>(
     Ok(())
 }
 
-fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, Error> {
+fn collect<'m, M: Medium>(from: &'m Inner<M>, cycle: InCycle<'m, M>) -> Result<Vec<Item>, Error> {
     let items = Vec::new();
     let visitor = Collect { items, cycle };
     let mut trace = Trace::new(&from.medium, from.id, &from.types, visitor);
@@ -176,7 +175,7 @@ fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, E
         // In an explicit pool objects live that nothing reaches.
         let marks = trace.marks;
         let moved = cycle
-            .clone()
+            .cycle()
             .or_else(|| from.collector.releasing(&from.medium));
         each_allocated(&from.medium, moved.as_deref(), |slot, header| {
             if !marks.has(&slot)
@@ -197,7 +196,7 @@ fn collect<M: Medium>(from: &Inner<M>, cycle: Resumed<M>) -> Result<Vec<Item>, E
 struct Writer<'a, M: Medium, N: Medium> {
     from: &'a Inner<M>,
     to: &'a Inner<N>,
-    cycle: Resumed<M>,
+    cycle: InCycle<'a, M>,
     places: HashMap<u64, Slot>,
     tally: Tally,
 }

@@ -208,7 +208,7 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
         let named = self
             .view
             .cycle()
-            .map_or(named, |cycle| cycle.forward(named));
+            .map_or(named, |cycle| cycle.forward(self.view.medium(), named));
         named == other.address()
     }
 }

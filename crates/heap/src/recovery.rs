@@ -81,6 +81,7 @@ pub(crate) fn recover<M: Medium>(
     let resumed = match interrupted {
         Some((Phase::Active(_), cycle)) => {
             copied.iter().for_each(|&unit| cycle.settled_durably(unit));
+            cycle.restore_lookup(medium);
             Some(Arc::new(cycle))
         }
         Some((Phase::Release(_), cycle)) => {

@@ -182,6 +182,8 @@ steps! {
         "all homes are durable, and W_pool is the counter, before the phase is ACTIVE";
     ACTIVE_PERSIST: "active-persist", "1",
         "the write-back and fence of ACTIVE";
+    LOOKUP_INSTALLED: "lookup-installed", "lookup",
+        "the hardware knows where objects go before the plan is in force";
 
     // Claim and copy.
     CLAIM: "claim", "2",
@@ -236,6 +238,8 @@ steps! {
         "the write-back and fence of IDLE";
     PAGES_AFTER_IDLE: "pages-after-idle", "T4",
         "emptied pages are used again after IDLE";
+    LOOKUP_RETIRED: "lookup-retired", "lookup",
+        "the hardware forgets where objects went before the next plan";
 
     // An interrupted cycle.
     COPY_BEFORE_REPLAY: "copy-before-replay", "C3",
@@ -246,6 +250,8 @@ steps! {
         "the fence between these copies and the replay";
     SETTLED_STAYS: "settled-stays", "C3",
         "a settled unit is not copied again";
+    LOOKUP_RESTORED: "lookup-restored", "lookup",
+        "the hardware knows where objects of an interrupted cycle go";
 }
 
 /// The step of this name.

@@ -19,6 +19,7 @@ use crate::alloc::{Slot, locate};
 use crate::check::Finding;
 use crate::collector::cycle::Cycle;
 use crate::object::requested_bytes;
+use crate::pool::Inner;
 use crate::roots;
 use crate::shape::{ReferenceRange, Shapes};
 use crate::tally;
@@ -107,13 +108,43 @@ pub(crate) trait Visitor {
 
 impl Visitor for () {}
 
-/// Objects are counted where the open cycle puts them, and read where they are. For a pool at rest.
-impl<M: Medium> Visitor for Option<Arc<Cycle<M>>> {
+/// Objects are counted where the open cycle puts them, if one is, and read where they are. For a pool at rest.
+pub(crate) struct InCycle<'m, M: Medium> {
+    medium: &'m M,
+    cycle: Option<Arc<Cycle<M>>>,
+}
+
+impl<'m, M: Medium> InCycle<'m, M> {
+    pub(crate) fn of(pool: &'m Inner<M>) -> Self {
+        let medium = &pool.medium;
+        Self {
+            medium,
+            cycle: pool.collector.cycle(medium),
+        }
+    }
+
+    pub(crate) fn cycle(&self) -> Option<Arc<Cycle<M>>> {
+        self.cycle.clone()
+    }
+}
+
+impl<M: Medium> Clone for InCycle<'_, M> {
+    fn clone(&self) -> Self {
+        Self {
+            medium: self.medium,
+            cycle: self.cycle(),
+        }
+    }
+}
+
+impl<M: Medium> Visitor for InCycle<'_, M> {
     fn forward(&self, at: VirtAddr) -> VirtAddr {
-        self.as_ref().map_or(at, |cycle| cycle.forward(at))
+        let cycle = self.cycle.as_ref();
+        cycle.map_or(at, |cycle| cycle.forward(self.medium, at))
     }
     fn content(&self, at: VirtAddr) -> VirtAddr {
-        self.as_ref().map_or(at, |cycle| cycle.content(at))
+        let cycle = self.cycle.as_ref();
+        cycle.map_or(at, |cycle| cycle.content(self.medium, at))
     }
 }
 

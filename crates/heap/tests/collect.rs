@@ -1,6 +1,6 @@
 //! Does a collection keep every object, reclaim what is unreachable, and free pages?
 
-use firn_crash::{Crash, CrashOptions, RelocateUnit};
+use firn_crash::{Crash, CrashOptions, LookupSizes, RelocateUnit};
 use firn_heap::collector::scheme::{PIGGYBACK, SCHEMES, Scheme};
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Bytes, Pool, PoolKind, PoolOptions, Refs, Statistics, View};
@@ -84,6 +84,7 @@ fn keeps_and_frees(kind: PoolKind, domain: Domain, options_of: &CollectOptions, 
             .scheme
             .relocates()
             .then_some(RelocateUnit::Functional),
+        lookup: options_of.scheme.checks_lookup().then(LookupSizes::default),
         ..CrashOptions::with_domain(domain)
     };
     let medium = Crash::new(64 << 20, medium);

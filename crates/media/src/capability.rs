@@ -1,5 +1,6 @@
 //! Optional help that a medium may offer, declared as facts.
 
+use firn_units::VirtAddr;
 use thiserror::Error;
 
 /// What a medium offers beyond loads, stores, write-backs and fences.
@@ -10,7 +11,7 @@ pub struct Capabilities {
     /// (FFCCD section 4.1, the reached bitmap buffer).
     pub relocate: bool,
     /// [`crate::Medium::check_lookup`]: whether an address is being moved, and where to
-    /// (FFCCD sections 4.2 and 4.3, bloom filter cache and PMFTLB).
+    /// (FFCCD section 4.3, bloom filter cache and PMFTLB).
     pub check_lookup: bool,
     /// [`crate::Medium::atomic_begin`] and [`crate::Medium::atomic_end`]: all stores between them
     /// become durable together (HOOP section 3, and the log designs it is compared with).
@@ -32,13 +33,22 @@ impl Capabilities {
     };
 }
 
+/// An object that is being moved, for [`crate::Medium::install_lookup`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Move {
+    /// Where references name it, a multiple of 16.
+    pub from: VirtAddr,
+    /// Where it goes.
+    pub to: VirtAddr,
+}
+
 /// The answer of [`crate::Medium::check_lookup`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lookup {
-    /// The address is in no relocation page.
+    /// No object that is being moved begins at the address.
     Stays,
     /// The object moves to this address.
-    MovesTo(firn_units::VirtAddr),
+    MovesTo(VirtAddr),
 }
 
 /// A capability was used that the medium does not declare. Nothing was changed.

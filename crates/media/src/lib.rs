@@ -30,7 +30,7 @@ mod scope;
 mod step;
 mod words;
 
-pub use capability::{Capabilities, Lookup, Unsupported};
+pub use capability::{Capabilities, Lookup, Move, Unsupported};
 pub use domain::Domain;
 pub use error::MediumError;
 pub use lock::{Lock, LockGuard, RwLockTable};

@@ -5,7 +5,8 @@ use core::ops::Range;
 use firn_units::{VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use crate::{
-    Capabilities, Domain, Lookup, MediumError, Place, Scope, ScopeGuard, Step, Unsupported, Words,
+    Capabilities, Domain, Lookup, MediumError, Move, Place, Scope, ScopeGuard, Step, Unsupported,
+    Words,
 };
 
 /// A commit's position in the order in which commits become durable.
@@ -32,6 +33,10 @@ pub trait Medium: Send + Sync + Sized + 'static {
     type Thread: Send;
 
     // ---- facts ----
+
+    /// Whether a medium of this type can have [`Capabilities::check_lookup`]. Where none can, what would ask it
+    /// compiles to nothing.
+    const MAY_CHECK_LOOKUP: bool = false;
 
     /// What a store needs to survive, see the crate's table.
     fn domain(&self) -> Domain;
@@ -295,7 +300,26 @@ pub trait Medium: Send + Sync + Sized + 'static {
         Err(Unsupported("relocate"))
     }
 
-    /// Asks whether the object at `at` is being moved. Needs [`Capabilities::check_lookup`].
+    /// Puts filters over the pages of these objects, and a forwarding table of them, where
+    /// [`Medium::check_lookup`] finds them, in the place of those that are there. What processors have at hand
+    /// of those they keep: [`Medium::retire_lookup`] comes between two cycles. Nobody asks meanwhile. Needs
+    /// [`Capabilities::check_lookup`].
+    ///
+    /// Crash: nothing is durable; what is on media says where objects go.
+    fn install_lookup(&self, moves: impl Iterator<Item = Move>) -> Result<(), Unsupported> {
+        let _ = moves;
+        Err(Unsupported("check_lookup"))
+    }
+
+    /// Takes filters and table away, and empties the buffers of every processor: objects stay from here on.
+    /// Needs [`Capabilities::check_lookup`].
+    fn retire_lookup(&self) -> Result<(), Unsupported> {
+        Err(Unsupported("check_lookup"))
+    }
+
+    /// Asks whether the object at `at` is being moved, and where to. Needs [`Capabilities::check_lookup`].
+    ///
+    /// Source: FFCCD, section 4.3.2.
     fn check_lookup(&self, at: VirtAddr) -> Result<Lookup, Unsupported> {
         let _ = at;
         Err(Unsupported("check_lookup"))

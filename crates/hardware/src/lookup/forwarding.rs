@@ -16,6 +16,9 @@ pub const WHOLE_PAGE_BYTES: u64 = FRAME_BYTES;
 /// What it reaches over with 64 bytes of places, as Table 1 counts.
 pub const QUARTER_PAGE_BYTES: u64 = FRAME_BYTES / 4;
 
+/// Bytes of addresses that have one place: no two objects begin in them (section 4.3.1).
+pub const GRANULE_BYTES: u64 = 16;
+
 /// Where the objects of a block of addresses go.
 pub trait Entry: Clone {
     /// Where the object at `at` goes, an address in the block; `None` if none that moves is there.
@@ -68,8 +71,8 @@ impl<E: Entry> LookAside<E> {
             return (Lookup::NotFound, None);
         };
         let to = entry.destination(at);
-        self.entries.insert(block, entry);
-        (Lookup::Miss, to)
+        let replaced = self.entries.insert(block, entry).is_some();
+        (Lookup::Miss { replaced }, to)
     }
 
     /// Forgets everything: what the table says is no longer so.

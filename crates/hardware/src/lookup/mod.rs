@@ -5,7 +5,9 @@
 //! may be wrong about a page that is not being moved: the table has nothing for it then.
 
 pub mod bloom;
+pub mod counts;
 pub mod forwarding;
+pub mod table;
 
 use firn_units::{FRAME_BYTES, VirtAddr};
 
@@ -40,7 +42,10 @@ pub enum Lookup {
     /// The look-aside buffer had it.
     Hit,
     /// It was fetched from the table.
-    Miss,
+    Miss {
+        /// Whether the entry that was used longest ago had to go for it.
+        replaced: bool,
+    },
     /// The table has nothing for the page: the filter was wrong.
     NotFound,
 }
@@ -56,6 +61,31 @@ pub struct Answer {
     pub lookup: Option<Lookup>,
 }
 
+/// How large the parts are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sizes {
+    /// Filters in memory at most. A processor has one of them at hand.
+    pub filters: usize,
+    /// Bytes of a filter, and so of the cache for one.
+    pub filter_bytes: usize,
+    /// Entries of a look-aside buffer.
+    pub entries: usize,
+    /// Bytes of addresses that an entry reaches over: a part of a page.
+    pub reach_bytes: u64,
+}
+
+impl Default for Sizes {
+    /// Those of FFCCD's Table 2, and a page's places in an entry, as its section 4.3.2 says.
+    fn default() -> Self {
+        Self {
+            filters: bloom::FILTERS,
+            filter_bytes: bloom::BYTES,
+            entries: forwarding::ENTRIES,
+            reach_bytes: forwarding::WHOLE_PAGE_BYTES,
+        }
+    }
+}
+
 /// What a processor has for the instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckLookup<E> {
@@ -64,11 +94,13 @@ pub struct CheckLookup<E> {
 }
 
 impl<E: forwarding::Entry> CheckLookup<E> {
-    /// Empty buffers: of `entries` entries, each for `reach_bytes` of addresses.
-    pub fn new(entries: usize, reach_bytes: u64) -> Self {
+    /// Empty buffers.
+    ///
+    /// Panics if a page is not a multiple of what an entry reaches over.
+    pub fn new(sizes: &Sizes) -> Self {
         Self {
             filters: FilterCache::default(),
-            look_aside: LookAside::new(entries, reach_bytes),
+            look_aside: LookAside::new(sizes.entries, sizes.reach_bytes),
         }
     }
 
@@ -109,8 +141,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::bloom::{BYTES, FILTERS};
-    use super::forwarding::{ENTRIES, Entry};
+    use super::counts::LookupCounts;
+    use super::forwarding::{Entry, QUARTER_PAGE_BYTES};
+    use super::table::ForwardingTable;
     use super::*;
+
+    fn unit(entries: usize, reach_bytes: u64) -> Sizes {
+        Sizes {
+            entries,
+            reach_bytes,
+            ..Sizes::default()
+        }
+    }
 
     /// Objects of the block that begins at an address, each with its destination.
     #[derive(Clone, PartialEq, Eq, Debug)]
@@ -145,8 +187,8 @@ mod tests {
             let table = Memory(objects.into_iter().map(sixteen).collect());
             let pages: Vec<VirtPage> = table.0.keys().map(|&at| VirtPage::holding(VirtAddr(at))).collect();
             let filters = Filters::over(pages.iter().copied(), FILTERS, BYTES);
-            let reach = if narrow { FRAME_BYTES / 4 } else { FRAME_BYTES };
-            let mut unit = CheckLookup::new(ENTRIES, reach);
+            let reach = if narrow { QUARTER_PAGE_BYTES } else { FRAME_BYTES };
+            let mut unit = CheckLookup::new(&unit(2, reach));
             let there: Vec<u64> = table.0.keys().copied().collect();
             for (i, asked) in asked.into_iter().enumerate() {
                 let at = match i % 2 {
@@ -166,20 +208,89 @@ mod tests {
     fn each_step_is_told() {
         let table = Memory([(4096, 16), (4096 * 100, 32)].into());
         let filters = Filters::over([VirtPage(1), VirtPage(100)], 2, BYTES);
-        let mut unit = CheckLookup::new(1, FRAME_BYTES);
+        let mut unit = CheckLookup::new(&unit(1, FRAME_BYTES));
+        let missed = |replaced| Some(Lookup::Miss { replaced });
         let mut ask = |at| unit.check_lookup(VirtAddr(at), &filters, &table);
         let answer = |to, check, lookup| Answer { to, check, lookup };
         assert_eq!(ask(4096 * 50), answer(None, Check::OutOfRange, None));
         let first = Some(VirtAddr(16));
-        assert_eq!(ask(4096), answer(first, Check::Fetched, Some(Lookup::Miss)));
+        assert_eq!(ask(4096), answer(first, Check::Fetched, missed(false)));
         assert_eq!(ask(4096), answer(first, Check::Cached, Some(Lookup::Hit)));
         // In a page that is moved, and no object's.
         assert_eq!(ask(4112), answer(None, Check::Cached, Some(Lookup::Hit)));
         let second = Some(VirtAddr(32));
         assert_eq!(
             ask(4096 * 100),
-            answer(second, Check::Fetched, Some(Lookup::Miss))
+            answer(second, Check::Fetched, missed(true))
         );
-        assert_eq!(ask(4096), answer(first, Check::Fetched, Some(Lookup::Miss)));
+        assert_eq!(ask(4096), answer(first, Check::Fetched, missed(true)));
+    }
+
+    /// One object at the start of each of so many pages from the first on, and where it goes.
+    fn moves(pages: u64, to: u64) -> impl Iterator<Item = (VirtAddr, VirtAddr)> {
+        let page = |nth| nth * FRAME_BYTES;
+        (1..=pages).map(move |nth| (VirtAddr(page(nth)), VirtAddr(to + page(nth))))
+    }
+
+    #[test]
+    fn a_buffer_that_is_too_small_replaces_and_stays_right() {
+        let table = ForwardingTable::of(moves(64, 1 << 20));
+        let filters = Filters::over(table.pages(), FILTERS, BYTES);
+        let mut counts = LookupCounts::default();
+        let mut unit = CheckLookup::new(&unit(4, FRAME_BYTES));
+        for round in 0..3 {
+            for (from, to) in moves(64, 1 << 20) {
+                let answer = unit.check_lookup(from, &filters, &table);
+                assert_eq!(answer.to, Some(to), "round {round}");
+                counts.add(&answer);
+            }
+        }
+        // Pages that are asked for in turns, more of them than entries: the one asked for next went last.
+        let expected = LookupCounts {
+            asked: 3 * 64,
+            filters_fetched: 3 * FILTERS as u64,
+            misses: 3 * 64,
+            replaced: 3 * 64 - 4,
+            ..LookupCounts::default()
+        };
+        assert_eq!(counts, expected);
+    }
+
+    #[test]
+    fn a_filter_that_is_too_small_is_wrong_and_the_table_says_so() {
+        let every_third = moves(300, 1 << 30).step_by(3);
+        let table = ForwardingTable::of(every_third);
+        let filters = Filters::over(table.pages(), 1, 8);
+        let mut unit = CheckLookup::new(&Sizes::default());
+        let mut counts = LookupCounts::default();
+        for (nth, (from, to)) in moves(300, 1 << 30).enumerate() {
+            let answer = unit.check_lookup(from, &filters, &table);
+            assert_eq!(answer.to, (nth % 3 == 0).then_some(to));
+            counts.add(&answer);
+        }
+        // All of its 64 bits are set; the last two pages lie beyond its range.
+        assert_eq!(
+            (counts.wrong, counts.denied, counts.out_of_range),
+            (198, 0, 2)
+        );
+        assert_eq!((counts.misses, counts.hits), (100, 0));
+    }
+
+    #[test]
+    fn buffers_that_are_not_invalidated_answer_for_the_last_cycle() {
+        let filters = |table: &ForwardingTable| Filters::over(table.pages(), FILTERS, BYTES);
+        let (old, new) = (
+            ForwardingTable::of(moves(2, 1 << 20)),
+            ForwardingTable::of(moves(2, 2 << 20)),
+        );
+        let mut unit = CheckLookup::new(&Sizes::default());
+        let at = VirtAddr(FRAME_BYTES);
+        let ask = |unit: &mut CheckLookup<_>, table: &ForwardingTable| {
+            unit.check_lookup(at, &filters(table), table).to
+        };
+        assert_eq!(ask(&mut unit, &old), Some(at + (1 << 20)));
+        assert_eq!(ask(&mut unit, &new), Some(at + (1 << 20)));
+        unit.invalidate();
+        assert_eq!(ask(&mut unit, &new), Some(at + (2 << 20)));
     }
 }

@@ -20,7 +20,7 @@ use super::figures::{Collected, Step, publish, publish_stops};
 use super::heal::Known;
 use super::mark::Marking;
 use super::release::{WriteBacks, store_phase, write_back_bitmap};
-use super::resume::needs_relocate;
+use super::resume::has_instructions;
 use super::scheme::{PIGGYBACK, Scheme};
 use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD};
 use crate::alloc::{FrameRun, Place, Run};
@@ -144,9 +144,7 @@ impl<M: Medium> Pool<M> {
                 needs,
             });
         }
-        if options.scheme.relocates() && !inner.medium.capabilities().relocate {
-            return Err(needs_relocate(options.scheme));
-        }
+        has_instructions(&inner.medium, options.scheme)?;
         Ok(Collection::new(OnlyOne::of(inner)?, *options))
     }
 }
@@ -581,6 +579,7 @@ impl<M: Medium> Inner<M> {
         )?;
         let cycle = Arc::new(cycle);
         cycle.clear_reached(medium);
+        cycle.install_lookup(medium);
         self.populate(&draft);
         self.count_filled(&cycle)?;
         let mut ring = Ring::default();
@@ -607,6 +606,7 @@ impl<M: Medium> Inner<M> {
         match active {
             Ok(done) => done,
             Err(error) => {
+                cycle.retire_lookup(medium);
                 self.uncount_filled(&cycle)?;
                 self.allocator
                     .give_frames(medium, frames.0, self.redo.counter());
@@ -668,7 +668,7 @@ impl<M: Medium> Inner<M> {
             .filter(|_| medium.keeps(&steps::FREED_LEFT_OUT))
         {
             let bytes = place.class.map_or(0, |class| class.slot_bytes());
-            let Some(unit) = cycle.find(place.frame.start() + place.index * bytes) else {
+            let Some(unit) = cycle.find(medium, place.frame.start() + place.index * bytes) else {
                 // The run was planned no more; slots in it are free already.
                 if place.class.is_none() {
                     self.allocator

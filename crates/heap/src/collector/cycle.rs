@@ -225,7 +225,16 @@ impl<M: Medium> Cycle<M> {
 
     /// The unit of the object at `at`, which is its source or its destination.
     #[inline]
-    pub(crate) fn find(&self, at: VirtAddr) -> Option<Unit> {
+    pub(crate) fn find(&self, medium: &M, at: VirtAddr) -> Option<Unit> {
+        if self.asks_hardware() {
+            let moved = self.looked_up(medium, at);
+            return self.unit_at(moved.unwrap_or(at));
+        }
+        self.find_in_tables(at)
+    }
+
+    #[inline]
+    pub(super) fn find_in_tables(&self, at: VirtAddr) -> Option<Unit> {
         match self.map.get(Frame::holding(at))? {
             Part::Source(index) => {
                 let entry = &self.entries[index];
@@ -236,15 +245,22 @@ impl<M: Medium> Cycle<M> {
                     to: destination_of(entry, rank),
                 })
             }
-            Part::Destination(index) => {
-                let run = &self.destinations[index];
-                let slot = exact_slot(run.class, at.0.checked_sub(run.frame.start().0)?)?;
-                (slot < run.units).then_some(Unit {
-                    index: run.first_unit + slot,
-                    to: at,
-                })
-            }
+            Part::Destination(index) => unit_of(&self.destinations[index], at),
         }
+    }
+
+    /// The unit whose destination is `at`.
+    pub(super) fn unit_at(&self, at: VirtAddr) -> Option<Unit> {
+        unit_of(self.run_at(at)?, at)
+    }
+
+    /// Whether a reference to `at` may name an object of the cycle, at its source or its destination.
+    #[inline]
+    pub(super) fn concerns(&self, medium: &M, at: VirtAddr) -> bool {
+        if self.asks_hardware() {
+            return self.looked_up(medium, at).is_some() || self.run_at(at).is_some();
+        }
+        self.part(Frame::holding(at)).is_some()
     }
 
     /// The run that is filled at `at`.
@@ -275,6 +291,9 @@ impl<M: Medium> Cycle<M> {
     /// Asks for the parts of the plan with which [`Cycle::find`] will answer, all at once.
     #[inline]
     pub(crate) fn look_ahead(&self, at: impl Iterator<Item = VirtAddr>) {
+        if self.asks_hardware() {
+            return;
+        }
         let unit = |at| match self.map.get(Frame::holding(at)) {
             Some(Part::Source(index)) => self.entries[index].unit,
             Some(Part::Destination(index)) => self.destinations[index].first_unit,
@@ -285,14 +304,14 @@ impl<M: Medium> Cycle<M> {
 
     /// Where the object at `at` is once it has moved. Moves nothing.
     #[inline]
-    pub(crate) fn forward(&self, at: VirtAddr) -> VirtAddr {
-        self.find(at).map_or(at, |unit| unit.to)
+    pub(crate) fn forward(&self, medium: &M, at: VirtAddr) -> VirtAddr {
+        self.find(medium, at).map_or(at, |unit| unit.to)
     }
 
     /// A reference as it will be; references are compared in this form (rule T4a).
     #[inline]
-    pub(crate) fn forward_word(&self, word: RefWord) -> RefWord {
-        match self.find(word.address()) {
+    pub(crate) fn forward_word(&self, medium: &M, word: RefWord) -> RefWord {
+        match self.find(medium, word.address()) {
             Some(unit) => RefWord::new(word.pool(), unit.to).with_tag(word.tag()),
             None => word,
         }
@@ -305,16 +324,17 @@ impl<M: Medium> Cycle<M> {
     #[inline(never)]
     pub(crate) fn touch(&self, medium: &M, word: RefWord, field: Option<VirtAddr>) -> VirtAddr {
         let at = word.address();
+        if self.asks_hardware() {
+            return self.touch_by_hardware(medium, word, field);
+        }
         match self.part(Frame::holding(at)) {
             None => return at,
-            Some(Part::Destination(_))
-                if !self.resumed || medium.leaves_out(&steps::FOUND_BY_DESTINATION) =>
-            {
-                return at;
-            }
+            Some(Part::Destination(_)) if !self.has_lost_copies(medium) => return at,
             Some(_) => {}
         }
-        let Some(unit) = self.find(at) else { return at };
+        let Some(unit) = self.find_in_tables(at) else {
+            return at;
+        };
         self.relocate(medium, unit);
         if let Some(field) = field
             && unit.to != at
@@ -325,9 +345,15 @@ impl<M: Medium> Cycle<M> {
         unit.to
     }
 
+    /// Whether a reference on media may name a destination that nobody has copied to (rule 8).
+    #[inline]
+    pub(super) fn has_lost_copies(&self, medium: &M) -> bool {
+        self.resumed && medium.keeps(&steps::FOUND_BY_DESTINATION)
+    }
+
     /// Makes sure that the object at `at`, its destination if it moves, may be used.
     pub(crate) fn bring(&self, medium: &M, at: VirtAddr) {
-        if let Some(unit) = self.find(at) {
+        if let Some(unit) = self.find(medium, at) {
             self.relocate(medium, unit);
         }
     }
@@ -459,8 +485,8 @@ impl<M: Medium> Cycle<M> {
 
     /// Where the object that is, or will be, at `to` can be read without moving it: at its source as
     /// long as nobody has copied it. For a pool at rest.
-    pub(crate) fn content(&self, to: VirtAddr) -> VirtAddr {
-        match self.find(to) {
+    pub(crate) fn content(&self, medium: &M, to: VirtAddr) -> VirtAddr {
+        match self.find(medium, to) {
             Some(unit) if self.states.load(unit.index as usize) < COPIED => {
                 self.source_of(unit.index).unwrap_or(to)
             }
@@ -608,8 +634,18 @@ pub(super) fn heal<M: Medium>(medium: &M, field: VirtAddr, old: RefWord, unit: U
     found.is_ok()
 }
 
+/// The unit that fills the slot at `at` of a run.
 #[inline]
-fn destination_of(entry: &Entry, rank: u64) -> VirtAddr {
+fn unit_of(run: &Destination, at: VirtAddr) -> Option<Unit> {
+    let slot = exact_slot(run.class, at.0.checked_sub(run.frame.start().0)?)?;
+    (slot < run.units).then_some(Unit {
+        index: run.first_unit + slot,
+        to: at,
+    })
+}
+
+#[inline]
+pub(super) fn destination_of(entry: &Entry, rank: u64) -> VirtAddr {
     let (frame, slot) = entry.destination(rank);
     frame.start() + slot * entry.class.map_or(0, Class::slot_bytes)
 }

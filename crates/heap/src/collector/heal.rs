@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use firn_format::geometry::{BITMAP_WORDS, Frame};
+use firn_format::geometry::BITMAP_WORDS;
 use firn_format::header::ObjectHeader;
 use firn_format::plan::Entry;
 use firn_format::reference::RefWord;
@@ -174,7 +174,7 @@ impl<'a, M: Medium> Healer<'a, M> {
     #[inline]
     fn heal(&mut self, field: VirtAddr) {
         let word = RefWord(self.medium.load_u64(field));
-        if word.is_null() || self.cycle.part(Frame::holding(word.address())).is_none() {
+        if word.is_null() || !self.cycle.concerns(self.medium, word.address()) {
             return;
         }
         self.waiting.push((field, word));
@@ -195,7 +195,7 @@ impl<'a, M: Medium> Healer<'a, M> {
 
     /// T3, T4c: only the old reference is replaced; written back either way.
     fn replace(&mut self, field: VirtAddr, word: RefWord) {
-        let Some(unit) = self.cycle.find(word.address()) else {
+        let Some(unit) = self.cycle.find(self.medium, word.address()) else {
             return;
         };
         let is_old = unit.to != word.address();

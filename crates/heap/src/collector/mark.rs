@@ -14,25 +14,24 @@ use firn_format::statistics::WORDS;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::VirtAddr;
 
-use super::cycle::Cycle;
 use crate::alloc::{Slot, TakenSlots, locate};
 use crate::check::Finding;
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::steps;
-use crate::trace::{Trace, Visitor};
+use crate::trace::{InCycle, Trace, Visitor};
 
 /// What a marker knows of the time since it began.
-pub(super) struct Beside<M: Medium> {
+pub(super) struct Beside<'m, M: Medium> {
     /// Slots that came into sessions' hands since (M4: new objects are black).
     taken: Arc<TakenSlots<M>>,
     /// The cycle that a crash interrupted, every object of which has moved by now.
-    cycle: Option<Arc<Cycle<M>>>,
+    cycle: InCycle<'m, M>,
 }
 
-impl<M: Medium> Visitor for Beside<M> {
+impl<M: Medium> Visitor for Beside<'_, M> {
     fn forward(&self, at: VirtAddr) -> VirtAddr {
-        self.cycle.as_ref().map_or(at, |cycle| cycle.forward(at))
+        self.cycle.forward(at)
     }
     fn skips(&self, slot: &Slot) -> bool {
         self.taken.has(slot.place)
@@ -51,7 +50,7 @@ pub enum Marking {
 
 /// A finished marking.
 pub(super) struct Marked<'a, M: Medium> {
-    pub(super) trace: Trace<'a, M, Beside<M>>,
+    pub(super) trace: Trace<'a, M, Beside<'a, M>>,
     pub(super) taken: Arc<TakenSlots<M>>,
     /// The pool's counters when it began, where they are to be counted anew.
     pub(super) counters: Option<Box<[i64; WORDS]>>,
@@ -72,7 +71,7 @@ impl<M: Medium> Inner<M> {
         let taken = Arc::new(TakenSlots::new(medium));
         let beside = Beside {
             taken: Arc::clone(&taken),
-            cycle: self.collector.cycle(medium),
+            cycle: InCycle::of(self),
         };
         let mut trace = Trace::new(medium, self.id, &self.types, beside);
         let exact = self.exact.load(Ordering::Acquire);
@@ -131,7 +130,7 @@ impl<M: Medium> Inner<M> {
     /// M3: the end is reached when nothing is left to follow and nothing was replaced since; it is
     /// looked for beside the program and confirmed while no operation is open. What little a busy
     /// program has replaced meanwhile is followed then, or the end would run away from it.
-    fn mark_to_the_end(&self, trace: &mut Trace<'_, M, Beside<M>>) -> Result<(), Error> {
+    fn mark_to_the_end(&self, trace: &mut Trace<'_, M, Beside<'_, M>>) -> Result<(), Error> {
         let medium = &self.medium;
         let mut left = Vec::new();
         loop {
@@ -170,7 +169,7 @@ impl<M: Medium> Inner<M> {
     /// Weak handles to what was not reached name nothing from now on. While no operation is open, and
     /// before marking is over: whoever followed such a handle until now had what it names remembered
     /// ([`crate::Handle`]), as nobody can later.
-    fn clear_weak(&self, trace: &Trace<'_, M, Beside<M>>) {
+    fn clear_weak(&self, trace: &Trace<'_, M, Beside<'_, M>>) {
         let medium = &self.medium;
         self.handles.clear_weak(medium, |reference| {
             let at = trace.visitor.forward(reference.address());
@@ -179,7 +178,7 @@ impl<M: Medium> Inner<M> {
         });
     }
 
-    fn follow_replaced(&self, trace: &mut Trace<'_, M, Beside<M>>) {
+    fn follow_replaced(&self, trace: &mut Trace<'_, M, Beside<'_, M>>) {
         loop {
             trace.drain();
             let replaced: Vec<RefWord> = self.collector.take_replaced(&self.medium);

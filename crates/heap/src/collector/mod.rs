@@ -22,6 +22,7 @@ mod finished;
 mod frame_map;
 mod group;
 mod heal;
+mod lookup;
 mod mark;
 mod reclaim;
 mod recount;

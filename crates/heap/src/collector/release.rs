@@ -42,8 +42,9 @@ impl<M: Medium> Inner<M> {
             store_phase(medium, Phase::Release(cycle.plan));
             if medium.keeps(&steps::HANDLES_FORWARDED) {
                 self.handles
-                    .forward(medium, |word| cycle.forward_word(word));
+                    .forward(medium, |word| cycle.forward_word(medium, word));
             }
+            cycle.retire_lookup(medium);
             self.collector
                 .set_releasing(medium, Some(Arc::clone(cycle)));
             self.collector.set_cycle(medium, None);

@@ -20,12 +20,20 @@ use super::scheme::{Recovery, Scheme};
 use crate::error::Error;
 use crate::steps;
 
-/// Why a scheme that copies by `relocate` does not run here.
-pub(super) fn needs_relocate(scheme: &Scheme) -> Error {
-    Error::WrongKind {
-        what: scheme.name,
-        needs: "a medium with the instruction `relocate`, which only simulated ones have",
-    }
+/// Whether the medium has the instructions that a scheme copies and finds by.
+///
+/// Errors: it has not.
+pub(super) fn has_instructions<M: Medium>(medium: &M, scheme: &Scheme) -> Result<(), Error> {
+    let has = medium.capabilities();
+    let needs = if scheme.checks_lookup() && !has.check_lookup {
+        "a medium with the instruction `checklookup`, which only simulated ones have"
+    } else if scheme.relocates() && !has.relocate {
+        "a medium with the instruction `relocate`, which only simulated ones have"
+    } else {
+        return Ok(());
+    };
+    let what = scheme.name;
+    Err(Error::WrongKind { what, needs })
 }
 
 /// Reads the collector's phase.
@@ -45,9 +53,7 @@ pub(crate) fn interrupted<M: Medium>(medium: &M) -> Result<Option<(Phase, Cycle<
         Phase::Idle => Ok(None),
         Phase::Active(plan) | Phase::Release(plan) => {
             let cycle = Cycle::load(medium, plan)?;
-            if cycle.scheme.relocates() && !medium.capabilities().relocate {
-                return Err(needs_relocate(cycle.scheme));
-            }
+            has_instructions(medium, cycle.scheme)?;
             Ok(Some((phase, cycle)))
         }
     }

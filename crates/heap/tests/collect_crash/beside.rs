@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use firn_crash::{
-    Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Finding, Image, Job, RelocateUnit,
-    Report, RunOutcome, Schedule, Turn,
+    Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Finding, Image, Job, LookupSizes,
+    RelocateUnit, Report, RunOutcome, Schedule, Turn,
 };
 use firn_heap::collector::scheme::{PIGGYBACK, Scheme};
 use firn_heap::{Pool, PoolKind, PoolOptions};
@@ -26,6 +26,8 @@ pub struct Case {
     pub scheme: &'static Scheme,
     /// How `relocate` is built, where the scheme uses it.
     pub relocate: RelocateUnit,
+    /// How large the parts of `checklookup` are, where the scheme uses it.
+    pub lookup: LookupSizes,
     /// Threads of the program.
     pub threads: usize,
     /// Crashes inside recovery.
@@ -34,6 +36,14 @@ pub struct Case {
     pub leave_out: Option<&'static Step>,
 }
 
+/// As small as it goes: entries are replaced, and the filter is wrong about every page in its range.
+const SMALL_LOOKUP: LookupSizes = LookupSizes {
+    filters: 1,
+    filter_bytes: 8,
+    entries: 1,
+    reach_bytes: 1024,
+};
+
 impl Default for Case {
     fn default() -> Self {
         Self {
@@ -41,6 +51,7 @@ impl Default for Case {
             domain: Domain::Adr,
             scheme: &PIGGYBACK,
             relocate: RelocateUnit::Functional,
+            lookup: SMALL_LOOKUP,
             threads: 1,
             depth: 1,
             leave_out: None,
@@ -145,6 +156,7 @@ impl Case {
     fn medium(&self) -> CrashOptions {
         CrashOptions {
             relocate: self.scheme.relocates().then_some(self.relocate),
+            lookup: self.scheme.checks_lookup().then_some(self.lookup),
             ..CrashOptions::with_domain(self.domain)
         }
     }

@@ -10,7 +10,7 @@ mod story;
 
 use firn_crash::Turn;
 use firn_heap::PoolKind;
-use firn_heap::collector::scheme::{ESPRESSO, FFCCD, PIGGYBACK, SFCCD, Scheme};
+use firn_heap::collector::scheme::{ESPRESSO, FFCCD, FFCCD_CHECKLOOKUP, PIGGYBACK, SFCCD, Scheme};
 use firn_media::Domain;
 
 use beside::{Case, Run, Stage};
@@ -20,7 +20,7 @@ use program::Op;
 
 const KINDS: [PoolKind; 2] = [PoolKind::Traced, PoolKind::Explicit];
 const DOMAINS: [Domain; 3] = [Domain::Adr, Domain::Eadr, Domain::Process];
-const SCHEMES: [&Scheme; 4] = [&ESPRESSO, &SFCCD, &PIGGYBACK, &FFCCD];
+const SCHEMES: [&Scheme; 5] = [&ESPRESSO, &SFCCD, &PIGGYBACK, &FFCCD, &FFCCD_CHECKLOOKUP];
 
 const OPS: [Op; 6] = [
     Op::Change(0),
@@ -135,7 +135,7 @@ fn beside_pairs(case: &Case, ops: &[Op], stages: &[Stage]) {
 fn objects_move_beside_every_two_operations() {
     let stages = [Stage::Moving, Stage::Moved];
     beside_pairs(&Case::default(), &OPS, &stages);
-    for scheme in [&ESPRESSO, &SFCCD, &FFCCD] {
+    for scheme in [&ESPRESSO, &SFCCD, &FFCCD, &FFCCD_CHECKLOOKUP] {
         let case = Case {
             scheme,
             depth: depth(Domain::Adr, scheme),

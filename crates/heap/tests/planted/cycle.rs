@@ -2,7 +2,7 @@
 
 use firn_crash::{Report, Turn};
 use firn_heap::PoolKind::{self, Explicit, Traced};
-use firn_heap::collector::scheme::{ESPRESSO, PIGGYBACK, SFCCD, Scheme};
+use firn_heap::collector::scheme::{ESPRESSO, FFCCD_CHECKLOOKUP, PIGGYBACK, SFCCD, Scheme};
 use firn_heap::steps;
 use firn_media::Domain;
 
@@ -11,7 +11,7 @@ use crate::moments::{By, FURTHER, in_an_operation, in_the_collector};
 use crate::phases::point;
 use crate::pools::Missing;
 use crate::program::Op;
-use crate::{Row, row};
+use crate::{Row, lookup, row};
 
 fn case(missing: Missing, kind: PoolKind, scheme: &'static Scheme) -> Case {
     Case {
@@ -103,6 +103,7 @@ pub fn rows() -> Vec<Row> {
         beside_two_threads(),
         beside_the_collector(),
         beside_new_objects(),
+        found_by_hardware(),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -293,6 +294,28 @@ fn beside_new_objects() -> Vec<Row> {
                 case.explore_all((bounds[stage]..bounds[stage + 1]).map(run).collect())
             },
             &[&steps::PAGES_AFTER_IDLE],
+        ),
+    ]
+}
+
+/// Cycles in which the hardware says where objects go.
+fn found_by_hardware() -> Vec<Row> {
+    vec![
+        row(
+            "changes of what the hardware finds",
+            |missing| {
+                let case = Case {
+                    domain: Domain::Eadr,
+                    ..case(missing, Traced, &FFCCD_CHECKLOOKUP)
+                };
+                in_stage(&case, Stage::Moving, &CHANGES)
+            },
+            &[&steps::LOOKUP_INSTALLED, &steps::LOOKUP_RESTORED],
+        ),
+        row(
+            "pages that are emptied twice",
+            lookup::emptied_twice,
+            &[&steps::LOOKUP_RETIRED],
         ),
     ]
 }

@@ -9,6 +9,7 @@ mod fields;
 mod handles;
 mod interrupted;
 mod lanes;
+mod lookup;
 #[path = "../collect_crash/moments.rs"]
 #[allow(dead_code, reason = "another test's")]
 mod moments;

@@ -5,7 +5,7 @@
 //! pages, and two thin pages of a kind are what a cycle makes one of. Nobody touches the ballast
 //! afterwards; what is in it is checked after every crash.
 
-use firn_crash::{Crash, CrashOptions, Image, RelocateUnit};
+use firn_crash::{Crash, CrashOptions, Image, LookupSizes, RelocateUnit};
 use firn_format::geometry::MIN_POOL_BYTES;
 use firn_heap::collector::scheme::Scheme;
 use firn_heap::collector::{CollectOptions, PageSize};
@@ -63,6 +63,7 @@ impl Ground {
         let medium = CrashOptions {
             capacity: MIN_POOL_BYTES.next_power_of_two(),
             relocate: scheme.relocates().then_some(RelocateUnit::Functional),
+            lookup: scheme.checks_lookup().then(LookupSizes::default),
             ..CrashOptions::with_domain(domain)
         };
         let crash = Crash::new(MIN_POOL_BYTES, medium.clone());

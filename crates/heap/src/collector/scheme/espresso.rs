@@ -5,13 +5,14 @@
 //! word's store and its fence, and two threads may copy one object over each other. So the claim is a
 //! compare-and-swap here, and the copy is shown to others only after the second fence.
 
-use super::{Recovery, Scheme, Settle, Shown};
+use super::{Found, Recovery, Scheme, Settle, Shown};
 
 /// Copy, fence, moved, fence.
 pub static ESPRESSO: Scheme = Scheme {
     name: "espresso",
     number: 1,
     moves: true,
+    found: Found::InTables,
     claims: true,
     groups: false,
     write_back_copy: true,

@@ -2,13 +2,14 @@
 //! committed changes: whoever finds an object not moved copies it, and others use the copy as soon as they
 //! see the word that says so, which may not be durable yet.
 
-use super::{Recovery, Scheme, Settle, Shown};
+use super::{Found, Recovery, Scheme, Settle, Shown};
 
 /// Copy, fence, moved, fence, by nobody's leave.
 pub static ESPRESSO_AS_PRINTED: Scheme = Scheme {
     name: "espresso-as-printed",
     number: 5,
     moves: true,
+    found: Found::InTables,
     claims: false,
     groups: false,
     write_back_copy: true,

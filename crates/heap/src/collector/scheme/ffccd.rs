@@ -7,13 +7,14 @@
 //! is set by one `relocate` behind the last of them. What recovery completes it marks durably, because the
 //! program may commit to it before the next crash.
 
-use super::{Recovery, Scheme, Settle, Shown};
+use super::{Found, Recovery, Scheme, Settle, Shown};
 
 /// Copy and mark; recovery completes what was begun.
 pub static FFCCD: Scheme = Scheme {
     name: "ffccd",
     number: 6,
     moves: true,
+    found: Found::InTables,
     claims: true,
     groups: true,
     write_back_copy: false,

@@ -9,13 +9,14 @@
 //! such an object is found by either address and copied when it is touched, as under every scheme, so nothing
 //! needs to be undone.
 
-use super::{Recovery, Scheme, Settle, Shown};
+use super::{Found, Recovery, Scheme, Settle, Shown};
 
 /// Copy by `relocate`; recovery repeats what was begun.
 pub static FFCCD_AS_PRINTED: Scheme = Scheme {
     name: "ffccd-as-printed",
     number: 7,
     moves: true,
+    found: Found::InTables,
     claims: true,
     groups: false,
     write_back_copy: false,

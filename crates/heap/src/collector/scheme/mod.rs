@@ -7,10 +7,20 @@ mod espresso;
 mod espresso_as_printed;
 mod ffccd;
 mod ffccd_as_printed;
+mod ffccd_checklookup;
 mod none;
 mod piggyback;
 mod sfccd;
 mod sfccd_as_printed;
+
+/// Who says whether an object moves, and where to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// Tables of frames and of the plan, by software.
+    InTables,
+    /// The hardware, which was told when the plan came into force ([`firn_media::Medium::check_lookup`]).
+    ByHardware,
+}
 
 /// When the settled word of a unit is stored: from then on the copy counts and the source does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +70,8 @@ pub struct Scheme {
     pub number: u64,
     /// Whether objects move at all.
     pub moves: bool,
+    /// Who says where they go.
+    pub found: Found,
     /// Whether the one thread that claimed an object copies it. Otherwise whoever comes does, over each
     /// other.
     pub claims: bool,
@@ -91,9 +103,14 @@ impl Scheme {
         matches!(self.settle, Settle::ByHardware)
     }
 
+    /// Whether it asks an instruction that stock hardware lacks where objects go.
+    pub const fn checks_lookup(&self) -> bool {
+        matches!(self.found, Found::ByHardware)
+    }
+
     /// Whether it keeps what was committed on hardware that can be bought.
     pub const fn is_for_stock_hardware(&self) -> bool {
-        self.sound && !self.relocates()
+        self.sound && !self.relocates() && !self.checks_lookup()
     }
 
     /// Fences that one relocation issues, on a domain that needs any.
@@ -116,18 +133,20 @@ pub use espresso::ESPRESSO;
 pub use espresso_as_printed::ESPRESSO_AS_PRINTED;
 pub use ffccd::FFCCD;
 pub use ffccd_as_printed::FFCCD_AS_PRINTED;
+pub use ffccd_checklookup::FFCCD_CHECKLOOKUP;
 pub use none::NONE;
 pub use piggyback::PIGGYBACK;
 pub use sfccd::SFCCD;
 pub use sfccd_as_printed::SFCCD_AS_PRINTED;
 
 /// Every scheme there is.
-pub static SCHEMES: [&Scheme; 8] = [
+pub static SCHEMES: [&Scheme; 9] = [
     &NONE,
     &ESPRESSO,
     &SFCCD,
     &PIGGYBACK,
     &FFCCD,
+    &FFCCD_CHECKLOOKUP,
     &ESPRESSO_AS_PRINTED,
     &SFCCD_AS_PRINTED,
     &FFCCD_AS_PRINTED,
@@ -155,6 +174,6 @@ mod tests {
         );
         let printed = [&ESPRESSO_AS_PRINTED, &SFCCD_AS_PRINTED, &FFCCD_AS_PRINTED];
         assert_eq!(printed.map(fences), [2, 1, 0]);
-        assert_eq!(fences(&FFCCD), 0);
+        assert_eq!((fences(&FFCCD), fences(&FFCCD_CHECKLOOKUP)), (0, 0));
     }
 }

@@ -1,12 +1,13 @@
 //! No relocation: what is unreachable is reclaimed, what lives stays where it is. The baseline.
 
-use super::{Recovery, Scheme, Settle, Shown};
+use super::{Found, Recovery, Scheme, Settle, Shown};
 
 /// Nothing moves.
 pub static NONE: Scheme = Scheme {
     name: "none",
     number: 0,
     moves: false,
+    found: Found::InTables,
     claims: true,
     groups: false,
     write_back_copy: false,

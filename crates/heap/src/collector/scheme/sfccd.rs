@@ -5,13 +5,14 @@
 //! back under the commit's own fence. FFCCD's figure 7 keeps the second fence instead and lets
 //! recovery guess by comparing, which takes a committed change for a torn copy.
 
-use super::{Recovery, Scheme, Settle, Shown};
+use super::{Found, Recovery, Scheme, Settle, Shown};
 
 /// Copy, fence, moved.
 pub static SFCCD: Scheme = Scheme {
     name: "sfccd",
     number: 2,
     moves: true,
+    found: Found::InTables,
     claims: true,
     groups: false,
     write_back_copy: true,

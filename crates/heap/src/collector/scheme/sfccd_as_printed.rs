@@ -2,13 +2,14 @@
 //! one fence; recovery copies again wherever a moved object differs from its source, and so also over
 //! a change that was committed since.
 
-use super::{Recovery, Scheme, Settle, Shown};
+use super::{Found, Recovery, Scheme, Settle, Shown};
 
 /// Copy, moved, fence; recovery compares.
 pub static SFCCD_AS_PRINTED: Scheme = Scheme {
     name: "sfccd-as-printed",
     number: 4,
     moves: true,
+    found: Found::InTables,
     claims: true,
     groups: false,
     write_back_copy: true,

@@ -1,0 +1,48 @@
+//! `checklookup` on this medium: filters and forwarding table in memory, and what each processor has at hand
+//! (FFCCD, section 4.3).
+//!
+//! Every simulated thread has a processor of its own. All of it is volatile: a crash leaves nothing, and
+//! whoever recovers installs it anew. Asking is no scheduling point, because no answer changes while
+//! somebody asks.
+
+use firn_hardware::lookup::bloom::Filters;
+use firn_hardware::lookup::counts::LookupCounts;
+use firn_hardware::lookup::table::{ForwardingTable, Places};
+use firn_hardware::lookup::{CheckLookup, Sizes};
+use firn_media::{Lookup, Move};
+use firn_units::VirtAddr;
+
+/// What answers.
+#[derive(Default)]
+pub(crate) struct Lookups {
+    filters: Filters,
+    table: ForwardingTable,
+    /// By thread.
+    processors: Vec<CheckLookup<Places>>,
+    pub(crate) counts: LookupCounts,
+}
+
+impl Lookups {
+    /// Replaces what is in memory.
+    pub(crate) fn install(&mut self, moves: impl Iterator<Item = Move>, sizes: &Sizes) {
+        self.table = ForwardingTable::of(moves.map(|one| (one.from, one.to)));
+        self.filters = Filters::over(self.table.pages(), sizes.filters, sizes.filter_bytes);
+    }
+
+    /// Nothing is being moved, and no processor remembers that anything was.
+    pub(crate) fn retire(&mut self) {
+        (self.filters, self.table) = (Filters::default(), ForwardingTable::default());
+        self.processors.iter_mut().for_each(CheckLookup::invalidate);
+    }
+
+    /// What the thread's processor says.
+    pub(crate) fn ask(&mut self, thread: usize, at: VirtAddr, sizes: &Sizes) -> Lookup {
+        while self.processors.len() <= thread {
+            self.processors.push(CheckLookup::new(sizes));
+        }
+        let processor = &mut self.processors[thread];
+        let answer = processor.check_lookup(at, &self.filters, &self.table);
+        self.counts.add(&answer);
+        answer.to.map_or(Lookup::Stays, Lookup::MovesTo)
+    }
+}

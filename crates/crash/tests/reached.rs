@@ -1,0 +1,49 @@
+//! Which lines count as reached once the bitmap was cleared?
+
+use firn_crash::{Crash, CrashOptions, RelocateUnit};
+use firn_media::{Domain, Medium, MediumExt};
+use firn_units::{LINE_BYTES, VirtAddr};
+
+const FROM: VirtAddr = VirtAddr(0);
+const TO: VirtAddr = VirtAddr(4096);
+
+fn medium(domain: Domain) -> Crash {
+    let options = CrashOptions {
+        relocate: Some(RelocateUnit::Functional),
+        ..CrashOptions::with_domain(domain)
+    };
+    Crash::new(1 << 20, options)
+}
+
+fn relocated_and_cleared(domain: Domain, write_back_first: bool) -> bool {
+    let crash = medium(domain);
+    crash.relocate(FROM, TO, LINE_BYTES).unwrap();
+    assert!(crash.reached(TO).unwrap());
+    if write_back_first {
+        crash.persist(TO, LINE_BYTES);
+    }
+    crash.clear_reached(TO, LINE_BYTES).unwrap();
+    crash.fence();
+    crash.reached(TO).unwrap()
+}
+
+#[test]
+fn a_line_that_was_written_back_is_cleared() {
+    for domain in [Domain::Adr, Domain::Eadr, Domain::Process] {
+        assert!(!relocated_and_cleared(domain, true), "{domain}");
+    }
+}
+
+/// F6: the cache holds its mark still.
+#[test]
+fn a_line_that_was_not_says_so_again() {
+    assert!(relocated_and_cleared(Domain::Adr, false));
+}
+
+/// A line reaches persistence where it is stored: no cache holds a mark that is to come.
+#[test]
+fn where_caches_persist_nothing_says_so_again() {
+    for domain in [Domain::Eadr, Domain::Process] {
+        assert!(!relocated_and_cleared(domain, false), "{domain}");
+    }
+}
