@@ -140,7 +140,7 @@ impl Crash {
         self.end_of_recovery();
         let mut state = self.shared.lock();
         state.recovered = Some(Recovered {
-            knows: knows ^ state.marked.digest(),
+            knows: knows ^ state.marked.digest() ^ state.lookups.digest,
             loads: self.shared.footprint.len(),
             events: state.trace.as_ref().map_or(0, Vec::len),
         });

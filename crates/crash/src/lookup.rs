@@ -11,6 +11,7 @@ use firn_hardware::lookup::table::{ForwardingTable, Places};
 use firn_hardware::lookup::{CheckLookup, Sizes};
 use firn_media::{Lookup, Move};
 use firn_units::VirtAddr;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// What answers.
 #[derive(Default)]
@@ -20,18 +21,26 @@ pub(crate) struct Lookups {
     /// By thread.
     processors: Vec<CheckLookup<Places>>,
     pub(crate) counts: LookupCounts,
+    /// Identifies what is installed, whatever its order; zero if nothing is.
+    pub(crate) digest: u64,
 }
 
 impl Lookups {
     /// Replaces what is in memory.
     pub(crate) fn install(&mut self, moves: impl Iterator<Item = Move>, sizes: &Sizes) {
-        self.table = ForwardingTable::of(moves.map(|one| (one.from, one.to)));
+        self.digest = 0;
+        let digest = &mut self.digest;
+        self.table = ForwardingTable::of(moves.map(|one| {
+            *digest ^= xxh3_64_with_seed(&one.to.bytes().to_le_bytes(), one.from.bytes());
+            (one.from, one.to)
+        }));
         self.filters = Filters::over(self.table.pages(), sizes.filters, sizes.filter_bytes);
     }
 
     /// Nothing is being moved, and no processor remembers that anything was.
     pub(crate) fn retire(&mut self) {
         (self.filters, self.table) = (Filters::default(), ForwardingTable::default());
+        self.digest = 0;
         self.processors.iter_mut().for_each(CheckLookup::invalidate);
     }
 

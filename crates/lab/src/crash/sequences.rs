@@ -16,6 +16,10 @@ use super::report::{Part, Program};
 use super::subject::Content;
 use super::ticker::Ticker;
 
+/// Runs of the check on one sequence at most, after which images are drawn and the row is no longer exhaustive.
+/// Reached where the hardware settles many large objects line by line: each line is there or not.
+const MOST_STATES: u64 = 20_000;
+
 /// The exploration of some sequences on one ground.
 pub(super) struct Sequences<'a> {
     ground: &'a Ground,
@@ -64,6 +68,7 @@ impl<'a> Sequences<'a> {
             medium: self.ground.medium(self.plant, 0),
             recovery_depth: self.depth,
             exploration: self.exploration,
+            max_states: MOST_STATES,
             ..ExploreOptions::default()
         };
         Explorer::from_image(
