@@ -9,7 +9,7 @@ use firn_media::Step;
 
 use super::ground::Ground;
 use super::letter::{History, Letter, content_after};
-use super::oracle::Survivor;
+use super::oracle::{Living, Survivor};
 use super::report::{Part, Program};
 use super::ticker::Ticker;
 
@@ -21,8 +21,8 @@ pub(super) struct Sequences<'a> {
     ticker: &'a Ticker,
     /// The sequence at hand.
     now: RefCell<Vec<Letter>>,
-    /// Objects after the program's letters of a sequence, counted once.
-    objects: RefCell<HashMap<Vec<Letter>, u64>>,
+    /// What lives after the program's letters of a sequence, counted once.
+    living: RefCell<HashMap<Vec<Letter>, Living>>,
 }
 
 impl<'a> Sequences<'a> {
@@ -38,7 +38,7 @@ impl<'a> Sequences<'a> {
             depth,
             ticker,
             now: RefCell::default(),
-            objects: RefCell::default(),
+            living: RefCell::default(),
         }
     }
 
@@ -76,11 +76,7 @@ impl<'a> Sequences<'a> {
             Some(Schedule::Sequential)
         });
         let program = Program::of_letters(&self.now.borrow());
-        Part {
-            report,
-            program,
-            injections: 0,
-        }
+        Part::of(report, program)
     }
 
     /// Runs again what a finding's line says of one sequence.
@@ -112,27 +108,21 @@ impl<'a> Sequences<'a> {
         if state.depth > 0 {
             return Ok(());
         }
-        let (objects, needed) = (survivor.reachable()?, self.objects_after(outcome)?);
-        match objects == needed {
-            true => Ok(()),
-            false => Err(format!(
-                "{objects} objects live where the content needs {needed}"
-            )),
-        }
+        survivor.living()?.is_needed(self.living_after(outcome)?)
     }
 
-    /// Objects that live after the letters where nothing crashes.
-    fn objects_after(&self, letters: &[Letter]) -> Result<u64, String> {
+    /// What lives after the letters where nothing crashes.
+    fn living_after(&self, letters: &[Letter]) -> Result<Living, String> {
         let programs = letters.iter().copied().filter(|l| !l.is_collectors());
         let programs: Vec<Letter> = programs.collect();
-        if let Some(&known) = self.objects.borrow().get(&programs) {
+        if let Some(&known) = self.living.borrow().get(&programs) {
             return Ok(known);
         }
         let crash = Crash::from_image(&self.ground.image, self.ground.medium(None, 0));
         run(self.ground, &crash, &programs)?;
-        let objects = Survivor::open(self.ground, crash)?.reachable()?;
-        self.objects.borrow_mut().insert(programs, objects);
-        Ok(objects)
+        let living = Survivor::open(self.ground, crash)?.living()?;
+        self.living.borrow_mut().insert(programs, living);
+        Ok(living)
     }
 }
 
@@ -179,8 +169,14 @@ mod tests {
     use firn_media::Domain;
 
     use super::super::campaign::FEW_KEYS;
+    use super::super::setting::Setting;
     use super::super::subject::Structure;
     use super::*;
+
+    fn ground(structure: Structure) -> Ground {
+        let settings = Setting::every(&[structure], &[&PIGGYBACK], &[Domain::Adr]);
+        Ground::new(&settings[0], FEW_KEYS).unwrap()
+    }
 
     /// Objects that a whole cycle moves.
     fn moved(ground: &Ground) -> u64 {
@@ -195,7 +191,7 @@ mod tests {
     #[test]
     fn a_cycle_moves_objects_of_every_structure() {
         for structure in Structure::all() {
-            let ground = Ground::new(structure, &PIGGYBACK, Domain::Adr, 1, FEW_KEYS).unwrap();
+            let ground = ground(structure);
             let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
             let objects = Statistics::read(&crash).unwrap().objects;
             let moved = moved(&ground);
@@ -207,7 +203,7 @@ mod tests {
     #[test]
     fn every_letter_does_what_it_says() {
         for structure in Structure::all() {
-            let ground = Ground::new(structure, &PIGGYBACK, Domain::Adr, 1, FEW_KEYS).unwrap();
+            let ground = ground(structure);
             for letters in super::super::letter::sequences(2, &PIGGYBACK) {
                 let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
                 run(&ground, &crash, &letters).unwrap();
