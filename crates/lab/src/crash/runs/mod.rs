@@ -191,8 +191,9 @@ impl<'a> Runs<'a> {
                 meeting: Arc::clone(&meeting),
             };
             let operations = self.operations_of(thread);
-            // A run that is shortened need not be whole.
-            let until_whole = thread == 0 && self.operations >= OPERATIONS;
+            // A run that is shortened need not be whole, and one in which nothing moves cannot be.
+            let can_be_whole = self.ground.scheme.moves && self.operations >= OPERATIONS;
+            let until_whole = thread == 0 && can_be_whole;
             jobs.push(Box::new(move || program.run(operations, until_whole)));
         }
         let collector = Collecting {
