@@ -10,12 +10,14 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use firn_heap::collector::scheme::SCHEMES;
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{Campaign, plant};
 use super::error::CrashError;
 use super::report::{CrashReport, Part};
 use super::setting::Setting;
+use super::subject::Structure;
 use crate::bench::commit;
 
 const FORMAT: &str = "injections of firn crash, 1";
@@ -177,6 +179,14 @@ pub fn read_logs(paths: &[PathBuf]) -> Result<(CrashReport, Vec<String>), CrashE
             settings.push(piece.setting.parse()?);
         }
     }
+    let structures = Structure::all();
+    settings.sort_by_key(|setting| {
+        let scheme = SCHEMES.iter().position(|s| s.name == setting.scheme.name);
+        let structure = structures
+            .iter()
+            .position(|s| s.name() == setting.structure.name());
+        (scheme, structure, setting.threads, setting.to_string())
+    });
     let Some(head) = first else {
         return Err(wrong(Path::new("--logs"), "no file is named".to_owned()));
     };

@@ -223,6 +223,16 @@ impl Row {
         self.findings += usize::from(part.found.is_some());
     }
 
+    /// Its hash, made different from that of other settings with the same executions.
+    fn hash_of_setting(&self) -> u64 {
+        let names = [self.structure, self.scheme, self.domain, self.pool];
+        let bytes = names.iter().flat_map(|name| name.bytes());
+        let named = bytes.fold(self.threads as u64, |hash, byte| {
+            hash.rotate_left(5) ^ u64::from(byte)
+        });
+        fastrand::Rng::with_seed(self.hash ^ named.rotate_left(32)).u64(..)
+    }
+
     /// States in a second of one processor.
     pub fn states_per_second(&self) -> f64 {
         per_second(self.states, self.seconds)
@@ -283,7 +293,9 @@ impl CrashReport {
     fn add_up(&mut self) {
         self.ok = self.findings.is_empty();
         self.states = self.rows.iter().map(|row| row.states).sum();
-        let hash = self.rows.iter().fold(0, |hash, row| join(hash, row.hash));
+        // A sum, too: logs have settings in another order than the campaign.
+        let hash = self.rows.iter().map(Row::hash_of_setting);
+        let hash = hash.fold(0, u64::wrapping_add);
         self.hash = format!("{hash:016x}");
     }
 
@@ -300,9 +312,4 @@ impl CrashReport {
 
 fn per_second(count: u64, seconds: f64) -> f64 {
     count as f64 / seconds.max(Duration::from_nanos(1).as_secs_f64())
-}
-
-/// The hash of two things in this order.
-fn join(first: u64, second: u64) -> u64 {
-    first.rotate_left(5) ^ second
 }
