@@ -158,6 +158,13 @@ impl Crash {
         self.shared.lock().trace = Some(Vec::new());
     }
 
+    /// Shows the events since [`Crash::start_trace`], or of the execution that an explorer records. Takes no
+    /// scheduling point, so that looking changes nothing.
+    pub fn see_trace<R>(&self, see: impl FnOnce(&[Event]) -> R) -> R {
+        let state = self.shared.lock();
+        see(state.trace.as_deref().unwrap_or_default())
+    }
+
     /// Ends recording and returns the events since [`Crash::start_trace`].
     pub fn take_trace(&self) -> Vec<Event> {
         self.shared.lock().trace.take().unwrap_or_default()

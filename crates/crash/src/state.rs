@@ -78,6 +78,30 @@ impl MarkedLines {
     }
 }
 
+/// What a scheduler may choose from: threads that can go on, and threads whose buffers hold something with
+/// how much, both ascending.
+#[derive(Default)]
+pub(crate) struct Offer {
+    pub(crate) runnable: Vec<usize>,
+    pub(crate) buffered: Vec<(usize, usize)>,
+}
+
+impl Offer {
+    /// Makes it that of these threads, of which the first is the context outside all.
+    pub(crate) fn of(&mut self, threads: &[ThreadState]) {
+        self.runnable.clear();
+        self.buffered.clear();
+        for (id, thread) in threads.iter().enumerate().skip(1) {
+            if !thread.finished && !thread.paused {
+                self.runnable.push(id);
+            }
+            if !thread.buffer.is_empty() {
+                self.buffered.push((id, thread.buffer.len()));
+            }
+        }
+    }
+}
+
 pub(crate) struct State {
     pub(crate) dead: bool,
     /// Event before which the medium dies.
@@ -101,6 +125,8 @@ pub(crate) struct State {
     pub(crate) clock_ns: u64,
     pub(crate) random: fastrand::Rng,
     pub(crate) scheduler: Scheduler,
+    /// What the scheduler is offered, kept for its room.
+    pub(crate) offer: Offer,
     /// Thread to resume next, when the one that switched away chose already.
     pub(crate) next: Option<usize>,
     /// Points left before a thread gives control back to a context that only lent it.
@@ -130,6 +156,7 @@ impl State {
             clock_ns: START_NS,
             random: fastrand::Rng::with_seed(seed),
             scheduler: Scheduler::sequential(),
+            offer: Offer::default(),
             next: None,
             slice: None,
             steps: 0,

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::explorer::{ExploreOptions, Explorer, finish};
 use crate::report::Report;
 use crate::schedule::Schedule;
+use crate::trace::Event;
 
 /// What a swarm tries.
 #[derive(Clone, Debug)]
@@ -34,6 +35,11 @@ impl Default for SwarmOptions {
 impl Explorer<'_> {
     /// Crashes random executions at random events with random images.
     pub fn swarm(&self, swarm: &SwarmOptions) -> Report {
+        self.swarm_seen(swarm, |_| {})
+    }
+
+    /// The same, with the events of each execution shown to `see` before it is crashed.
+    pub fn swarm_seen(&self, swarm: &SwarmOptions, mut see: impl FnMut(&[Event])) -> Report {
         let started = Instant::now();
         let options = ExploreOptions {
             drawn_in_recovery: Some(swarm.crashes_in_recovery),
@@ -49,6 +55,7 @@ impl Explorer<'_> {
                 },
             };
             let execution = self.record(seed, &schedule);
+            see(&execution.trace);
             walker.report.executions += 1;
             walker.report.hash = walker.report.hash.rotate_left(7) ^ execution.hash;
             if let Some(message) = execution.failure {

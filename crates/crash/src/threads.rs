@@ -99,27 +99,27 @@ impl Shared {
             if current.is_some() && state.threads.iter().enumerate().skip(1).all(alone) {
                 return current;
             }
-            let threads = || state.threads.iter().enumerate().skip(1);
-            let goes = |(_, thread): &(usize, &ThreadState)| !thread.finished && !thread.paused;
-            let runnable: Vec<usize> = threads().filter(goes).map(|(id, _)| id).collect();
-            if runnable.is_empty() {
-                if threads().all(|(_, thread)| thread.finished) {
+            let mut offer = core::mem::take(&mut state.offer);
+            offer.of(&state.threads);
+            let action = if offer.runnable.is_empty() {
+                None
+            } else {
+                Some(state.scheduler.next(&View {
+                    point: state.steps,
+                    current,
+                    runnable: &offer.runnable,
+                    buffered: &offer.buffered,
+                }))
+            };
+            state.offer = offer;
+            let Some(action) = action else {
+                if !self.has_live(state) {
                     return None;
                 }
                 self.wake_all(state);
                 continue;
-            }
-            let holds = |(id, thread): (usize, &ThreadState)| {
-                (!thread.buffer.is_empty()).then_some((id, thread.buffer.len()))
             };
-            let buffered: Vec<(usize, usize)> = threads().filter_map(holds).collect();
-            let view = View {
-                point: state.steps,
-                current,
-                runnable: &runnable,
-                buffered: &buffered,
-            };
-            match state.scheduler.next(&view) {
+            match action {
                 Action::Run(thread) => return Some(thread),
                 Action::Drain(thread) => self.drain_one(state, thread),
                 Action::DrainAll(thread) => self.drain(state, thread),

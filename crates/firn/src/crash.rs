@@ -3,11 +3,13 @@
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use clap::Args;
 use firn_lab::LabError;
 use firn_lab::crash::{
-    self, Campaign, CrashError, CrashReport, EXPLORER, Finding, Mode, Program, Row, Structure,
+    self, Campaign, CrashError, CrashReport, EXPLORER, Finding, Log, Mode, Program, Row, Setting,
+    Structure,
 };
 use firn_lab::demo::Table;
 
@@ -28,7 +30,12 @@ Every sequence also comes while a cycle is under way. Each event of each is cras
 the crash may leave, and again inside the recovery.
 
 --injections makes runs of 500 operations of --threads simulated threads beside a collector, and crashes
-each of them at up to 16 moments that are drawn, with a drawn image.
+each of them at up to 16 moments that are drawn, with a drawn image. What the collector moved must be where
+media says, the program goes on with what came next, and after a collection exactly as many objects live as
+where nothing crashed. --settings ffccd-7.1 does so in the 26 settings of FFCCD, section 7.1.
+
+--log keeps what was done: the same command goes on where it was broken off, by --minutes or by hand.
+--from-run begins with another run, for other machines; --logs prints what several logs say together.
 
 One seed gives one campaign, whatever the number of processors: the hash of all executions is printed. What
 fails is shortened and kept in a file, and the command that replays it is printed. Exit status 1 then.
@@ -37,16 +44,25 @@ Examples:
   firn crash
   firn crash --exhaustive 2 --structure avl --domain adr,eadr,process
   firn crash --injections 10000 --structure map --scheme sfccd --threads 4 --seed 7
+  firn crash --settings ffccd-7.1 --injections 1000
+  firn crash --settings ffccd-7.1 --injections 1000000 --minutes 480 --log injections.log
+  firn crash --logs injections.log,other-machine.log
+  firn crash --pool explicit --injections 1000
   firn crash --structure list --scheme sfccd-as-printed
   firn crash --structure list --plant entry-fence
   firn crash --replay firn-crash-list-piggyback-adr.json";
 
-/// Settings that a finding's file has itself.
-const OF_CAMPAIGNS: [&str; 10] = [
+/// Settings that a finding's file or a log has itself.
+const OF_CAMPAIGNS: [&str; 15] = [
+    "settings",
     "structure",
     "scheme",
     "domain",
+    "pool",
     "threads",
+    "minutes",
+    "log",
+    "from_run",
     "exhaustive",
     "injections",
     "depth",
@@ -54,9 +70,14 @@ const OF_CAMPAIGNS: [&str; 10] = [
     "plant",
     "out",
 ];
+/// What a list of settings says itself.
+const OF_SETTINGS: [&str; 5] = ["structure", "scheme", "domain", "pool", "threads"];
 
 #[derive(Args, Debug)]
 pub struct Crash {
+    /// The settings that a paper crashed: ffccd-7.1
+    #[arg(long, value_name = "NAME", requires = "injections", conflicts_with_all = OF_SETTINGS)]
+    pub settings: Option<String>,
     /// Structures to crash; all if not given
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub structure: Vec<String>,
@@ -71,6 +92,9 @@ pub struct Crash {
         default_value = "adr"
     )]
     pub domain: Vec<String>,
+    /// What decides which objects live: traced (reachability), explicit (allocation bits)
+    #[arg(long, value_name = "KIND", default_value = "traced")]
+    pub pool: String,
     /// Threads of the program, 1, 2, 4 or 8; more than one need --injections
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
@@ -80,6 +104,15 @@ pub struct Crash {
     /// Injects N crashes into long runs of each combination
     #[arg(long, value_name = "N")]
     pub injections: Option<u64>,
+    /// Number of the first run; 16 injections a run
+    #[arg(long, value_name = "RUN", default_value_t = 0, requires = "injections")]
+    pub from_run: u64,
+    /// Begins nothing more after M minutes
+    #[arg(long, value_name = "M", requires = "injections")]
+    pub minutes: Option<u64>,
+    /// Adds what was done to a log, and does not repeat what it says
+    #[arg(long, value_name = "FILE", requires = "injections")]
+    pub log: Option<PathBuf>,
     /// Crashes inside recovery, one after the other, 0 to 2
     #[arg(long, value_name = "D", default_value_t = 1)]
     pub depth: u32,
@@ -95,6 +128,15 @@ pub struct Crash {
     /// Runs again what a file of a finding says
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_CAMPAIGNS)]
     pub replay: Option<PathBuf>,
+    /// Prints what logs say together
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_delimiter = ',',
+        conflicts_with = "replay",
+        conflicts_with_all = OF_CAMPAIGNS
+    )]
+    pub logs: Vec<PathBuf>,
 }
 
 const DEFAULT_LETTERS: usize = 1;
@@ -104,6 +146,9 @@ pub fn run(arguments: &Crash, output: &mut Output) -> Result<Verdict, Failure> {
     if let Some(file) = &arguments.replay {
         return replay(file, output);
     }
+    if !arguments.logs.is_empty() {
+        return tell_logs(&arguments.logs, output);
+    }
     let campaign = campaign(arguments).map_err(LabError::from)?;
     // What cannot be kept is told before the work.
     std::fs::read_dir(&arguments.out).map_err(|source| LabError::File {
@@ -111,18 +156,38 @@ pub fn run(arguments: &Crash, output: &mut Output) -> Result<Verdict, Failure> {
         doing: "opening the directory for findings",
         source,
     })?;
-    let report = campaign.run(&mut Bars::new()).map_err(LabError::from)?;
+    let log = arguments.log.as_deref();
+    let mut log = log
+        .map(|path| Log::open(path, &campaign))
+        .transpose()
+        .map_err(LabError::from)?;
+    let report = campaign
+        .run_into(log.as_mut(), &mut Bars::new())
+        .map_err(LabError::from)?;
     let mut files = Vec::new();
     for finding in &report.findings {
         files.push(finding.write(&arguments.out).map_err(LabError::from)?);
     }
+    tell(&report, &files, output)
+}
+
+/// Prints a report, whose findings were written to these files.
+fn tell(report: &CrashReport, files: &[PathBuf], output: &mut Output) -> Result<Verdict, Failure> {
     if output.json() {
-        output.object(&Kept {
-            report: &report,
-            files: &files,
-        })?;
+        output.object(&Kept { report, files })?;
     } else {
-        print(&report, &files, output)?;
+        print(report, files, output)?;
+    }
+    Ok(verdict(report.ok))
+}
+
+fn tell_logs(logs: &[PathBuf], output: &mut Output) -> Result<Verdict, Failure> {
+    let (report, commits) = crash::read_logs(logs).map_err(LabError::from)?;
+    if output.json() {
+        output.object(&serde_json::json!({ "report": report, "commits": commits }))?;
+    } else {
+        print(&report, &[], output)?;
+        output.line(&format!("commits: {}", commits.join(", ")))?;
     }
     Ok(verdict(report.ok))
 }
@@ -145,25 +210,44 @@ fn quieten() {
 }
 
 fn campaign(arguments: &Crash) -> Result<Campaign, CrashError> {
-    let mut campaign = Campaign {
-        threads: arguments.threads,
+    Ok(Campaign {
+        settings: settings(arguments)?,
+        mode: match (arguments.injections, arguments.from_run) {
+            (Some(each), from_run) => Mode::Injections { each, from_run },
+            (None, _) => Mode::Exhaustive(arguments.exhaustive.unwrap_or(DEFAULT_LETTERS)),
+        },
         depth: arguments.depth,
         seed: arguments.seed,
-        mode: match arguments.injections {
-            Some(each) => Mode::Injections(each),
-            None => Mode::Exhaustive(arguments.exhaustive.unwrap_or(DEFAULT_LETTERS)),
-        },
-        ..Campaign::default()
+        plant: arguments.plant.as_deref().map(crash::plant).transpose()?,
+        time: arguments
+            .minutes
+            .map(|minutes| Duration::from_secs(minutes.saturating_mul(SECONDS))),
+    })
+}
+
+/// Seconds of a minute.
+const SECONDS: u64 = 60;
+
+fn settings(arguments: &Crash) -> Result<Vec<Setting>, CrashError> {
+    if let Some(name) = &arguments.settings {
+        return crash::settings(name);
+    }
+    let structures = match &arguments.structure[..] {
+        [] => Structure::all(),
+        names => all(names, Structure::named)?,
     };
-    if !arguments.structure.is_empty() {
-        campaign.structures = all(&arguments.structure, Structure::named)?;
+    let schemes = match &arguments.scheme[..] {
+        [] => crash::stock_schemes(),
+        names => all(names, crash::scheme)?,
+    };
+    let domains = all(&arguments.domain, crash::domain)?;
+    let mut settings = Setting::every(&structures, &schemes, &domains);
+    let pool = crash::pool(&arguments.pool)?;
+    for setting in &mut settings {
+        setting.pool = pool;
+        setting.threads = arguments.threads;
     }
-    if !arguments.scheme.is_empty() {
-        campaign.schemes = all(&arguments.scheme, crash::scheme)?;
-    }
-    campaign.domains = all(&arguments.domain, crash::domain)?;
-    campaign.plant = arguments.plant.as_deref().map(crash::plant).transpose()?;
-    Ok(campaign)
+    Ok(settings)
 }
 
 /// What the names stand for, each once.
@@ -184,43 +268,63 @@ struct Kept<'r> {
     files: &'r [PathBuf],
 }
 
-const HEAD: [&str; 9] = [
-    "structure",
-    "scheme",
-    "domain",
-    "threads",
-    "runs",
+/// What names a setting.
+const OF_SETTING: [&str; 5] = ["structure", "scheme", "domain", "pool", "threads"];
+const OF_SEQUENCES: [&str; 5] = ["sequences", "states", "images", "states/s", "findings"];
+const OF_RUNS: [&str; 9] = [
+    "injections",
     "states",
-    "images",
-    "states/s",
+    "in cycles",
+    "runs",
+    "whole",
+    "cycles",
+    "reused",
     "findings",
+    "inj./s",
 ];
 
 fn print(report: &CrashReport, files: &[PathBuf], output: &mut Output) -> std::io::Result<()> {
-    let mut head = HEAD.map(str::to_owned).to_vec();
-    if report.exhaustive.is_some() {
-        head[4] = "sequences".to_owned();
-    }
+    let figures: &[&str] = match report.exhaustive {
+        Some(_) => &OF_SEQUENCES,
+        None => &OF_RUNS,
+    };
+    let head = OF_SETTING.iter().chain(figures);
+    let rows = report.rows.iter().map(|row| {
+        let figures = match report.exhaustive {
+            Some(_) => of_sequences(row),
+            None => of_runs(row),
+        };
+        [setting(row), figures].concat()
+    });
     output.table(&Table {
         title: title(report),
-        head,
-        rows: report.rows.iter().map(row).collect(),
+        head: head.map(|&name| name.to_owned()).collect(),
+        rows: rows.collect(),
     })?;
-    for (finding, file) in report.findings.iter().zip(files) {
+    for (at, finding) in report.findings.iter().enumerate() {
         output.line("")?;
         print_finding(finding, output)?;
-        output.line(&format!("  replay: firn crash --replay {}", file.display()))?;
+        if let Some(file) = files.get(at) {
+            output.line(&format!("  replay: firn crash --replay {}", file.display()))?;
+        }
     }
     output.line("")?;
+    if report.exhaustive.is_none() {
+        output.line(RUNS_LEGEND)?;
+    }
     output.line(&summary(report))?;
     output.line(&format!("hash of all executions: {}", report.hash))
 }
+
+const RUNS_LEGEND: &str = "\
+states: distinct ones that crashes left, also inside recovery; in cycles: of them, while objects moved; whole:
+runs with a whole cycle and a page that it released and the program used again; inj./s: of one processor";
 
 fn title(report: &CrashReport) -> String {
     let what = match (report.exhaustive, report.injections) {
         (Some(letters), _) => format!("every crash of every sequence of up to {letters} letters"),
         (None, each) => format!(
-            "{} crashes of each combination, seed {}",
+            "{} crashes of each setting, seed {}",
             count(each.unwrap_or_default()),
             report.seed
         ),
@@ -233,22 +337,38 @@ fn title(report: &CrashReport) -> String {
     )
 }
 
-fn row(row: &Row) -> Vec<String> {
+fn setting(row: &Row) -> Vec<String> {
+    let names = [row.structure, row.scheme, row.domain, row.pool];
+    let names = names.into_iter().map(str::to_owned);
+    names.chain([row.threads.to_string()]).collect()
+}
+
+fn of_sequences(row: &Row) -> Vec<String> {
     let mut findings = row.findings.to_string();
-    if !row.exhaustive && row.injections == 0 && row.findings == 0 {
+    if !row.exhaustive && row.findings == 0 {
         // A limit cut it short, or images were drawn.
         findings.push_str(" (sampled)");
     }
     vec![
-        row.structure.to_owned(),
-        row.scheme.to_owned(),
-        row.domain.to_owned(),
-        row.threads.to_string(),
         count(row.executions),
         count(row.states),
         images(row.images),
         count(row.states_per_second() as u64),
         findings,
+    ]
+}
+
+fn of_runs(row: &Row) -> Vec<String> {
+    vec![
+        count(row.injections),
+        count(row.states),
+        count(row.in_cycles),
+        count(row.executions),
+        count(row.whole_runs),
+        count(row.cycles),
+        count(row.reused),
+        row.findings.to_string(),
+        count(row.injections_per_second() as u64),
     ]
 }
 
@@ -266,7 +386,7 @@ fn summary(report: &CrashReport) -> String {
     let injections = match injected {
         0 => String::new(),
         _ => format!(
-            "{} injections, {} a second; ",
+            "{} injections, {} a second of one processor; ",
             count(injected),
             per_second(injected)
         ),
@@ -275,8 +395,12 @@ fn summary(report: &CrashReport) -> String {
         0 => "nothing was found".to_owned(),
         n => format!("{n} FINDINGS"),
     };
+    let cut = match report.cut {
+        true => "; THE TIME IS UP, the same command with its log goes on",
+        false => "",
+    };
     format!(
-        "{injections}{} states, {} a second, in {:.1} s: {found}",
+        "{injections}{} states, {} a second of one processor, in {:.1} s: {found}{cut}",
         count(report.states),
         per_second(report.states),
         report.seconds
@@ -288,6 +412,7 @@ fn print_finding(finding: &Finding, output: &mut Output) -> std::io::Result<()> 
         structure,
         scheme,
         domain,
+        pool,
         threads,
         ..
     } = finding;
@@ -297,7 +422,9 @@ fn print_finding(finding: &Finding, output: &mut Output) -> std::io::Result<()> 
             format!("{operations} operations of {threads} threads")
         }
     };
-    output.line(&format!("FOUND in {structure}, {scheme}, {domain}: {what}"))?;
+    output.line(&format!(
+        "FOUND in {structure}, {scheme}, {domain}, {pool}: {what}"
+    ))?;
     output.line(&format!("  {}", finding.message))
 }
 

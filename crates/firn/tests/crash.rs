@@ -70,6 +70,37 @@ fn runs_of_several_threads_lose_nothing() {
     }
 }
 
+/// A campaign that is broken off goes on from its log, and several logs are told as one.
+#[test]
+fn logs_are_gone_on_with_and_added_up() {
+    let folder = Folder::new();
+    let list = [
+        "--structure",
+        "list",
+        "--scheme",
+        "sfccd",
+        "--pool",
+        "explicit",
+    ];
+    let called = |more: &[&str]| json(&folder, &[&list, more].concat());
+    let whole = called(&["--injections", "96"]);
+    let one = called(&["--injections", "32", "--log", "one"]);
+    assert_eq!(one["rows"][0]["injections"], 32);
+    let again = called(&["--injections", "48", "--log", "one"]);
+    assert_eq!(again["rows"][0]["injections"], 48);
+    called(&["--injections", "48", "--from-run", "3", "--log", "two"]);
+    let both = json(&folder, &["--logs", "one,two"]);
+    assert_eq!(both["report"]["rows"][0]["pool"], "explicit");
+    assert_eq!(both["report"]["rows"][0]["injections"], 96);
+    assert_eq!(both["report"]["hash"], whole["hash"]);
+    let other = crash(
+        &folder,
+        &["--injections", "1", "--seed", "9", "--log", "one"],
+    );
+    assert_eq!(other.status, 2);
+    assert!(other.err.contains("it says"), "{}", other.err);
+}
+
 /// What is found is written to a file, and comes again from it, as often as it is asked for.
 fn is_found_again(arguments: &[&str], in_text: &str) {
     let folder = Folder::new();
@@ -123,7 +154,10 @@ fn a_fence_that_is_left_out_is_missed_by_runs() {
 #[test]
 fn the_printed_scheme_loses_a_commit() {
     let list = ["--structure", "list", "--scheme", "sfccd-as-printed"];
-    is_found_again(&list, "FOUND in list, sfccd-as-printed, adr: begin, step");
+    is_found_again(
+        &list,
+        "FOUND in list, sfccd-as-printed, adr, traced: begin, step",
+    );
 }
 
 #[test]
@@ -136,7 +170,24 @@ fn what_makes_no_sense_is_refused() {
         (&["--plant", "nothing"], "entry-fence"),
         (&["--exhaustive", "9"], "1 to 3"),
         (&["--exhaustive", "0"], "1 to 3"),
-        (&["--injections", "0"], "at least 1"),
+        (&["--injections", "0"], "1 to"),
+        (&["--pool", "new"], "traced, explicit"),
+        (&["--settings", "thynvm", "--injections", "1"], "ffccd-7.1"),
+        (&["--settings", "ffccd-7.1"], "--injections"),
+        (&["--minutes", "1"], "--injections"),
+        (&["--log", "nowhere/log", "--injections", "1"], "nowhere"),
+        (&["--logs", "nowhere.log"], "nowhere.log"),
+        (
+            &[
+                "--settings",
+                "ffccd-7.1",
+                "--injections",
+                "1",
+                "--pool",
+                "traced",
+            ],
+            "cannot be used",
+        ),
         (&["--threads", "3", "--injections", "1"], "1, 2, 4, 8"),
         (&["--threads", "2"], "--injections"),
         (&["--depth", "3"], "0 to 2"),

@@ -2,15 +2,19 @@
 
 use std::collections::HashSet;
 
-use firn_heap::collector::scheme::{ESPRESSO, PIGGYBACK, SFCCD, SFCCD_AS_PRINTED};
+use firn_heap::PoolKind;
+use firn_heap::collector::scheme::{ESPRESSO, PIGGYBACK, SFCCD, SFCCD_AS_PRINTED, Scheme};
 use firn_heap::steps::ENTRY_FENCE;
 use firn_lab::Silent;
-use firn_lab::crash::{Campaign, CrashReport, Finding, Mode, Program, Structure, replay};
+use firn_lab::crash::{
+    Campaign, CrashReport, Finding, Log, Mode, Program, Setting, Structure, read_logs, replay,
+};
 use firn_media::Domain;
 
-fn named(names: &[&str]) -> Vec<Structure> {
-    let one = |name: &&str| Structure::named(name).unwrap();
-    names.iter().map(one).collect()
+/// The settings of structures of these names.
+fn every(names: &[&str], schemes: &[&'static Scheme], domains: &[Domain]) -> Vec<Setting> {
+    let structures = names.iter().map(|name| Structure::named(name).unwrap());
+    Setting::every(&structures.collect::<Vec<_>>(), schemes, domains)
 }
 
 fn run(campaign: &Campaign) -> CrashReport {
@@ -29,8 +33,11 @@ fn found_again(finding: &Finding) {
 #[test]
 fn every_structure_is_crashed_everywhere_in_every_domain() {
     let report = run(&Campaign {
-        schemes: vec![&PIGGYBACK],
-        domains: vec![Domain::Eadr, Domain::Process],
+        settings: Setting::every(
+            &Structure::all(),
+            &[&PIGGYBACK],
+            &[Domain::Eadr, Domain::Process],
+        ),
         ..Campaign::default()
     });
     assert!(report.ok, "{:?}", report.findings);
@@ -50,9 +57,7 @@ fn every_structure_is_crashed_everywhere_in_every_domain() {
 fn two_letters_cover_what_one_does_and_more() {
     let of = |letters| {
         run(&Campaign {
-            structures: named(&["strings"]),
-            schemes: vec![&ESPRESSO],
-            domains: vec![Domain::Process],
+            settings: every(&["strings"], &[&ESPRESSO], &[Domain::Process]),
             mode: Mode::Exhaustive(letters),
             ..Campaign::default()
         })
@@ -69,12 +74,12 @@ fn two_letters_cover_what_one_does_and_more() {
 
 #[test]
 fn a_fence_that_is_left_out_is_missed_and_found_again() {
-    for (mode, threads) in [(Mode::Exhaustive(2), 1), (Mode::Injections(400), 4)] {
+    for (mode, threads) in [(Mode::Exhaustive(2), 1), (Mode::injections(400), 4)] {
+        let mut settings = every(&["queue"], &[&PIGGYBACK], &[Domain::Adr]);
+        settings[0].threads = threads;
         let report = run(&Campaign {
-            structures: named(&["queue"]),
-            schemes: vec![&PIGGYBACK],
+            settings,
             mode,
-            threads,
             plant: Some(&ENTRY_FENCE),
             ..Campaign::default()
         });
@@ -90,8 +95,7 @@ fn a_fence_that_is_left_out_is_missed_and_found_again() {
 #[test]
 fn the_printed_scheme_loses_a_commit() {
     let report = run(&Campaign {
-        structures: named(&["list"]),
-        schemes: vec![&SFCCD_AS_PRINTED],
+        settings: every(&["list"], &[&SFCCD_AS_PRINTED], &[Domain::Adr]),
         ..Campaign::default()
     });
     let finding = report.findings.first().expect("S1 is found");
@@ -109,11 +113,86 @@ fn the_printed_scheme_loses_a_commit() {
 #[test]
 fn seeds_that_once_found_something_find_nothing() {
     let report = run(&Campaign {
-        structures: named(&["list", "avl", "red_black"]),
-        schemes: vec![&ESPRESSO, &SFCCD, &PIGGYBACK],
-        mode: Mode::Injections(160),
+        settings: every(
+            &["list", "avl", "red_black"],
+            &[&ESPRESSO, &SFCCD, &PIGGYBACK],
+            &[Domain::Adr],
+        ),
+        mode: Mode::injections(160),
         ..Campaign::default()
     });
     assert!(report.ok, "{:?}", report.findings);
     assert_eq!(report.injected(), 9 * 160);
+}
+
+/// Pools with allocation bits, of which nothing is traced: short sequences and long runs.
+#[test]
+fn explicit_pools_lose_and_leak_nothing() {
+    let mut settings = Setting::every(&Structure::all(), &[&PIGGYBACK], &[Domain::Adr]);
+    for setting in &mut settings {
+        setting.pool = PoolKind::Explicit;
+    }
+    for mode in [Mode::Exhaustive(1), Mode::injections(48)] {
+        let report = run(&Campaign {
+            settings: settings.clone(),
+            mode,
+            ..Campaign::default()
+        });
+        assert!(report.ok, "{:?}", report.findings);
+        assert!(
+            report
+                .rows
+                .iter()
+                .all(|row| row.pool == "explicit" && row.states > 0)
+        );
+    }
+}
+
+/// However a campaign is divided, it does the same.
+#[test]
+fn pieces_of_a_campaign_are_the_campaign() {
+    let folder = tempfile::tempdir().unwrap();
+    let campaign = |each, from_run| Campaign {
+        settings: every(&["list", "hash"], &[&PIGGYBACK], &[Domain::Adr]),
+        mode: Mode::Injections { each, from_run },
+        ..Campaign::default()
+    };
+    let whole = run(&campaign(100, 0));
+    let log = |name: &str, part: &Campaign| {
+        let path = folder.path().join(name);
+        let mut log = Log::open(&path, part).unwrap();
+        (part.run_into(Some(&mut log), &mut Silent).unwrap(), path)
+    };
+    let (_, first) = log("first", &campaign(20, 0));
+    // A break leaves half a line.
+    let mut text = std::fs::read(&first).unwrap();
+    let lines = text.iter().filter(|&&byte| byte == b'\n').count();
+    text.extend_from_slice(br#"{"setting":"li"#);
+    std::fs::write(&first, &text).unwrap();
+    let (resumed, _) = log("first", &campaign(32, 0));
+    assert_eq!(resumed.injected(), 64);
+    let (_, second) = log("second", &campaign(68, 2));
+    let (joined, commits) = read_logs(&[second, first.clone()]).unwrap();
+    assert_eq!((joined.injected(), commits.len()), (200, 1));
+    assert_eq!((&joined.hash, joined.states), (&whole.hash, whole.states));
+    assert!(joined.ok && !joined.cut);
+    // The first run was done in whole, the second once with four crashes and once with all.
+    let after = std::fs::read(&first).unwrap();
+    let lines_after = after.iter().filter(|&&byte| byte == b'\n').count();
+    assert_eq!((lines, lines_after), (1 + 2 * 2, 1 + 2 * 3));
+    let other = Campaign {
+        seed: 2,
+        ..campaign(32, 0)
+    };
+    assert!(Log::open(&first, &other).is_err());
+}
+
+#[test]
+fn a_time_that_is_up_leaves_the_rest_undone() {
+    let report = run(&Campaign {
+        mode: Mode::injections(1000),
+        time: Some(std::time::Duration::ZERO),
+        ..Campaign::default()
+    });
+    assert!(report.cut && report.ok && report.injected() == 0);
 }

@@ -462,7 +462,7 @@ impl<M: Medium> Cycle<M> {
     }
 
     /// Bytes of the object at `from`: its slot without what the program did not ask for.
-    fn bytes_of(&self, medium: &M, from: VirtAddr, to: VirtAddr) -> u64 {
+    pub(super) fn bytes_of(&self, medium: &M, from: VirtAddr, to: VirtAddr) -> u64 {
         let slot = match self.map.get(Frame::holding(to)) {
             Some(Part::Destination(index)) => {
                 let run = &self.destinations[index];

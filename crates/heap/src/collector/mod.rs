@@ -8,6 +8,7 @@
 //! recount      counters that a crash left behind
 //! background   a thread that watches the ratio    release   the emptied pages are free
 //! scheme/      how a copy comes to count          resume    after a crash
+//! relocations  what the open cycle moves
 //! ```
 //! The world stops for a moment, with no operation open, where a step needs one moment that holds for
 //! all: marking begins (M1) and ends, the sources are closed, the plan comes into force (C1, T2),
@@ -27,6 +28,7 @@ mod mark;
 mod reclaim;
 mod recount;
 mod release;
+mod relocations;
 pub(crate) mod resume;
 pub mod scheme;
 mod summary;
@@ -46,6 +48,7 @@ pub use collection::{CollectOptions, Collection};
 pub use figures::Collected;
 pub use firn_format::statistics::STOP_BUCKETS;
 pub use mark::Marking;
+pub use relocations::Relocation;
 pub use summary::{Forwarding, PageSize};
 
 pub(crate) use frame_map::Part;

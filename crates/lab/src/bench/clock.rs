@@ -36,7 +36,7 @@ impl Div<f64> for Times {
 }
 
 /// CPU time of the calling thread.
-pub(super) fn thread_cpu_ns() -> f64 {
+pub(crate) fn thread_cpu_ns() -> f64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 

@@ -21,10 +21,15 @@ impl Machine {
             cpu: cpu().unwrap_or_else(|| UNKNOWN.to_owned()),
             cores: std::thread::available_parallelism().map_or(0, usize::from),
             kernel: output("uname", &["-sr"]),
-            commit: output("git", &["describe", "--always", "--dirty"]),
+            commit: commit(),
             date: output("date", &["-u", "+%Y-%m-%d %H:%M UTC"]),
         }
     }
+}
+
+/// The commit of the checkout that the current directory lies in.
+pub(crate) fn commit() -> String {
+    output("git", &["describe", "--always", "--dirty"])
 }
 
 fn cpu() -> Option<String> {

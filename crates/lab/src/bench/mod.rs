@@ -43,11 +43,13 @@ mod transactions;
 
 use std::path::PathBuf;
 
+pub(crate) use clock::thread_cpu_ns;
 pub use document::write;
 pub use error::BenchError;
 pub use figure::{Compaction, Figure};
 pub use firn_media::Domain;
 pub use machine::Machine;
+pub(crate) use machine::commit;
 pub use reopen::{ReopenPlan, reopen};
 pub use rival::{Build, RivalSource};
 

@@ -1,26 +1,26 @@
-//! A campaign: every combination of its settings, over all processors.
+//! A campaign: all of its settings, over all processors.
 
 use core::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use firn_heap::collector::scheme::{SCHEMES, Scheme};
 use firn_heap::steps;
 use firn_media::{Domain, Step};
 
+use super::crew;
 use super::error::CrashError;
 use super::ground::Ground;
 use super::letter::{Letter, sequences};
-use super::report::{CrashReport, Finding, Part, Row, join};
+use super::log::{Log, Piece};
+use super::report::{CrashReport, Part};
 use super::runs::{CRASHES, OPERATIONS, Runs};
 use super::sequences::Sequences;
+use super::setting::Setting;
 use super::subject::{Key, Structure};
 use super::ticker::Ticker;
 use crate::Progress;
-use crate::figures::count;
+use crate::bench::thread_cpu_ns;
 
 /// Letters of a sequence at most.
 pub const MOST_LETTERS: usize = 3;
@@ -29,33 +29,39 @@ pub(super) const FEW_KEYS: Key = 6;
 /// Threads that a program may have.
 const THREADS: [usize; 4] = [1, 2, 4, 8];
 const MOST_DEPTH: u32 = 2;
-/// Runs that one thread makes before it looks for other work.
-const RUNS_TOGETHER: u64 = 4;
-/// Name of the threads that explore: what panics there is found, and told as such.
-pub const EXPLORER: &str = "crash explorer";
-/// How often the progress is told.
-const TELLING: Duration = Duration::from_millis(200);
+/// Runs that one thread makes before it looks for other work: so that a setting is divided into so many
+/// pieces, within the range.
+const PIECES: u64 = 64;
+const RUNS_TOGETHER: Range<u64> = 4..256;
+/// Runs of a campaign at most.
+const MOST_RUNS: u64 = 1 << 40;
 
 /// What the explorations of a campaign are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Every crash of every sequence of up to so many letters.
     Exhaustive(usize),
-    /// So many crashes at random moments of long random runs, of each combination.
-    Injections(u64),
+    /// Crashes at random moments of long random runs.
+    Injections {
+        /// So many of each setting.
+        each: u64,
+        /// The number of the first run: campaigns of one seed and other runs go on from each other.
+        from_run: u64,
+    },
+}
+
+impl Mode {
+    /// So many injections of each setting, from the first run on.
+    pub const fn injections(each: u64) -> Self {
+        Self::Injections { each, from_run: 0 }
+    }
 }
 
 /// What is crashed, and how.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// The structures; see [`Structure::named`].
-    pub structures: Vec<Structure>,
-    /// The relocation schemes; see [`scheme`].
-    pub schemes: Vec<&'static Scheme>,
-    /// What survives a crash; see [`domain`].
-    pub domains: Vec<Domain>,
-    /// Threads of the program, beside which the collector works.
-    pub threads: usize,
+    /// What is crashed.
+    pub settings: Vec<Setting>,
     /// What is explored.
     pub mode: Mode,
     /// Crashes inside recovery.
@@ -64,26 +70,31 @@ pub struct Campaign {
     pub seed: u64,
     /// A step that the code leaves out, to see that it is missed; see [`plant`].
     pub plant: Option<&'static Step>,
+    /// Time after which nothing more is begun.
+    pub time: Option<Duration>,
 }
 
 impl Default for Campaign {
+    /// Every structure under every scheme for hardware that there is.
     fn default() -> Self {
         Self {
-            structures: Structure::all(),
-            // Recovery with hardware that remembers looks at each line of each copy, and has fifty times the
-            // images: who wants that asks for it.
-            schemes: SCHEMES
-                .into_iter()
-                .filter(|scheme| scheme.is_for_stock_hardware())
-                .collect(),
-            domains: vec![Domain::Adr],
-            threads: 1,
+            settings: Setting::every(&Structure::all(), &stock_schemes(), &[Domain::Adr]),
             mode: Mode::Exhaustive(1),
             depth: 1,
             seed: 1,
             plant: None,
+            time: None,
         }
     }
+}
+
+/// The schemes that keep what was committed on hardware that there is. Recovery with hardware that
+/// remembers looks at each line of each copy, and has fifty times the images: who wants that asks for it.
+pub fn stock_schemes() -> Vec<&'static Scheme> {
+    let stock = SCHEMES
+        .into_iter()
+        .filter(|scheme| scheme.is_for_stock_hardware());
+    stock.collect()
 }
 
 /// The scheme of this name, those that lose commits included: on this medium nobody loses anything.
@@ -125,26 +136,17 @@ fn names(names: impl Iterator<Item = &'static str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// A combination of the settings.
-#[derive(Clone, Copy)]
-struct Cell {
-    structure: Structure,
-    scheme: &'static Scheme,
-    domain: Domain,
-}
-
-/// A part of a combination, which one thread explores.
+/// A part of a setting, which one thread explores.
 struct Work {
-    /// The combination's place.
+    /// The setting's place.
     place: usize,
-    cell: Cell,
     kind: Kind,
 }
 
 enum Kind {
     /// The shortest first, so that a finding's is one of the shortest.
     Sequences(Vec<Vec<Letter>>),
-    /// Runs of these seeds, with so many crashes each.
+    /// Runs of these numbers, with so many crashes each.
     Runs(Range<u64>, u32),
 }
 
@@ -153,7 +155,7 @@ impl Work {
     fn steps(&self) -> u64 {
         match &self.kind {
             Kind::Sequences(all) => all.len() as u64,
-            Kind::Runs(seeds, crashes) => (seeds.end - seeds.start) * u64::from(*crashes),
+            Kind::Runs(runs, crashes) => (runs.end - runs.start) * u64::from(*crashes),
         }
     }
 }
@@ -162,11 +164,11 @@ impl Work {
 pub(super) fn check_threads(threads: usize) -> Result<(), CrashError> {
     match THREADS.contains(&threads) {
         true => Ok(()),
-        false => Err(CrashError::Range {
-            what: "the number of threads",
-            range: THREADS.map(|n| n.to_string()).join(", "),
-            found: threads.to_string(),
-        }),
+        false => Err(out_of_range(
+            "the number of threads",
+            THREADS.map(|n| n.to_string()).join(", "),
+            threads,
+        )),
     }
 }
 
@@ -174,11 +176,19 @@ pub(super) fn check_threads(threads: usize) -> Result<(), CrashError> {
 pub(super) fn check_depth(depth: u32) -> Result<(), CrashError> {
     match depth <= MOST_DEPTH {
         true => Ok(()),
-        false => Err(CrashError::Range {
-            what: "the number of crashes inside recovery",
-            range: format!("0 to {MOST_DEPTH}"),
-            found: depth.to_string(),
-        }),
+        false => Err(out_of_range(
+            "the number of crashes inside recovery",
+            format!("0 to {MOST_DEPTH}"),
+            depth,
+        )),
+    }
+}
+
+pub(super) fn out_of_range(what: &'static str, range: String, found: impl ToString) -> CrashError {
+    CrashError::Range {
+        what,
+        range,
+        found: found.to_string(),
     }
 }
 
@@ -188,262 +198,172 @@ impl Campaign {
     /// Errors: a setting is out of range; a pool to be crashed cannot be made. What is found is no error,
     /// but part of the report.
     pub fn run(&self, progress: &mut dyn Progress) -> Result<CrashReport, CrashError> {
+        self.run_into(None, progress)
+    }
+
+    /// The same, and puts down in the log what was done, piece by piece. What the log says already is not
+    /// done again; the report has it.
+    ///
+    /// Errors: as [`Campaign::run`]; the log is another campaign's, or cannot be written.
+    pub fn run_into(
+        &self,
+        mut log: Option<&mut Log>,
+        progress: &mut dyn Progress,
+    ) -> Result<CrashReport, CrashError> {
         self.check()?;
         let started = Instant::now();
-        let cells = self.cells();
-        let works = self.works(&cells);
-        let parts = self.run_all(&works, progress)?;
-        let mut rows: Vec<Row> = cells.iter().map(|cell| self.row(cell)).collect();
-        let mut findings = Vec::new();
-        for (work, part) in works.iter().zip(&parts) {
-            let row = &mut rows[work.place];
-            row.add(part);
-            if let Some(finding) = part.report.findings.first() {
-                row.findings += 1;
-                if row.findings == 1 {
-                    findings.push(self.finding(&work.cell, part, finding));
+        let works = self.works(log.as_deref());
+        let ticker = Ticker::default();
+        let grounds: Vec<Mutex<Option<Ground>>> =
+            self.settings.iter().map(|_| Mutex::default()).collect();
+        let mut parts: Vec<Option<Part>> = works.iter().map(|_| None).collect();
+        progress.begin("exploring", Some(works.iter().map(Work::steps).sum()));
+        let done = crew::do_all(
+            &works,
+            self.time.map(|time| started + time),
+            &ticker,
+            |work| {
+                let before = thread_cpu_ns();
+                let part = self.explore(work, &grounds[work.place], &ticker)?;
+                let seconds = (thread_cpu_ns() - before) / 1e9;
+                Ok(Part { seconds, ..part })
+            },
+            |place, part| {
+                if let (Some(log), Kind::Runs(runs, crashes)) = (&mut log, &works[place].kind) {
+                    // What fails ends a piece.
+                    let until = runs.start + part.executions;
+                    log.append(Piece {
+                        setting: self.settings[works[place].place].to_string(),
+                        runs: (runs.start, until),
+                        crashes: *crashes,
+                        part: part.clone(),
+                    })?;
+                }
+                parts[place] = Some(part);
+                Ok(())
+            },
+            progress,
+        );
+        progress.end();
+        let is_whole = done? == works.len();
+        let mut report = CrashReport::of(self, is_whole);
+        match log {
+            Some(log) => log.report(&self.settings, &mut report)?,
+            None => {
+                for (work, part) in works.iter().zip(&parts) {
+                    if let Some(part) = part {
+                        report.add(work.place, &self.settings[work.place], part);
+                    }
                 }
             }
         }
-        let (exhaustive, injections) = match self.mode {
-            Mode::Exhaustive(letters) => (Some(letters), None),
-            Mode::Injections(each) => (None, Some(each)),
-        };
-        let hash = rows.iter().fold(0, |hash, row| join(hash, row.hash));
-        Ok(CrashReport {
-            ok: findings.is_empty(),
-            exhaustive,
-            injections,
-            seed: self.seed,
-            depth: self.depth,
-            plant: self.plant.map(|step| step.name),
-            states: rows.iter().map(|row| row.states).sum(),
-            rows,
-            findings,
-            hash: format!("{hash:016x}"),
-            seconds: started.elapsed().as_secs_f64(),
-        })
+        report.seconds = started.elapsed().as_secs_f64();
+        Ok(report)
     }
 
     fn check(&self) -> Result<(), CrashError> {
-        let range = |what, range: String, found: &dyn ToString| {
-            Err(CrashError::Range {
-                what,
-                range,
-                found: found.to_string(),
-            })
-        };
-        check_threads(self.threads)?;
         check_depth(self.depth)?;
+        for setting in &self.settings {
+            check_threads(setting.threads)?;
+            if let (Mode::Exhaustive(_), 2..) = (self.mode, setting.threads) {
+                let one = "1 (more need --injections)".to_owned();
+                let what = "the number of threads of a sequence";
+                return Err(out_of_range(what, one, setting.threads));
+            }
+        }
         match self.mode {
             Mode::Exhaustive(letters) if !(1..=MOST_LETTERS).contains(&letters) => {
                 let most = format!("1 to {MOST_LETTERS}");
-                range("the length of sequences", most, &letters)
+                Err(out_of_range("the length of sequences", most, letters))
             }
-            Mode::Exhaustive(_) if self.threads > 1 => {
-                let one = "1 (more need --injections)".to_owned();
-                range("the number of threads of a sequence", one, &self.threads)
+            Mode::Injections { each, .. } if !(1..=MOST_RUNS).contains(&each) => {
+                let range = format!("1 to {MOST_RUNS}");
+                Err(out_of_range("the number of injections", range, each))
             }
-            Mode::Injections(0) => range("the number of injections", "at least 1".to_owned(), &0),
+            Mode::Injections { from_run, .. } if from_run > MOST_RUNS => {
+                let range = format!("0 to {MOST_RUNS}");
+                Err(out_of_range("the number of the first run", range, from_run))
+            }
             _ => Ok(()),
         }
     }
 
-    fn cells(&self) -> Vec<Cell> {
-        let mut cells = Vec::new();
-        for &structure in &self.structures {
-            for &scheme in &self.schemes {
-                cells.extend(self.domains.iter().map(|&domain| Cell {
-                    structure,
-                    scheme,
-                    domain,
-                }));
-            }
-        }
-        cells
-    }
-
-    /// What is to be done, in an order of its own: that of the cells.
-    fn works(&self, cells: &[Cell]) -> Vec<Work> {
-        let first_seed = fastrand::Rng::with_seed(self.seed).u64(..) >> 1;
+    /// What is to be done. Of runs a piece of each setting comes before the next piece of any, so that
+    /// settings that share a time come equally far.
+    fn works(&self, log: Option<&Log>) -> Vec<Work> {
         let mut works = Vec::new();
-        for (place, &cell) in cells.iter().enumerate() {
-            let mut add = |kind| works.push(Work { place, cell, kind });
-            match self.mode {
-                Mode::Exhaustive(letters) => {
+        match self.mode {
+            Mode::Exhaustive(letters) => {
+                for (place, setting) in self.settings.iter().enumerate() {
                     let lengths = 1..=letters;
-                    let all = lengths.flat_map(|n| sequences(n, cell.scheme));
-                    add(Kind::Sequences(all.collect()));
+                    let all = lengths.flat_map(|n| sequences(n, setting.scheme));
+                    let kind = Kind::Sequences(all.collect());
+                    works.push(Work { place, kind });
                 }
-                Mode::Injections(each) => {
-                    let (whole, rest) = (each / u64::from(CRASHES), each % u64::from(CRASHES));
-                    let mut first = 0;
-                    while first < whole {
-                        let next = whole.min(first + RUNS_TOGETHER);
-                        add(Kind::Runs(first_seed + first..first_seed + next, CRASHES));
-                        first = next;
+            }
+            Mode::Injections { each, from_run } => {
+                let (whole, rest) = (
+                    each / u64::from(CRASHES),
+                    (each % u64::from(CRASHES)) as u32,
+                );
+                let end = from_run + whole;
+                let together = (whole / PIECES).clamp(RUNS_TOGETHER.start, RUNS_TOGETHER.end);
+                let mut pieces = Vec::new();
+                for (place, setting) in self.settings.iter().enumerate() {
+                    let missing = |runs: Range<u64>, crashes| match log {
+                        Some(log) => log.missing(setting, runs, crashes),
+                        None => vec![runs],
+                    };
+                    for runs in missing(from_run..end, CRASHES) {
+                        let firsts = runs.clone().step_by(together as usize);
+                        pieces.extend(firsts.map(|first| {
+                            let runs = first..runs.end.min(first + together);
+                            (runs.start, place, Kind::Runs(runs, CRASHES))
+                        }));
                     }
-                    if rest > 0 {
-                        let seed = first_seed + whole;
-                        add(Kind::Runs(seed..seed + 1, rest as u32));
-                    }
+                    let last = end..end + u64::from(rest > 0);
+                    let last = missing(last, rest).into_iter();
+                    pieces.extend(last.map(|run| (run.start, place, Kind::Runs(run, rest))));
                 }
+                pieces.sort_by_key(|&(first, place, _)| (first, place));
+                let all = pieces.into_iter();
+                works.extend(all.map(|(_, place, kind)| Work { place, kind }));
             }
         }
         works
     }
 
-    /// What every work came to, in their order.
-    fn run_all(
+    fn explore(
         &self,
-        works: &[Work],
-        progress: &mut dyn Progress,
-    ) -> Result<Vec<Part>, CrashError> {
-        let (ticker, next) = (Ticker::default(), AtomicUsize::new(0));
-        let workers = thread::available_parallelism().map_or(1, usize::from);
-        let (tell, told) = mpsc::channel();
-        let mut parts: Vec<Option<Part>> = works.iter().map(|_| None).collect();
-        progress.begin("exploring", Some(works.iter().map(Work::steps).sum()));
-        let run = thread::scope(|scope| {
-            for _ in 0..workers.min(works.len()) {
-                let (tell, ticker, next) = (tell.clone(), &ticker, &next);
-                let explorer = thread::Builder::new().name(EXPLORER.to_owned());
-                let spawned = explorer.spawn_scoped(scope, move || {
-                    loop {
-                        let place = next.fetch_add(1, Relaxed);
-                        let Some(work) = works.get(place) else {
-                            break;
-                        };
-                        let explored = self.explore_or_say(work, ticker);
-                        if tell.send((place, explored)).is_err() {
-                            break;
-                        }
-                    }
-                });
-                spawned.map_err(CrashError::Thread)?;
-            }
-            drop(tell);
-            let mut teller = Teller::new(&ticker, progress);
-            loop {
-                match told.recv_timeout(TELLING) {
-                    Ok((place, Ok(part))) => parts[place] = Some(part),
-                    Ok((_, Err(error))) => {
-                        // The others end after what they are at.
-                        next.store(works.len(), Relaxed);
-                        break Err(error);
-                    }
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => break Ok(()),
-                }
-                teller.tell();
-            }
-        });
-        progress.end();
-        run.map(|()| parts.into_iter().flatten().collect())
-    }
-
-    /// Errors: as [`Campaign::run`]; a panic of what explores, not of what is explored.
-    fn explore_or_say(&self, work: &Work, ticker: &Ticker) -> Result<Part, CrashError> {
-        let explored = catch_unwind(AssertUnwindSafe(|| self.explore(work, ticker)));
-        explored.unwrap_or_else(|_| {
-            Err(CrashError::Setup {
-                structure: work.cell.structure.name(),
-                what: "the explorer panicked".to_owned(),
-            })
-        })
-    }
-
-    fn explore(&self, work: &Work, ticker: &Ticker) -> Result<Part, CrashError> {
-        let Cell {
-            structure,
-            scheme,
-            domain,
-        } = work.cell;
+        work: &Work,
+        ground: &Mutex<Option<Ground>>,
+        ticker: &Ticker,
+    ) -> Result<Part, CrashError> {
+        let setting = &self.settings[work.place];
         match &work.kind {
             Kind::Sequences(all) => {
-                let ground = Ground::new(structure, scheme, domain, 1, FEW_KEYS)?;
+                let ground = Ground::new(setting, FEW_KEYS)?;
                 let sequences = Sequences::new(&ground, self.plant, self.depth, ticker);
                 Ok(sequences.explore(all.clone()))
             }
-            Kind::Runs(seeds, crashes) => {
-                let ground = Runs::ground(structure, scheme, domain, self.threads)?;
+            Kind::Runs(numbers, crashes) => {
+                let mut made = ground.lock().unwrap_or_else(PoisonError::into_inner);
+                let ground = match &mut *made {
+                    Some(ground) => ground.clone(),
+                    none => none.insert(Runs::ground(setting)?).clone(),
+                };
+                drop(made);
                 let runs = Runs {
                     ground: &ground,
                     plant: self.plant,
                     depth: self.depth,
-                    threads: self.threads,
+                    threads: setting.threads,
                     operations: OPERATIONS,
                     ticker,
                 };
-                Ok(runs.inject(seeds.clone(), *crashes))
+                let first = fastrand::Rng::with_seed(self.seed).u64(..) >> 1;
+                Ok(runs.inject(first + numbers.start..first + numbers.end, *crashes))
             }
-        }
-    }
-
-    fn row(&self, cell: &Cell) -> Row {
-        Row {
-            structure: cell.structure.name(),
-            scheme: cell.scheme.name,
-            domain: cell.domain.name(),
-            threads: self.threads,
-            executions: 0,
-            injections: 0,
-            states: 0,
-            recovery_states: 0,
-            images: 0,
-            exhaustive: true,
-            seconds: 0.0,
-            hash: 0,
-            findings: 0,
-        }
-    }
-
-    fn finding(&self, cell: &Cell, part: &Part, finding: &firn_crash::Finding) -> Finding {
-        Finding {
-            structure: cell.structure.name().to_owned(),
-            scheme: cell.scheme.name.to_owned(),
-            domain: cell.domain.name().to_owned(),
-            threads: self.threads,
-            depth: self.depth,
-            plant: self.plant.map(|step| step.name.to_owned()),
-            program: part.program.clone(),
-            message: finding.message.clone(),
-            replay: finding.replay.clone(),
-        }
-    }
-}
-
-/// Tells a progress what the ticker counts.
-struct Teller<'a> {
-    ticker: &'a Ticker,
-    progress: &'a mut dyn Progress,
-    steps: u64,
-    /// When states were looked at last, and how many there were.
-    last: (Instant, u64),
-}
-
-impl<'a> Teller<'a> {
-    fn new(ticker: &'a Ticker, progress: &'a mut dyn Progress) -> Self {
-        Self {
-            ticker,
-            progress,
-            steps: 0,
-            last: (Instant::now(), 0),
-        }
-    }
-
-    fn tell(&mut self) {
-        let steps = self.ticker.steps();
-        self.progress.advance(steps - self.steps);
-        self.steps = steps;
-        let (then, before) = self.last;
-        let passed = then.elapsed();
-        if passed >= TELLING {
-            let states = self.ticker.states();
-            let rate = (states - before) as f64 / passed.as_secs_f64();
-            self.progress
-                .rename(&format!("exploring, {} states/s", count(rate as u64)));
-            self.last = (Instant::now(), states);
         }
     }
 }

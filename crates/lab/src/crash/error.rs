@@ -37,6 +37,9 @@ pub enum CrashError {
         /// What failed.
         what: String,
     },
+    /// What explores panicked, not what is explored.
+    #[error("the explorer itself panicked; this is a bug of the laboratory")]
+    Explorer,
     /// A thread that explores could not be started.
     #[error("a thread cannot be started: {0}")]
     Thread(io::Error),
@@ -53,6 +56,16 @@ pub enum CrashError {
     /// A file is no finding of a campaign.
     #[error("{path}: {what}; name a file that `firn crash` wrote")]
     NoFinding {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A file is no log of this campaign.
+    #[error(
+        "{path}: {what}; name a log that `firn crash --log` wrote for this campaign, or a new file"
+    )]
+    NoLog {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.

@@ -9,11 +9,12 @@ use firn_crash::{Crash, CrashOptions, Image, LookupSizes, RelocateUnit};
 use firn_format::geometry::MIN_POOL_BYTES;
 use firn_heap::collector::scheme::Scheme;
 use firn_heap::collector::{CollectOptions, PageSize};
-use firn_heap::{Error, Pool, PoolOptions, Reading};
-use firn_media::{Domain, Step};
+use firn_heap::{Error, Pool, PoolKind, PoolOptions, Reading};
+use firn_media::Step;
 
 use super::error::CrashError;
-use super::subject::{Content, Found, Key, Structure, Subject};
+use super::setting::Setting;
+use super::subject::{Content, Found, Key, Subject};
 
 /// The structure's root.
 pub(super) const ROOT: &str = "it";
@@ -39,45 +40,37 @@ pub(super) struct Ground {
     pub(super) subject: &'static dyn Subject,
     pub(super) scheme: &'static Scheme,
     medium: CrashOptions,
-    /// Sessions at one time.
-    lanes: usize,
+    options: PoolOptions,
     /// The pool.
     pub(super) image: Image,
     ballast: Content,
 }
 
 impl Ground {
-    /// Makes the pool for keys below `keys` and so many sessions.
+    /// Makes the pool of a setting for keys below `keys`.
     ///
     /// Errors: the heap does not do without a crash what it should.
-    pub(super) fn new(
-        structure: Structure,
-        scheme: &'static Scheme,
-        domain: Domain,
-        lanes: usize,
-        keys: Key,
-    ) -> Result<Self, CrashError> {
-        let subject = structure.0;
+    pub(super) fn new(setting: &Setting, keys: Key) -> Result<Self, CrashError> {
+        let (subject, scheme) = (setting.structure.0, setting.scheme);
         // The smallest pool there is: a chunk of objects, so that opening looks at little, and pages
         // that a cycle frees are used again.
         let medium = CrashOptions {
             capacity: MIN_POOL_BYTES.next_power_of_two(),
             relocate: scheme.relocates().then_some(RelocateUnit::Functional),
             lookup: scheme.checks_lookup().then(LookupSizes::default),
-            ..CrashOptions::with_domain(domain)
+            ..CrashOptions::with_domain(setting.domain)
         };
+        let options = pool_options(setting.pool, setting.threads);
         let crash = Crash::new(MIN_POOL_BYTES, medium.clone());
-        let failed = |what: String| CrashError::Setup {
+        let ballast = fill(subject, &crash, &options, keys).map_err(|e| CrashError::Setup {
             structure: subject.name(),
-            what,
-        };
-        let ballast =
-            fill(subject, &crash, &pool_options(lanes), keys).map_err(|e| failed(e.to_string()))?;
+            what: e.to_string(),
+        })?;
         Ok(Self {
             subject,
             scheme,
             medium,
-            lanes,
+            options,
             image: crash.cache_image(),
             ballast,
         })
@@ -93,7 +86,7 @@ impl Ground {
     }
 
     pub(super) fn pool_options(&self) -> PoolOptions {
-        pool_options(self.lanes)
+        self.options.clone()
     }
 
     /// How this campaign collects: to the last page.
@@ -136,8 +129,9 @@ fn sound(found: Result<Found, Error>, which: &str) -> Result<Content, String> {
     }
 }
 
-fn pool_options(lanes: usize) -> PoolOptions {
+fn pool_options(kind: PoolKind, lanes: usize) -> PoolOptions {
     PoolOptions {
+        kind,
         lanes,
         publish_every: u32::MAX,
         ..PoolOptions::new("crash campaign")

@@ -7,27 +7,36 @@
 //! or not at all, and everything sound.
 //!
 //! ```text
-//! campaign   every combination, over all processors      report     what is told, and what replays it
-//! sequences  short sequences, crashed everywhere         letter     what they are made of
-//! runs       long random runs, crashed now and then      replay     findings as files, and run again
-//! ground     the pool that everything starts from        oracle     what is asked after a crash
-//! subject/   the structures                              ticker     how far all threads are
+//! campaign   every setting, over all processors       report     what is told, and what replays it
+//! setting    what is crashed                          log        what was done, to go on with
+//! sequences  short sequences, crashed everywhere      letter     what they are made of
+//! runs/      long random runs, crashed now and then   replay     findings as files, and run again
+//! ground     the pool that everything starts from     oracle     what is asked after a crash
+//! subject/   the structures                           places     where objects are that move
+//! crew       work for all processors                  ticker     how far they are
 //! ```
 
 mod campaign;
+mod crew;
 mod error;
 mod ground;
 mod letter;
+mod log;
 mod oracle;
+mod places;
 mod replay;
 mod report;
 mod runs;
 mod sequences;
+mod setting;
 mod subject;
 mod ticker;
 
-pub use campaign::{Campaign, EXPLORER, MOST_LETTERS, Mode, domain, plant, scheme};
+pub use campaign::{Campaign, MOST_LETTERS, Mode, domain, plant, scheme, stock_schemes};
+pub use crew::EXPLORER;
 pub use error::CrashError;
+pub use log::{Log, read_logs};
 pub use replay::replay;
 pub use report::{CrashReport, Finding, Program, Row};
+pub use setting::{Setting, pool, settings};
 pub use subject::Structure;

@@ -3,15 +3,50 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use firn_crash::Crash;
-use firn_format::statistics::{FIRST_CLASS, FIRST_EVENT, block_at};
+use firn_format::statistics::{BLOCKS, Counter, FIRST_CLASS, FIRST_EVENT, block_at};
 use firn_heap::collector::CollectOptions;
 use firn_heap::collector::scheme::NONE;
-use firn_heap::{Error, Pool, Session, Statistics};
-use firn_media::MediumExt;
+use firn_heap::{Error, Pool, Session};
+use firn_media::{Medium, MediumExt};
 use firn_units::WORD_BYTES;
 
 use super::ground::Ground;
+use super::places::Places;
 use super::subject::Content;
+
+/// What lives in a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Living {
+    pub(super) objects: u64,
+    /// Bytes of them as they were asked for.
+    pub(super) bytes: u64,
+}
+
+impl Living {
+    /// What a pool's counters say, which are exact after a collection.
+    pub(super) fn read(crash: &Crash) -> Self {
+        let sum = |counter: Counter| {
+            let word = counter.word() as u64 * WORD_BYTES;
+            let blocks = (0..BLOCKS).map(|block| crash.load_u64(block_at(block) + word));
+            blocks.fold(0, u64::wrapping_add)
+        };
+        Self {
+            objects: sum(Counter::Objects),
+            bytes: sum(Counter::LiveBytes),
+        }
+    }
+
+    /// Errors: another number lives than is needed.
+    pub(super) fn is_needed(self, needed: Self) -> Result<(), String> {
+        match self == needed {
+            true => Ok(()),
+            false => Err(format!(
+                "{} objects of {} bytes live where the content needs {} of {}",
+                self.objects, self.bytes, needed.objects, needed.bytes
+            )),
+        }
+    }
+}
 
 /// A pool that a crash left, recovered.
 pub(super) struct Survivor<'g> {
@@ -81,10 +116,10 @@ impl<'g> Survivor<'g> {
         collected.map(drop).map_err(said("collecting"))
     }
 
-    /// Objects that can be reached, all others being reclaimed.
-    pub(super) fn reachable(&mut self) -> Result<u64, String> {
-        // The end of an interrupted cycle has marked already. A collection that moves nothing costs a
-        // fraction of a trace on this medium.
+    /// What lives: in a traced pool what can be reached, all else being reclaimed.
+    pub(super) fn living(&mut self) -> Result<Living, String> {
+        // A collection and the end of an interrupted cycle have marked already. A collection that moves
+        // nothing costs a fraction of a trace on this medium.
         if self.pool.needs_trace() {
             let reclaim = CollectOptions {
                 scheme: &NONE,
@@ -94,8 +129,24 @@ impl<'g> Survivor<'g> {
             let reclaimed = collection.and_then(|mut collection| collection.begin());
             reclaimed.map_err(said("marking"))?;
         }
-        let statistics = Statistics::read(self.pool.medium()).map_err(|e| e.to_string())?;
-        Ok(statistics.objects)
+        if let Some(session) = &mut self.session {
+            session.publish_statistics();
+        }
+        Ok(Living::read(self.pool.medium()))
+    }
+
+    pub(super) fn has_open_cycle(&self) -> bool {
+        self.pool.has_open_cycle()
+    }
+
+    /// Where the objects of an interrupted cycle are, which is what media says. Nothing was touched yet.
+    pub(super) fn places(&self) -> Result<Places, String> {
+        Places::read(&self.pool).map_err(|e| format!("after recovery: {e}"))
+    }
+
+    /// Whether the objects that were touched since are what they were there.
+    pub(super) fn keeps(&self, places: &Places) -> Result<(), String> {
+        places.are_kept(&self.pool)
     }
 
     /// Lets the program go on.

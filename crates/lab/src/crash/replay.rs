@@ -3,15 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use firn_heap::PoolKind;
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{self, EXPLORER, FEW_KEYS};
+use super::campaign::{self, FEW_KEYS, out_of_range};
+use super::crew::EXPLORER;
 use super::error::CrashError;
 use super::ground::Ground;
 use super::letter::{Letter, MOST_IN_A_NOTE};
 use super::report::{Finding, Program};
 use super::runs::Runs;
 use super::sequences::Sequences;
+use super::setting::{self, Setting, pool_name};
 use super::subject::Structure;
 use super::ticker::Ticker;
 
@@ -43,16 +46,18 @@ impl Finding {
             structure,
             scheme,
             domain,
+            pool,
             threads,
             ..
         } = self;
-        let threads = match threads {
-            1 => String::new(),
-            more => format!("-{more}-threads"),
-        };
-        let path = directory.join(format!(
-            "firn-crash-{structure}-{scheme}-{domain}{threads}.json"
-        ));
+        let mut name = format!("firn-crash-{structure}-{scheme}-{domain}");
+        if pool != pool_name(PoolKind::Traced) {
+            name += &format!("-{pool}");
+        }
+        if *threads > 1 {
+            name += &format!("-{threads}-threads");
+        }
+        let path = directory.join(name + ".json");
         let file = File {
             format: FORMAT.to_owned(),
             finding: self,
@@ -111,26 +116,29 @@ pub fn replay(path: &Path, finding: &Finding) -> Result<Result<(), String>, Cras
 
 /// What a finding's program and crash come to now; the inner error says that they lead nowhere.
 fn judge(finding: &Finding) -> Result<Result<Result<(), String>, String>, CrashError> {
-    let structure = Structure::named(&finding.structure)?;
-    let scheme = campaign::scheme(&finding.scheme)?;
-    let domain = campaign::domain(&finding.domain)?;
-    let plant = finding.plant.as_deref().map(campaign::plant).transpose()?;
-    let range = |what, range: String, found: &dyn ToString| CrashError::Range {
-        what,
-        range,
-        found: found.to_string(),
+    let setting = Setting {
+        structure: Structure::named(&finding.structure)?,
+        scheme: campaign::scheme(&finding.scheme)?,
+        domain: campaign::domain(&finding.domain)?,
+        pool: setting::pool(&finding.pool)?,
+        threads: finding.threads,
     };
+    let plant = finding.plant.as_deref().map(campaign::plant).transpose()?;
     campaign::check_depth(finding.depth)?;
     let ticker = Ticker::default();
     match &finding.program {
         Program::Sequence(names) => {
             if names.len() > MOST_IN_A_NOTE {
                 let most = format!("at most {MOST_IN_A_NOTE} letters long");
-                return Err(range("a sequence", most, &names.len()));
+                return Err(out_of_range("a sequence", most, names.len()));
             }
             let letters = names.iter().map(|name| Letter::named(name));
             let letters = letters.collect::<Result<Vec<_>, _>>()?;
-            let ground = Ground::new(structure, scheme, domain, 1, FEW_KEYS)?;
+            let one = Setting {
+                threads: 1,
+                ..setting
+            };
+            let ground = Ground::new(&one, FEW_KEYS)?;
             let sequences = Sequences::new(&ground, plant, finding.depth, &ticker);
             Ok(sequences.replay(letters, &finding.replay))
         }
@@ -138,9 +146,9 @@ fn judge(finding: &Finding) -> Result<Result<Result<(), String>, String>, CrashE
             campaign::check_threads(finding.threads)?;
             if operations > MOST_OPERATIONS {
                 let most = format!("at most {MOST_OPERATIONS}");
-                return Err(range("the number of operations", most, &operations));
+                return Err(out_of_range("the number of operations", most, operations));
             }
-            let ground = Runs::ground(structure, scheme, domain, finding.threads)?;
+            let ground = Runs::ground(&setting)?;
             let runs = Runs {
                 ground: &ground,
                 plant,

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use firn_crash::Report;
+use firn_heap::PoolKind;
 use serde::{Deserialize, Serialize};
 
+use super::campaign::{Campaign, Mode};
 use super::letter::Letter;
+use super::setting::{Setting, pool_name};
 
 /// What a campaign did and found.
 #[derive(Clone, Debug, Serialize)]
@@ -14,7 +17,7 @@ pub struct CrashReport {
     pub ok: bool,
     /// Letters of a sequence; none if runs were injected into.
     pub exhaustive: Option<usize>,
-    /// Crashes injected into the runs of each combination; none if sequences were explored.
+    /// Crashes to be injected into the runs of each setting; none if sequences were explored.
     pub injections: Option<u64>,
     /// What everything random follows from.
     pub seed: u64,
@@ -30,8 +33,10 @@ pub struct CrashReport {
     pub hash: String,
     /// Crash states that were checked.
     pub states: u64,
-    /// Time that all of it took.
+    /// Time that all of it took; of what a log had, nothing.
     pub seconds: f64,
+    /// Whether a limit of time left something undone.
+    pub cut: bool,
 }
 
 /// One combination of structure, scheme and domain.
@@ -43,12 +48,22 @@ pub struct Row {
     pub scheme: &'static str,
     /// The domain.
     pub domain: &'static str,
+    /// The kind of pool.
+    pub pool: &'static str,
     /// The program's threads.
     pub threads: usize,
     /// Sequences, or runs.
     pub executions: u64,
+    /// Runs with a whole cycle of the collector and a page that it released and the program used again.
+    pub whole_runs: u64,
+    /// Cycles of the collector, from the plan in force to the pages released.
+    pub cycles: u64,
+    /// Pages that cycles released and that came to hold objects of the program again.
+    pub reused: u64,
     /// Crashes that were injected.
     pub injections: u64,
+    /// Distinct states that they left while objects were on the move.
+    pub in_cycles: u64,
     /// Crash states that were checked: one for all images in which the check reads the same.
     pub states: u64,
     /// Of them, those after a crash inside recovery.
@@ -57,7 +72,7 @@ pub struct Row {
     pub images: u128,
     /// Whether every legal image was covered, up to the sequences and the depth.
     pub exhaustive: bool,
-    /// Time that it took, the time of several processors added up.
+    /// Time of processors that it took, added up: what else runs on the machine does not lengthen it.
     pub seconds: f64,
     /// Combined hash of its executions.
     pub hash: u64,
@@ -75,6 +90,9 @@ pub struct Finding {
     pub scheme: String,
     /// The domain.
     pub domain: String,
+    /// The kind of pool.
+    #[serde(default = "traced")]
+    pub pool: String,
     /// The program's threads.
     pub threads: usize,
     /// Crashes inside recovery.
@@ -87,6 +105,11 @@ pub struct Finding {
     pub message: String,
     /// The explorer's line: the execution and the crashes.
     pub replay: String,
+}
+
+/// What findings say nothing of that were written before there was a choice.
+fn traced() -> String {
+    pool_name(PoolKind::Traced).to_owned()
 }
 
 /// What a program did.
@@ -105,51 +128,188 @@ impl Program {
     }
 }
 
-/// What one part of a combination came to.
+/// What one part of a setting came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Part {
-    pub(super) report: Report,
-    /// What the last execution was, which a finding is about.
-    pub(super) program: Program,
+    pub(super) executions: u64,
+    pub(super) whole_runs: u64,
+    pub(super) cycles: u64,
+    pub(super) reused: u64,
     pub(super) injections: u64,
+    pub(super) in_cycles: u64,
+    pub(super) states: u64,
+    pub(super) recovery_states: u64,
+    pub(super) images: u128,
+    pub(super) exhaustive: bool,
+    pub(super) seconds: f64,
+    pub(super) hash: u64,
+    pub(super) found: Option<Found>,
+}
+
+/// What went wrong in a part.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Found {
+    program: Program,
+    message: String,
+    replay: String,
+}
+
+impl Part {
+    /// What a report says, whose first finding is about this program.
+    pub(super) fn of(report: Report, program: Program) -> Self {
+        Self {
+            executions: report.executions,
+            whole_runs: 0,
+            cycles: 0,
+            reused: 0,
+            injections: 0,
+            in_cycles: 0,
+            states: report.states,
+            recovery_states: report.recovery_states,
+            images: report.images,
+            exhaustive: report.exhaustive(),
+            seconds: 0.0,
+            hash: report.hash,
+            found: report.findings.into_iter().next().map(|finding| Found {
+                program,
+                message: finding.message,
+                replay: finding.replay,
+            }),
+        }
+    }
 }
 
 impl Row {
-    /// Takes in what a part came to.
-    pub(super) fn add(&mut self, part: &Part) {
-        let report = &part.report;
-        self.executions += report.executions;
+    /// That of a setting of which nothing is explored yet.
+    pub(super) fn of(setting: &Setting) -> Self {
+        Self {
+            structure: setting.structure.name(),
+            scheme: setting.scheme.name,
+            domain: setting.domain.name(),
+            pool: pool_name(setting.pool),
+            threads: setting.threads,
+            executions: 0,
+            whole_runs: 0,
+            cycles: 0,
+            reused: 0,
+            injections: 0,
+            in_cycles: 0,
+            states: 0,
+            recovery_states: 0,
+            images: 0,
+            exhaustive: true,
+            seconds: 0.0,
+            hash: 0,
+            findings: 0,
+        }
+    }
+
+    /// Takes in what a part came to. The order of parts makes no difference.
+    fn add(&mut self, part: &Part) {
+        self.executions += part.executions;
+        self.whole_runs += part.whole_runs;
+        self.cycles += part.cycles;
+        self.reused += part.reused;
         self.injections += part.injections;
-        self.states += report.states;
-        self.recovery_states += report.recovery_states;
-        self.images = self.images.saturating_add(report.images);
-        self.exhaustive &= report.exhaustive();
-        self.seconds += report.elapsed.as_secs_f64();
-        self.hash = join(self.hash, report.hash);
+        self.in_cycles += part.in_cycles;
+        self.states += part.states;
+        self.recovery_states += part.recovery_states;
+        self.images = self.images.saturating_add(part.images);
+        self.exhaustive &= part.exhaustive;
+        self.seconds += part.seconds;
+        self.hash = self.hash.wrapping_add(part.hash);
+        self.findings += usize::from(part.found.is_some());
+    }
+
+    /// Its hash, made different from that of other settings with the same executions.
+    fn hash_of_setting(&self) -> u64 {
+        let names = [self.structure, self.scheme, self.domain, self.pool];
+        let bytes = names.iter().flat_map(|name| name.bytes());
+        let named = bytes.fold(self.threads as u64, |hash, byte| {
+            hash.rotate_left(5) ^ u64::from(byte)
+        });
+        fastrand::Rng::with_seed(self.hash ^ named.rotate_left(32)).u64(..)
     }
 
     /// States in a second of one processor.
     pub fn states_per_second(&self) -> f64 {
         per_second(self.states, self.seconds)
     }
+
+    /// Injections in a second of one processor.
+    pub fn injections_per_second(&self) -> f64 {
+        per_second(self.injections, self.seconds)
+    }
 }
 
 impl CrashReport {
+    /// That of a campaign of which nothing is explored yet.
+    pub(super) fn of(campaign: &Campaign, is_whole: bool) -> Self {
+        let (exhaustive, injections) = match campaign.mode {
+            Mode::Exhaustive(letters) => (Some(letters), None),
+            Mode::Injections { each, .. } => (None, Some(each)),
+        };
+        let mut report = Self {
+            ok: true,
+            exhaustive,
+            injections,
+            seed: campaign.seed,
+            depth: campaign.depth,
+            plant: campaign.plant.map(|step| step.name),
+            rows: campaign.settings.iter().map(Row::of).collect(),
+            findings: Vec::new(),
+            hash: String::new(),
+            states: 0,
+            seconds: 0.0,
+            cut: !is_whole,
+        };
+        report.add_up();
+        report
+    }
+
+    /// Takes in a part of the setting at this place. Of each setting the first finding is told.
+    pub(super) fn add(&mut self, place: usize, setting: &Setting, part: &Part) {
+        let row = &mut self.rows[place];
+        row.add(part);
+        if let Some(found) = part.found.as_ref().filter(|_| row.findings == 1) {
+            self.findings.push(Finding {
+                structure: setting.structure.name().to_owned(),
+                scheme: setting.scheme.name.to_owned(),
+                domain: setting.domain.name().to_owned(),
+                pool: pool_name(setting.pool).to_owned(),
+                threads: setting.threads,
+                depth: self.depth,
+                plant: self.plant.map(str::to_owned),
+                program: found.program.clone(),
+                message: found.message.clone(),
+                replay: found.replay.clone(),
+            });
+        }
+        self.add_up();
+    }
+
+    fn add_up(&mut self) {
+        self.ok = self.findings.is_empty();
+        self.states = self.rows.iter().map(|row| row.states).sum();
+        // A sum, too: logs have settings in another order than the campaign.
+        let hash = self.rows.iter().map(Row::hash_of_setting);
+        let hash = hash.fold(0, u64::wrapping_add);
+        self.hash = format!("{hash:016x}");
+    }
+
     /// Crashes that were injected.
     pub fn injected(&self) -> u64 {
         self.rows.iter().map(|row| row.injections).sum()
     }
 
-    /// So many of something in each second of it.
+    /// So many of something in a second of one processor.
     pub fn per_second(&self, count: u64) -> f64 {
-        per_second(count, self.seconds)
+        per_second(count, self.rows.iter().map(|row| row.seconds).sum())
     }
 }
 
 fn per_second(count: u64, seconds: f64) -> f64 {
     count as f64 / seconds.max(Duration::from_nanos(1).as_secs_f64())
-}
-
-/// The hash of two things in this order.
-pub(super) fn join(first: u64, second: u64) -> u64 {
-    first.rotate_left(5) ^ second
 }

@@ -11,7 +11,7 @@ use firn_media::Step;
 
 use super::ground::Ground;
 use super::letter::{History, Letter, content_after};
-use super::oracle::Survivor;
+use super::oracle::{Living, Survivor};
 use super::report::{Part, Program};
 use super::subject::Content;
 use super::ticker::Ticker;
@@ -30,16 +30,16 @@ pub(super) struct Sequences<'a> {
     exploration: Exploration,
     /// The sequence at hand.
     now: RefCell<Vec<Letter>>,
-    /// Objects after the program's letters of a sequence, counted once.
-    objects: RefCell<HashMap<Vec<Letter>, u64>>,
+    /// What lives after the program's letters of a sequence, counted once.
+    living: RefCell<HashMap<Vec<Letter>, Living>>,
     /// By note.
     legal: RefCell<HashMap<u64, Rc<Legal>>>,
 }
 
 /// What a crash may leave.
 struct Legal {
-    /// The structure's content, and the objects that live with it.
-    outcomes: Vec<(Content, u64)>,
+    /// The structure's content, and what lives with it.
+    outcomes: Vec<(Content, Living)>,
     /// Identifies these.
     digest: u64,
 }
@@ -58,7 +58,7 @@ impl<'a> Sequences<'a> {
             ticker,
             exploration: Exploration::Lazy,
             now: RefCell::default(),
-            objects: RefCell::default(),
+            living: RefCell::default(),
             legal: RefCell::default(),
         }
     }
@@ -99,11 +99,7 @@ impl<'a> Sequences<'a> {
             Some(Schedule::Sequential)
         });
         let program = Program::of_letters(&self.now.borrow());
-        Part {
-            report,
-            program,
-            injections: 0,
-        }
+        Part::of(report, program)
     }
 
     /// Runs again what a finding's line says of one sequence.
@@ -135,12 +131,10 @@ impl<'a> Sequences<'a> {
                 return Err(format!("the end of the interrupted cycle left {after:?}"));
             }
         }
-        let objects = survivor.reachable()?;
-        match needed.any(|legal| legal.1 == objects) {
+        let living = survivor.living()?;
+        match needed.any(|legal| legal.1 == living) {
             true => Ok(()),
-            false => Err(format!(
-                "{objects} objects live where the content needs {first}"
-            )),
+            false => living.is_needed(first),
         }
     }
 
@@ -152,7 +146,7 @@ impl<'a> Sequences<'a> {
         let history = History::of_note(note);
         let outcomes = history.outcomes().map(|letters| {
             let content = content_after(self.ground, letters);
-            Ok((content, self.objects_after(letters)?))
+            Ok((content, self.living_after(letters)?))
         });
         let outcomes = outcomes.collect::<Result<Vec<_>, String>>()?;
         let mut digest = DefaultHasher::new();
@@ -163,18 +157,18 @@ impl<'a> Sequences<'a> {
         Ok(legal)
     }
 
-    /// Objects that live after the letters where nothing crashes.
-    fn objects_after(&self, letters: &[Letter]) -> Result<u64, String> {
+    /// What lives after the letters where nothing crashes.
+    fn living_after(&self, letters: &[Letter]) -> Result<Living, String> {
         let programs = letters.iter().copied().filter(|l| !l.is_collectors());
         let programs: Vec<Letter> = programs.collect();
-        if let Some(&known) = self.objects.borrow().get(&programs) {
+        if let Some(&known) = self.living.borrow().get(&programs) {
             return Ok(known);
         }
         let crash = Crash::from_image(&self.ground.image, self.ground.medium(None, 0));
         run(self.ground, &crash, &programs)?;
-        let objects = Survivor::open(self.ground, crash)?.reachable()?;
-        self.objects.borrow_mut().insert(programs, objects);
-        Ok(objects)
+        let living = Survivor::open(self.ground, crash)?.living()?;
+        self.living.borrow_mut().insert(programs, living);
+        Ok(living)
     }
 }
 
@@ -222,8 +216,14 @@ mod tests {
     use firn_media::Domain;
 
     use super::super::campaign::FEW_KEYS;
+    use super::super::setting::Setting;
     use super::super::subject::Structure;
     use super::*;
+
+    fn ground(structure: Structure) -> Ground {
+        let settings = Setting::every(&[structure], &[&PIGGYBACK], &[Domain::Adr]);
+        Ground::new(&settings[0], FEW_KEYS).unwrap()
+    }
 
     /// Objects that a whole cycle moves.
     fn moved(ground: &Ground) -> u64 {
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_cycle_moves_objects_of_every_structure() {
         for structure in Structure::all() {
-            let ground = Ground::new(structure, &PIGGYBACK, Domain::Adr, 1, FEW_KEYS).unwrap();
+            let ground = ground(structure);
             let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
             let objects = Statistics::read(&crash).unwrap().objects;
             let moved = moved(&ground);
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn every_letter_does_what_it_says() {
         for structure in Structure::all() {
-            let ground = Ground::new(structure, &PIGGYBACK, Domain::Adr, 1, FEW_KEYS).unwrap();
+            let ground = ground(structure);
             for letters in super::super::letter::sequences(2, &PIGGYBACK) {
                 let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
                 run(&ground, &crash, &letters).unwrap();

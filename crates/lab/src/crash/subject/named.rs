@@ -2,8 +2,7 @@
 
 use firn_crash::Crash;
 use firn_heap::{Error, Reading, Tx};
-use firn_structures as structures;
-use firn_structures::HashMap;
+use firn_structures::{HashMap, Map as OrderedMap};
 
 use super::{Content, Found, Key, Subject};
 
@@ -26,91 +25,75 @@ fn key_of(name: &[u8]) -> Key {
         .map_or(Key::MAX, |first| Key::from_be_bytes(*first))
 }
 
-/// [`structures::Map`].
-pub(super) struct Map;
+/// A subject of a map with the interface that both have.
+macro_rules! subject {
+    ($(#[$doc:meta])* $subject:ident, $map:ident, $name:literal, $into_order:expr) => {
+        $(#[$doc])*
+        pub(super) struct $subject;
 
-impl Subject for Map {
-    fn name(&self) -> &'static str {
-        "map"
-    }
+        impl Subject for $subject {
+            fn name(&self) -> &'static str {
+                $name
+            }
 
-    fn create(&self, tx: Tx<'_, Crash>, root: &str, _keys: Key) -> Result<(), Error> {
-        structures::Map::create(tx, root).map(drop)
-    }
+            fn create(&self, tx: Tx<'_, Crash>, root: &str, _keys: Key) -> Result<(), Error> {
+                $map::create(tx, root).map(drop)
+            }
 
-    fn insert(&self, tx: Tx<'_, Crash>, root: &str, key: Key, value: &[u8]) -> Result<(), Error> {
-        let mut map = structures::Map::open(tx, root)?;
-        map.insert(&name(key), value).map(drop)
-    }
+            fn insert(
+                &self,
+                tx: Tx<'_, Crash>,
+                root: &str,
+                key: Key,
+                value: &[u8],
+            ) -> Result<(), Error> {
+                $map::open(tx, root)?.insert(&name(key), value).map(drop)
+            }
 
-    fn remove(&self, tx: Tx<'_, Crash>, root: &str, key: Key) -> Result<(), Error> {
-        let mut map = structures::Map::open(tx, root)?;
-        map.remove(&name(key)).map(drop)
-    }
+            fn remove(&self, tx: Tx<'_, Crash>, root: &str, key: Key) -> Result<(), Error> {
+                $map::open(tx, root)?.remove(&name(key)).map(drop)
+            }
 
-    fn get(
-        &self,
-        view: Reading<'_, Crash>,
-        root: &str,
-        key: Key,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        structures::Map::open(view, root)?.get(&name(key))
-    }
+            fn get(
+                &self,
+                view: Reading<'_, Crash>,
+                root: &str,
+                key: Key,
+            ) -> Result<Option<Vec<u8>>, Error> {
+                $map::open(view, root)?.get(&name(key))
+            }
 
-    fn read(&self, view: Reading<'_, Crash>, root: &str) -> Result<Found, Error> {
-        let map = structures::Map::open(view, root)?;
-        let wrong = map.check()?;
-        let reader = map.read()?;
-        let entries = reader.iter()?.map(|entry| {
-            let (key, value) = entry?.to_pair()?;
-            Ok((key_of(&key), value))
-        });
-        let content = entries.collect::<Result<Content, Error>>()?;
-        Ok(Found { wrong, content })
-    }
+            fn read(&self, view: Reading<'_, Crash>, root: &str) -> Result<Found, Error> {
+                let map = $map::open(view, root)?;
+                let wrong = map.check()?;
+                let reader = map.read()?;
+                let entries = reader.iter()?.map(|entry| {
+                    let (key, value) = entry?.to_pair()?;
+                    Ok((key_of(&key), value))
+                });
+                let content = entries.collect::<Result<Content, Error>>()?;
+                let content = $into_order(content);
+                Ok(Found { wrong, content })
+            }
+        }
+    };
 }
 
-/// [`HashMap`], whose own order means nothing.
-pub(super) struct Hash;
+subject!(
+    /// [`firn_structures::Map`], whose order is that of its keys.
+    Map,
+    OrderedMap,
+    "map",
+    |content| content
+);
 
-impl Subject for Hash {
-    fn name(&self) -> &'static str {
-        "hash"
-    }
-
-    fn create(&self, tx: Tx<'_, Crash>, root: &str, _keys: Key) -> Result<(), Error> {
-        HashMap::create(tx, root).map(drop)
-    }
-
-    fn insert(&self, tx: Tx<'_, Crash>, root: &str, key: Key, value: &[u8]) -> Result<(), Error> {
-        let mut map = HashMap::open(tx, root)?;
-        map.insert(&name(key), value).map(drop)
-    }
-
-    fn remove(&self, tx: Tx<'_, Crash>, root: &str, key: Key) -> Result<(), Error> {
-        let mut map = HashMap::open(tx, root)?;
-        map.remove(&name(key)).map(drop)
-    }
-
-    fn get(
-        &self,
-        view: Reading<'_, Crash>,
-        root: &str,
-        key: Key,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        HashMap::open(view, root)?.get(&name(key))
-    }
-
-    fn read(&self, view: Reading<'_, Crash>, root: &str) -> Result<Found, Error> {
-        let map = HashMap::open(view, root)?;
-        let wrong = map.check()?;
-        let reader = map.read()?;
-        let entries = reader.iter()?.map(|entry| {
-            let (key, value) = entry?.to_pair()?;
-            Ok((key_of(&key), value))
-        });
-        let mut content = entries.collect::<Result<Content, Error>>()?;
+subject!(
+    /// [`HashMap`], whose own order means nothing.
+    Hash,
+    HashMap,
+    "hash",
+    |mut content: Content| {
         content.sort();
-        Ok(Found { wrong, content })
+        content
     }
-}
+);

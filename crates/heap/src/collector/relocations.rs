@@ -1,0 +1,46 @@
+//! What the open cycle moves, object by object, for who checks it.
+
+use firn_media::Medium;
+use firn_units::VirtAddr;
+
+use super::cycle::Cycle;
+use crate::pool::Pool;
+
+/// One object that the open cycle moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relocation {
+    /// Its source.
+    pub from: VirtAddr,
+    /// Its destination.
+    pub to: VirtAddr,
+    /// Bytes that its copy takes, header and padding to words included.
+    pub bytes: u64,
+    /// Whether it lives at its destination; else at its source.
+    pub moved: bool,
+}
+
+impl<M: Medium> Cycle<M> {
+    fn relocations(&self, medium: &M) -> Vec<Relocation> {
+        let units = self.entries.iter().flat_map(|entry| self.units_of(entry));
+        let relocation = |(unit, from): (super::cycle::Unit, VirtAddr)| Relocation {
+            from,
+            to: unit.to,
+            bytes: self.bytes_of(medium, from, unit.to),
+            moved: self.is_copied(unit.index),
+        };
+        units.map(relocation).collect()
+    }
+}
+
+impl<M: Medium> Pool<M> {
+    /// What the open cycle moves, by ascending sources, each object where it is now. Nothing if no cycle
+    /// is open. Moves nothing. FFCCD's second validation asks whether that is what media says
+    /// (section 7.1).
+    ///
+    /// Concurrency: an object that is being copied counts as not moved yet.
+    pub fn relocations(&self) -> Vec<Relocation> {
+        let medium = &self.inner.medium;
+        let cycle = self.inner.collector.cycle(medium);
+        cycle.map_or_else(Vec::new, |cycle| cycle.relocations(medium))
+    }
+}

@@ -1,0 +1,60 @@
+//! The thread that collects beside the program.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use firn_crash::Crash;
+use firn_heap::collector::CollectOptions;
+use firn_heap::{Error, Pool};
+use firn_media::Medium;
+
+use super::super::ground::Ground;
+use super::Meeting;
+
+/// Objects that the collector moves between two looks at something else.
+const MOVED_TOGETHER: core::ops::Range<u64> = 1..6;
+
+pub(super) struct Collecting {
+    pub(super) ground: Ground,
+    pub(super) pool: Pool<Crash>,
+    pub(super) draw: fastrand::Rng,
+    pub(super) meeting: Arc<Meeting>,
+}
+
+impl Collecting {
+    /// Collects until the program has ended, once at least.
+    pub(super) fn run(mut self) {
+        let medium = self.pool.medium().clone();
+        loop {
+            if let Err(error) = self.collect() {
+                panic!("collecting: {error}");
+            }
+            self.meeting.collections.fetch_add(1, Relaxed);
+            if self.meeting.busy.load(Relaxed) == 0 {
+                break;
+            }
+            medium.pause(0);
+        }
+    }
+
+    /// One collection, as a whole or step by step.
+    fn collect(&mut self) -> Result<(), Error> {
+        let options = CollectOptions {
+            release_blocks: self.draw.bool(),
+            ..self.ground.collect()
+        };
+        if self.draw.bool() {
+            self.pool.collect(&options)?;
+            if options.release_blocks {
+                self.pool.release_free_space()?;
+            }
+            return Ok(());
+        }
+        let mut collection = self.pool.collection(&options)?;
+        while collection.begin()? {
+            while !collection.compact(self.draw.u64(MOVED_TOGETHER))? {}
+            collection.finish()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,347 @@
+//! Long random runs, crashed at drawn moments (FFCCD section 7.1).
+//!
+//! Threads of the program, each with keys of its own, insert, change, remove and read in one structure,
+//! while one more thread collects. Halfway they wait until a cycle has ended, so that what comes after
+//! goes to pages that it released.
+//!
+//! Who holds the structure's lock puts down what it does: as a commit is durable before its locks are
+//! released (R1, R3), what is durable at any moment is a beginning of that list.
+//!
+//! ```text
+//! ledger    what was done             mutator      a thread of the program
+//! needs     what has to live then     collecting   the thread that collects
+//! sight     what a run went through
+//! ```
+
+mod collecting;
+mod ledger;
+mod mutator;
+mod needs;
+mod sight;
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use firn_crash::{Crash, CrashState, ExploreOptions, Explorer, Job, Schedule, SwarmOptions};
+use firn_heap::Pool;
+use firn_media::{Medium, Step};
+
+use super::error::CrashError;
+use super::ground::Ground;
+use super::oracle::{Living, Survivor};
+use super::report::{Part, Program};
+use super::setting::Setting;
+use super::subject::{Content, Key};
+use super::ticker::Ticker;
+use collecting::Collecting;
+use ledger::Ledger;
+use mutator::{Mutator, apply};
+use needs::Needs;
+use sight::Sight;
+
+/// Operations of a run, of all its threads. One goes on until the program has used a page that a cycle has
+/// released.
+pub(super) const OPERATIONS: u64 = 500;
+/// Crashes that are injected into a run at most.
+pub(super) const CRASHES: u32 = 16;
+/// Crashes that are tried on a run that is shortened: there is one that fails among them, or it counts as
+/// one that passes.
+const TRIES: u32 = 128;
+
+/// Keys of all threads, from the first on: those of the setup lie below.
+const FIRST_KEY: Key = 60;
+const KEYS: Key = 96;
+
+/// Runs on one ground.
+pub(super) struct Runs<'a> {
+    pub(super) ground: &'a Ground,
+    pub(super) plant: Option<&'static Step>,
+    pub(super) depth: u32,
+    /// Threads of the program.
+    pub(super) threads: usize,
+    /// Operations of all of them.
+    pub(super) operations: u64,
+    pub(super) ticker: &'a Ticker,
+}
+
+/// What the check knows of the run that is crashed.
+#[derive(Default)]
+struct Known {
+    ledger: Arc<Mutex<Ledger>>,
+    /// Made when somebody asks, anew for each run.
+    needs: RefCell<Option<Needs>>,
+    /// Crashes of it that fell into a cycle.
+    in_cycles: Cell<u64>,
+}
+
+impl<'a> Runs<'a> {
+    /// Errors: the pool cannot be made.
+    pub(super) fn ground(setting: &Setting) -> Result<Ground, CrashError> {
+        Ground::new(setting, FIRST_KEY + KEYS)
+    }
+
+    fn explorer<'e>(&'e self, known: &'e Known) -> Explorer<'e> {
+        self.explorer_with(known, move |crash, state| {
+            self.ticker.state();
+            let survivor = Survivor::open(self.ground, crash)?;
+            self.judge(survivor, state, known)
+        })
+    }
+
+    fn explorer_with<'e>(
+        &'e self,
+        known: &'e Known,
+        check: impl Fn(Crash, &CrashState) -> Result<(), String> + 'e,
+    ) -> Explorer<'e> {
+        let options = ExploreOptions {
+            medium: self.ground.medium(self.plant, 0),
+            recovery_depth: self.depth,
+            ..ExploreOptions::default()
+        };
+        Explorer::from_image(
+            options,
+            &self.ground.image,
+            move |crash| {
+                if let Err(what) = self.run(crash, known) {
+                    // What a workload cannot do it says by a panic.
+                    panic!("{what}");
+                }
+            },
+            check,
+        )
+    }
+
+    /// Injects so many crashes into each of the runs of these seeds, until something fails, and makes a
+    /// run that does as short as it goes.
+    pub(super) fn inject(&self, seeds: core::ops::Range<u64>, crashes: u32) -> Part {
+        let known = Known::default();
+        let explorer = self.explorer(&known);
+        let mut whole = firn_crash::Report::default();
+        let mut sight = Sight::default();
+        let mut operations = self.operations;
+        for seed in seeds {
+            let report = explorer.swarm_seen(&one_run(seed, crashes), |events| {
+                sight += Sight::of(events, self.ground.image.len());
+            });
+            self.ticker.step(u64::from(crashes));
+            add(&mut whole, seed, report);
+            if !whole.findings.is_empty() {
+                operations = self.shorten(seed, &mut whole);
+                break;
+            }
+        }
+        Part {
+            injections: whole.sampled_events,
+            in_cycles: known.in_cycles.get(),
+            cycles: sight.cycles,
+            reused: sight.reused,
+            whole_runs: sight.whole_runs,
+            ..Part::of(whole, Program::Operations(operations))
+        }
+    }
+
+    /// Takes operations off the end of a run that fails for as long as it does. Returns how many are left,
+    /// and puts the shorter run's finding in the place of the longer one's.
+    fn shorten(&self, seed: u64, found: &mut firn_crash::Report) -> u64 {
+        let mut left = self.operations;
+        let mut step = left / 2;
+        while step > 0 {
+            let fewer = left.saturating_sub(step);
+            let runs = Self {
+                operations: fewer,
+                ..*self
+            };
+            let known = Known::default();
+            let mut report = runs.explorer(&known).swarm(&one_run(seed, TRIES));
+            if fewer > 0 && !report.findings.is_empty() {
+                left = fewer;
+                found.findings = core::mem::take(&mut report.findings);
+                step = step.min(left / 2);
+            } else {
+                step /= 2;
+            }
+        }
+        left
+    }
+
+    /// Runs again what a finding's line says.
+    pub(super) fn replay(&self, line: &str) -> Result<Result<(), String>, String> {
+        self.explorer(&Known::default()).judge(line)
+    }
+
+    /// One run: the program's threads and a collector.
+    fn run(&self, crash: &Crash, known: &Known) -> Result<(), String> {
+        let seed = crash.random_u64();
+        lock(&known.ledger).clear();
+        known.needs.take();
+        let options = self.ground.pool_options();
+        let pool = Pool::open(crash.clone(), &options).map_err(|e| e.to_string())?;
+        let meeting = Arc::new(Meeting::of(self.threads as u64));
+        let mut jobs: Vec<Job> = Vec::new();
+        for thread in 0..self.threads {
+            let program = Mutator {
+                ground: self.ground.clone(),
+                pool: pool.clone(),
+                thread,
+                keys: self.keys_of(thread),
+                own: Vec::new(),
+                draw: fastrand::Rng::with_seed(seed ^ thread as u64),
+                ledger: Arc::clone(&known.ledger),
+                meeting: Arc::clone(&meeting),
+            };
+            let operations = self.operations_of(thread);
+            // A run that is shortened need not be whole, and one in which nothing moves cannot be.
+            let can_be_whole = self.ground.scheme.moves && self.operations >= OPERATIONS;
+            let until_whole = thread == 0 && can_be_whole;
+            jobs.push(Box::new(move || program.run(operations, until_whole)));
+        }
+        let collector = Collecting {
+            ground: self.ground.clone(),
+            pool: pool.clone(),
+            draw: fastrand::Rng::with_seed(!seed),
+            meeting,
+        };
+        jobs.push(Box::new(move || collector.run()));
+        crash.run(jobs, Schedule::Inherited).finished()?;
+        let mut session = pool.session().map_err(|e| e.to_string())?;
+        let found = session.read(|view| self.ground.read(view))?;
+        let checked = self.beginnings(&lock(&known.ledger), &crash.notes()[1..], &found);
+        pool.abandon();
+        drop(session);
+        checked.map_err(|e| format!("without a crash: {e}"))?;
+        Ok(())
+    }
+
+    /// The keys of a thread.
+    fn keys_of(&self, thread: usize) -> core::ops::Range<Key> {
+        let each = KEYS / self.threads as Key;
+        let first = FIRST_KEY + thread as Key * each;
+        first..first + each
+    }
+
+    /// The operations of a thread.
+    fn operations_of(&self, thread: usize) -> u64 {
+        let threads = self.threads as u64;
+        (self.operations + threads - 1 - thread as u64) / threads
+    }
+
+    fn beginnings(
+        &self,
+        ledger: &Ledger,
+        acknowledged: &[u64],
+        found: &Content,
+    ) -> Result<Vec<usize>, String> {
+        let start = (self.ground.subject.order(), self.ground.content());
+        ledger.beginnings(start, acknowledged, found)
+    }
+
+    /// What a crash left, recovered: what was acknowledged, objects where media says they are, a pool in
+    /// which the program goes on and the interrupted cycle ends, and nothing more than what the content
+    /// needs once it was collected.
+    fn judge(
+        &self,
+        mut survivor: Survivor<'_>,
+        state: &CrashState,
+        known: &Known,
+    ) -> Result<(), String> {
+        let ledger = lock(&known.ledger);
+        let acknowledged: Vec<u64> = (1..=self.threads).map(|t| state.note(t)).collect();
+        let places = survivor.places()?;
+        if survivor.has_open_cycle() && state.depth == 0 {
+            known.in_cycles.set(known.in_cycles.get() + 1);
+        }
+        let mut expected = survivor.content("after recovery")?;
+        survivor.keeps(&places)?;
+        let mut done = self.beginnings(&ledger, &acknowledged, &expected)?;
+        // Where it is known what came next, the program goes on with it.
+        if let [changes] = done[..]
+            && let Some(&next) = ledger.changes().get(changes)
+        {
+            let session = survivor.session()?;
+            let applied = session.transaction(|tx| apply(self.ground, tx, next));
+            applied.map_err(|e| format!("going on after recovery: {e}"))?;
+            next.apply(self.ground.subject.order(), &mut expected);
+            done = vec![changes + 1];
+        }
+        survivor.end_cycle()?;
+        survivor.collect()?;
+        let found = survivor.content("after collecting")?;
+        if found != expected {
+            return Err(format!("after collecting: found {found:?}"));
+        }
+        self.leaks(survivor.living()?, &done, &ledger, known)
+    }
+
+    /// Errors: what lives is not what one of these numbers of changes needs.
+    fn leaks(
+        &self,
+        living: Living,
+        done: &[usize],
+        ledger: &Ledger,
+        known: &Known,
+    ) -> Result<(), String> {
+        let mut needs = known.needs.borrow_mut();
+        let needs = match &mut *needs {
+            Some(needs) => needs,
+            none => none.insert(Needs::new(self.ground)?),
+        };
+        let mut judged = Ok(());
+        for &changes in done {
+            judged = living.is_needed(needs.after(ledger, changes)?);
+            if judged.is_ok() {
+                break;
+            }
+        }
+        judged
+    }
+}
+
+fn one_run(seed: u64, crashes: u32) -> SwarmOptions {
+    SwarmOptions {
+        seeds: seed..seed + 1,
+        crashes,
+        images: 1,
+        crashes_in_recovery: 1,
+    }
+}
+
+/// Takes in the report of a run.
+fn add(whole: &mut firn_crash::Report, seed: u64, more: firn_crash::Report) {
+    whole.states += more.states;
+    whole.recovery_states += more.recovery_states;
+    whole.images = whole.images.saturating_add(more.images);
+    whole.events += more.events;
+    whole.executions += more.executions;
+    whole.sampled_events += more.sampled_events;
+    whole.cut |= more.cut;
+    // A sum, so that it is the same in whatever pieces the runs are made.
+    let of_run = fastrand::Rng::with_seed(more.hash ^ seed.rotate_left(32)).u64(..);
+    whole.hash = whole.hash.wrapping_add(of_run);
+    whole.elapsed += more.elapsed;
+    whole.findings.extend(more.findings);
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the threads of a run know of each other.
+struct Meeting {
+    /// Threads of the program that have not ended.
+    busy: AtomicU64,
+    /// Collections that have ended.
+    collections: AtomicU64,
+}
+
+impl Meeting {
+    fn of(threads: u64) -> Self {
+        Self {
+            busy: AtomicU64::new(threads),
+            collections: AtomicU64::new(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

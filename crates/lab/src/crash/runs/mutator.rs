@@ -1,0 +1,208 @@
+//! A thread of the program: it draws what it does, does it, and puts it down.
+
+use core::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+
+use firn_crash::Crash;
+use firn_heap::{Error, Pool, Session, Tx};
+use firn_media::Medium;
+
+use super::super::ground::{Ground, ROOT};
+use super::super::subject::{Content, Key, Order};
+use super::ledger::{Change, Entry, Ledger};
+use super::sight::Sight;
+use super::{Meeting, lock};
+
+/// Lengths of values. Of twelve so many are long, for a class of its own: few at first, most while the
+/// structure grows, so that it needs further pages.
+const SHORT: Range<usize> = 8..64;
+const LONG: usize = 120;
+const LONG_AT_FIRST: u8 = 2;
+const LONG_GROWING: u8 = 9;
+
+/// Operations of a thread that goes on, at most, and how many it does before it looks again.
+const MOST_OPERATIONS: u64 = 2500;
+const MORE: u64 = 300;
+
+/// Deeds of sixteen that are removals. First there are more of them than inserts, so that pages become thin;
+/// then fewer, so that what a cycle has released is used again (FFCCD, section 7, has such phases, too).
+const THINNING: u8 = 7;
+const EMPTYING: u8 = 12;
+const GROWING: u8 = 1;
+
+/// Whether the run has had a whole cycle, and the program has used a page that it released.
+fn is_whole(medium: &Crash) -> bool {
+    let seen = medium.see_trace(|events| Sight::of(events, medium.len()));
+    seen.whole_runs > 0
+}
+
+/// A thread of the program.
+pub(super) struct Mutator {
+    pub(super) ground: Ground,
+    pub(super) pool: Pool<Crash>,
+    pub(super) thread: usize,
+    pub(super) keys: Range<Key>,
+    /// What its keys hold, if an element keeps its key.
+    pub(super) own: Content,
+    pub(super) draw: fastrand::Rng,
+    pub(super) ledger: Arc<Mutex<Ledger>>,
+    pub(super) meeting: Arc<Meeting>,
+}
+
+/// What a thread does next.
+enum Deed {
+    Change(Change),
+    Abort(Change),
+    Get(Key),
+}
+
+impl Mutator {
+    /// Does so many operations, and goes on until a cycle has released pages and the program has used one
+    /// of them again, where it is asked to.
+    pub(super) fn run(mut self, operations: u64, until_whole: bool) {
+        let medium = self.pool.medium().clone();
+        let mut session = self.pool.session().expect("as many lanes as threads");
+        let half = operations / 2;
+        self.phase(&mut session, 1..half + 1, THINNING);
+        self.await_collection(&medium, 0);
+        self.phase(&mut session, half + 1..operations + 1, GROWING);
+        let mut next = operations + 1;
+        while until_whole && next <= MOST_OPERATIONS && !is_whole(&medium) {
+            self.phase(&mut session, next..next + MORE / 2, EMPTYING);
+            self.await_collection(&medium, self.meeting.collections.load(Relaxed));
+            self.phase(&mut session, next + MORE / 2..next + MORE, GROWING);
+            next += MORE;
+        }
+        self.meeting.busy.fetch_sub(1, Relaxed);
+    }
+
+    /// Waits until more than so many collections have ended.
+    fn await_collection(&self, medium: &Crash, before: u64) {
+        while self.meeting.collections.load(Relaxed) <= before {
+            medium.pause(0);
+        }
+    }
+
+    /// Does the operations of these numbers.
+    fn phase(&mut self, session: &mut Session<Crash>, numbers: Range<u64>, removals: u8) {
+        for number in numbers {
+            let deed = self.draw(number, removals);
+            if let Err(what) = self.act(session, number, deed) {
+                panic!("operation {number}: {what}");
+            }
+            self.pool.medium().note(number);
+        }
+    }
+
+    /// What comes next, which is a removal `removals` times of sixteen.
+    fn draw(&mut self, number: u64, removals: u8) -> Deed {
+        let key = self.draw.u16(self.keys.clone());
+        let change = match self.draw.u8(..16) {
+            deed if deed < removals => Change::Remove(key),
+            deed if deed < removals + 3 => Change::Insert(
+                key,
+                self.value(number, self.held(key).map(Vec::len), removals),
+            ),
+            ..13 => Change::Insert(key, self.value(number, None, removals)),
+            _ => return Deed::Get(key),
+        };
+        match self.draw.u8(..16) {
+            0 => Deed::Abort(change),
+            _ => Deed::Change(change),
+        }
+    }
+
+    /// What the operation of this number writes: of a length that is given, or any.
+    fn value(&mut self, number: u64, len: Option<usize>, removals: u8) -> Vec<u8> {
+        let long = match removals {
+            GROWING => LONG_GROWING,
+            _ => LONG_AT_FIRST,
+        };
+        let len = len.unwrap_or_else(|| match self.draw.u8(..12) < long {
+            true => LONG,
+            false => self.draw.usize(SHORT),
+        });
+        let mut value = vec![self.thread as u8; len];
+        let stamp = number.to_le_bytes();
+        let stamped = stamp.len().min(len);
+        value[..stamped].copy_from_slice(&stamp[..stamped]);
+        value
+    }
+
+    fn held(&self, key: Key) -> Option<&Vec<u8>> {
+        let of_key = self.own.iter().find(|(own, _)| *own == key);
+        of_key.map(|(_, value)| value)
+    }
+
+    fn act(&mut self, session: &mut Session<Crash>, number: u64, deed: Deed) -> Result<(), String> {
+        let subject = self.ground.subject;
+        match deed {
+            Deed::Change(change) => {
+                self.change(session, number, &change)
+                    .map_err(|e| e.to_string())?;
+                // What becomes of an element of a queue is not its thread's alone.
+                if subject.order() != Order::FirstIn {
+                    change.apply(subject.order(), &mut self.own);
+                }
+                Ok(())
+            }
+            Deed::Abort(change) => {
+                let aborted = session.transaction(|tx| {
+                    apply(&self.ground, tx, &change)?;
+                    Err::<(), _>(Error::ReadOnly)
+                });
+                match aborted {
+                    Err(Error::ReadOnly) => Ok(()),
+                    other => Err(format!("a transaction that gives up: {other:?}")),
+                }
+            }
+            Deed::Get(key) => {
+                let got = session.read(|view| subject.get(view, ROOT, key));
+                let got = got.map_err(|e| e.to_string())?;
+                let expected = self.held(key);
+                match subject.order() == Order::FirstIn || got.as_ref() == expected {
+                    true => Ok(()),
+                    false => Err(format!("{key} is {got:?} instead of {expected:?}")),
+                }
+            }
+        }
+    }
+
+    /// Does it, and puts it down while the structure's lock is held.
+    fn change(
+        &self,
+        session: &mut Session<Crash>,
+        number: u64,
+        change: &Change,
+    ) -> Result<(), Error> {
+        // What changes nothing may have had the lock as a reader, or not at all.
+        let counts = match change {
+            Change::Insert(..) => true,
+            Change::Remove(key) => {
+                self.ground.subject.order() == Order::FirstIn || self.held(*key).is_some()
+            }
+        };
+        let mut attempt = None;
+        session.transaction(|tx| {
+            apply(&self.ground, tx, change)?;
+            if counts {
+                let entry = Entry {
+                    thread: self.thread,
+                    number,
+                    change: change.clone(),
+                };
+                attempt = Some(lock(&self.ledger).put(attempt, entry));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Does a change in a transaction.
+pub(super) fn apply(ground: &Ground, tx: Tx<'_, Crash>, change: &Change) -> Result<(), Error> {
+    match change {
+        Change::Insert(key, value) => ground.subject.insert(tx, ROOT, *key, value),
+        Change::Remove(key) => ground.subject.remove(tx, ROOT, *key),
+    }
+}

@@ -1,0 +1,63 @@
+//! What the structure needs: the same changes again, one after the other, where nothing crashes, and the
+//! objects that live then.
+//!
+//! How many objects a content takes follows from the changes that led to it, in their order, and from
+//! nothing else: neither from crashes nor from collections. So after a recovery and a collection exactly as
+//! many must live as here; one more is a leak.
+
+use firn_crash::Crash;
+use firn_heap::{Pool, PoolOptions, Session};
+
+use super::super::ground::Ground;
+use super::super::oracle::Living;
+use super::ledger::Ledger;
+use super::mutator::apply;
+
+/// A pool in which the changes of one run are repeated, as far as somebody asks.
+pub(super) struct Needs {
+    ground: Ground,
+    pool: Pool<Crash>,
+    session: Session<Crash>,
+    /// After each number of changes.
+    living: Vec<Living>,
+}
+
+impl Drop for Needs {
+    fn drop(&mut self) {
+        self.pool.clone().abandon();
+    }
+}
+
+impl Needs {
+    /// Of a run that starts from `ground`.
+    pub(super) fn new(ground: &Ground) -> Result<Self, String> {
+        let options = PoolOptions {
+            publish_every: 1,
+            ..ground.pool_options()
+        };
+        let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
+        let pool = Pool::open(crash, &options).map_err(|e| e.to_string())?;
+        let session = pool.session().map_err(|e| e.to_string())?;
+        let living = vec![Living::read(pool.medium())];
+        Ok(Self {
+            ground: ground.clone(),
+            pool,
+            session,
+            living,
+        })
+    }
+
+    /// What lives after so many changes of the ledger, which is the same at each call.
+    pub(super) fn after(&mut self, ledger: &Ledger, changes: usize) -> Result<Living, String> {
+        let all = ledger.changes();
+        while self.living.len() <= changes {
+            let next = all[self.living.len() - 1];
+            let (ground, session) = (&self.ground, &mut self.session);
+            session
+                .transaction(|tx| apply(ground, tx, next))
+                .map_err(|e| format!("repeating a change: {e}"))?;
+            self.living.push(Living::read(self.pool.medium()));
+        }
+        Ok(self.living[changes])
+    }
+}
