@@ -28,6 +28,7 @@ mod recount;
 mod release;
 pub(crate) mod resume;
 pub mod scheme;
+mod soundness;
 mod summary;
 
 use std::sync::Arc;
