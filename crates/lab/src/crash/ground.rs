@@ -16,7 +16,7 @@ use super::error::CrashError;
 use super::subject::{Content, Found, Key, Structure, Subject};
 
 /// The structure's root.
-pub(super) const ROOT: &str = "it";
+pub(crate) const ROOT: &str = "it";
 const BALLAST: &str = "ballast";
 
 /// Elements of the ballast that come between two of the structure: more than a page holds.
@@ -29,20 +29,20 @@ const TOGETHER: usize = 30;
 const VALUE_BYTES: usize = 24;
 
 /// The value that the operation of this number writes.
-pub(super) fn value(number: u8) -> Vec<u8> {
+pub(crate) fn value(number: u8) -> Vec<u8> {
     vec![number; VALUE_BYTES]
 }
 
 /// Where an exploration starts.
 #[derive(Clone)]
-pub(super) struct Ground {
-    pub(super) subject: &'static dyn Subject,
-    pub(super) scheme: &'static Scheme,
+pub(crate) struct Ground {
+    pub(crate) subject: &'static dyn Subject,
+    pub(crate) scheme: &'static Scheme,
     medium: CrashOptions,
     /// Sessions at one time.
     lanes: usize,
     /// The pool.
-    pub(super) image: Image,
+    pub(crate) image: Image,
     ballast: Content,
 }
 
@@ -50,7 +50,7 @@ impl Ground {
     /// Makes the pool for keys below `keys` and so many sessions.
     ///
     /// Errors: the heap does not do without a crash what it should.
-    pub(super) fn new(
+    pub(crate) fn new(
         structure: Structure,
         scheme: &'static Scheme,
         domain: Domain,
@@ -83,7 +83,7 @@ impl Ground {
     }
 
     /// The medium, with a step left out.
-    pub(super) fn medium(&self, plant: Option<&'static Step>, seed: u64) -> CrashOptions {
+    pub(crate) fn medium(&self, plant: Option<&'static Step>, seed: u64) -> CrashOptions {
         CrashOptions {
             leave_out: plant,
             seed,
@@ -91,12 +91,12 @@ impl Ground {
         }
     }
 
-    pub(super) fn pool_options(&self) -> PoolOptions {
+    pub(crate) fn pool_options(&self) -> PoolOptions {
         pool_options(self.lanes)
     }
 
     /// How this campaign collects: to the last page.
-    pub(super) fn collect(&self) -> CollectOptions {
+    pub(crate) fn collect(&self) -> CollectOptions {
         CollectOptions {
             target: 1.0,
             pages: PageSize::Small,
@@ -106,7 +106,7 @@ impl Ground {
     }
 
     /// What the structure holds at first.
-    pub(super) fn content(&self) -> Content {
+    pub(crate) fn content(&self) -> Content {
         let (order, mut content) = (self.subject.order(), Content::new());
         for &key in self.subject.keys().present {
             order.insert(&mut content, key, value(0));
@@ -115,7 +115,7 @@ impl Ground {
     }
 
     /// What the structure holds, if it and the ballast are sound and the ballast is as it was.
-    pub(super) fn read(&self, view: Reading<'_, Crash>) -> Result<Content, String> {
+    pub(crate) fn read(&self, view: Reading<'_, Crash>) -> Result<Content, String> {
         let it = sound(self.subject.read(view, ROOT), "the structure")?;
         let ballast = sound(self.subject.read(view, BALLAST), "its neighbour")?;
         match ballast == self.ballast {

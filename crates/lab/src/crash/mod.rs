@@ -16,14 +16,14 @@
 
 mod campaign;
 mod error;
-mod ground;
+pub(crate) mod ground;
 mod letter;
 mod oracle;
 mod replay;
 mod report;
 mod runs;
 mod sequences;
-mod subject;
+pub(crate) mod subject;
 mod ticker;
 
 pub use campaign::{Campaign, EXPLORER, MOST_LETTERS, Mode, domain, plant, scheme};
