@@ -171,6 +171,9 @@ Examples:
     /// Crashes the heap, its structures and its collector on memory that loses power
     #[command(after_long_help = crate::crash::AFTER_HELP)]
     Crash(crate::crash::Crash),
+    /// Damages pools and looks for what is neither a clear error nor a sound answer
+    #[command(after_long_help = crate::damage::AFTER_HELP)]
+    Damage(crate::damage::Damage),
     /// Measures what Firn costs, beside another heap in one run
     #[command(after_long_help = crate::bench::AFTER_HELP)]
     Bench(crate::bench::Bench),

@@ -7,6 +7,7 @@ mod bench;
 mod churn;
 mod commands;
 mod crash;
+mod damage;
 mod demo;
 mod failure;
 mod figures;
@@ -67,6 +68,7 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Churn(churn) => churn::run(&churn, output),
         Command::Demo(demo) => demo::run(&demo, output),
         Command::Crash(crash) => crash::run(&crash, output),
+        Command::Damage(damage) => damage::run(&damage, output),
         Command::Bench(bench) => bench::run(&bench, output),
         Command::DemoWriter(writer) => demo::write(&writer),
     }

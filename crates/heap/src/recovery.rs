@@ -28,9 +28,18 @@ struct Entry {
     payload: Vec<u64>,
 }
 
-/// `W_pool` of a pool that was closed.
+/// `W_pool`.
+///
+/// Errors: the word is damaged, or leaves no numbers for transactions to come.
 pub(crate) fn watermark<M: Medium>(medium: &M) -> Result<u64, Error> {
-    Ok(Seal::Watermark.open_at(medium.load_u64(WATERMARK), WATERMARK)?)
+    let watermark = Seal::Watermark.open_at(medium.load_u64(WATERMARK), WATERMARK)?;
+    match watermark <= MAX_VALUE - HEADROOM {
+        true => Ok(watermark),
+        false => Err(Error::Damaged {
+            what: "the number below which everything is durable",
+            at: WATERMARK.0,
+        }),
+    }
 }
 
 /// What recovery found out.

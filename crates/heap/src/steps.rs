@@ -180,6 +180,8 @@ steps! {
         "the plan comes into force while no operation is open";
     HOMES_BEFORE_ACTIVE: "homes-before-active", "C1",
         "all homes are durable, and W_pool is the counter, before the phase is ACTIVE";
+    REACHED_CLEARED: "reached-cleared", "scheme",
+        "no line of a destination counts as reached before the phase is ACTIVE";
     ACTIVE_PERSIST: "active-persist", "1",
         "the write-back and fence of ACTIVE";
     LOOKUP_INSTALLED: "lookup-installed", "lookup",
@@ -200,6 +202,9 @@ steps! {
         "a unit is found by its destination after a crash";
     HEAL_BY_EXCHANGE: "heal-by-exchange", "T3",
         "a reference is healed by compare-and-swap";
+
+    DESTINATIONS_WAIT: "destinations-wait", "11",
+        "a slot that was freed in a destination is used again after the cycle";
 
     // A transaction changes an object that moves.
     COPY_WRITE_BACK: "copy-write-back", "3",
@@ -236,6 +241,8 @@ steps! {
         "the fence between these words and IDLE";
     IDLE_PERSIST: "idle-persist", "T4",
         "the write-back and fence of IDLE";
+    PAGES_AFTER_RELEASE: "pages-after-release", "T4",
+        "emptied pages are used again after RELEASE";
     PAGES_AFTER_IDLE: "pages-after-idle", "T4",
         "emptied pages are used again after IDLE";
     LOOKUP_RETIRED: "lookup-retired", "lookup",

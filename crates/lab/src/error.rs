@@ -19,6 +19,9 @@ pub enum LabError {
     /// A campaign of crashes was not run.
     #[error(transparent)]
     Crash(#[from] crate::crash::CrashError),
+    /// Damage was not done.
+    #[error(transparent)]
+    Damage(#[from] crate::damage::DamageError),
     /// A picture was not drawn.
     #[error(transparent)]
     Map(#[from] crate::map::MapError),

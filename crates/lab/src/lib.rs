@@ -14,6 +14,7 @@
 //! kill       writers that are killed, and the check that nothing acknowledged is lost
 //! demo       the main job, on real input
 //! crash      campaigns of crashes on memory that loses power, with every image that a crash may leave
+//! damage     damaged pools, each of which must be a clear error or a sound answer
 //! bench      what it costs, beside others in one run
 //! ```
 //!
@@ -27,6 +28,7 @@ pub mod churn;
 mod collector_work;
 mod copy;
 pub mod crash;
+pub mod damage;
 mod defrag;
 pub mod demo;
 mod error;

@@ -21,6 +21,7 @@ use super::slot::{Place, Slot, locate, run_frames};
 use super::taken::TakenSlots;
 use crate::collector::cycle::Cycle;
 use crate::error::Error;
+use crate::steps;
 use crate::tx::LOGGED_OBJECT_BYTES;
 
 /// Largest object, header included, in bytes: what lies between two regions' tables.
@@ -447,6 +448,10 @@ impl<M: Medium> Allocator<M> {
         if closed(state) {
             if state == FrameState::Source as u64 {
                 self.hold(medium, place, bits);
+            } else if medium.leaves_out(&steps::DESTINATIONS_WAIT) {
+                let word = FrameUse::Slots(class).to_word();
+                medium.store_u64(place.frame.word_at(), word);
+                return self.open_filled(medium, place.frame, Some(class), stamp);
             }
             return Ok(());
         }

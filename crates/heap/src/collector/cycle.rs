@@ -19,6 +19,7 @@ use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES, round_up};
 
 use super::frame_map::{FrameMap, Part};
 use super::scheme::{Scheme, Settle, Shown};
+use super::soundness::is_sound;
 use crate::error::Error;
 use crate::steps;
 
@@ -74,7 +75,7 @@ impl<M: Medium> Cycle<M> {
     /// The tables of a plan. Every unit is unclaimed, the settled ones of a cycle that a crash
     /// interrupted excepted.
     ///
-    /// Errors: the entries do not belong together.
+    /// Errors: the entries do not belong together, or share frames.
     pub(crate) fn new(
         medium: &M,
         plan: Frame,
@@ -84,10 +85,22 @@ impl<M: Medium> Cycle<M> {
     ) -> Result<Self, FormatError> {
         let mut map = FrameMap::new();
         let mut destinations: Vec<Destination> = Vec::new();
+        let wrong = |index: usize, found: Frame| FormatError::Range {
+            what: "an entry of the collector's plan",
+            at: PlanHeader::entry_at(plan, index as u64).bytes(),
+            found: found.0,
+        };
+        let mut holds = |first: Frame, frames: u64, part| {
+            let free = (0..frames).all(|i| map.get(first.plus(i)).is_none());
+            if free {
+                (0..frames).for_each(|i| map.set(first.plus(i), part));
+            }
+            free
+        };
         for (index, entry) in entries.iter().enumerate() {
             let frames = frames_of(entry);
-            for i in 0..frames {
-                map.set(entry.source.plus(i), Part::Source(index));
+            if !holds(entry.source, frames, Part::Source(index)) {
+                return Err(wrong(index, entry.source));
             }
             let count = entry.count();
             for (frame, slot, unit, units) in [
@@ -118,19 +131,13 @@ impl<M: Medium> Cycle<M> {
                         first_unit: unit,
                         units,
                     }),
-                    _ => {
-                        return Err(FormatError::Range {
-                            what: "an entry of the collector's plan",
-                            at: PlanHeader::entry_at(plan, index as u64).bytes(),
-                            found: frame.0,
-                        });
-                    }
+                    _ => return Err(wrong(index, frame)),
                 }
             }
         }
-        for (index, destination) in destinations.iter().enumerate() {
-            for i in 0..destination.frames {
-                map.set(destination.frame.plus(i), Part::Destination(index));
+        for (index, run) in destinations.iter().enumerate() {
+            if !holds(run.frame, run.frames, Part::Destination(index)) {
+                return Err(wrong(0, run.frame));
             }
         }
         Ok(Self {
@@ -182,6 +189,9 @@ impl<M: Medium> Cycle<M> {
         for (index, words) in words.as_chunks::<ENTRY_WORDS>().0.iter().enumerate() {
             let at = PlanHeader::entry_at(plan, index as u64);
             entries.push(Entry::from_words(words, at)?);
+        }
+        if !is_sound(medium.len(), plan, &header, &entries) {
+            return Err(damaged());
         }
         let scheme = Scheme::numbered(header.scheme).ok_or_else(damaged)?;
         let mut cycle = Self::new(medium, plan, header, scheme, entries)?;

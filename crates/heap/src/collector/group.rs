@@ -10,6 +10,7 @@ use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::cycle::{Cycle, Destination, Unit};
 use super::scheme::Recovery;
+use crate::steps;
 
 /// Objects of a run that are copied together.
 struct Group<'c> {
@@ -55,7 +56,7 @@ impl Group<'_> {
 impl<M: Medium> Cycle<M> {
     /// Nothing of the destinations has reached persistence. Before the fence after which the plan counts.
     pub(super) fn clear_reached(&self, medium: &M) {
-        if self.scheme.relocates() {
+        if self.scheme.relocates() && medium.keeps(&steps::REACHED_CLEARED) {
             for run in &self.destinations {
                 has_relocate(medium.clear_reached(run.frame.start(), run.frames * FRAME_BYTES));
             }

@@ -31,6 +31,7 @@ mod release;
 mod relocations;
 pub(crate) mod resume;
 pub mod scheme;
+mod soundness;
 mod summary;
 
 use std::sync::Arc;

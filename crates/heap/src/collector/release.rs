@@ -37,6 +37,9 @@ impl<M: Medium> Inner<M> {
         }
         // Copies and healed references are durable before the phase says so.
         medium.fence_for(&steps::COPIES_FENCE);
+        if medium.leaves_out(&steps::PAGES_AFTER_RELEASE) {
+            self.open_pages(cycle)?;
+        }
         // T4d: no operation that began before the references were healed is open any more.
         self.stop_for_cycle(|| {
             store_phase(medium, Phase::Release(cycle.plan));
@@ -55,7 +58,7 @@ impl<M: Medium> Inner<M> {
         }
         release_on_media(medium, cycle, self.kind);
         self.collector.set_releasing(medium, None);
-        if medium.keeps(&steps::PAGES_AFTER_IDLE) {
+        if medium.keeps(&steps::PAGES_AFTER_IDLE) && medium.keeps(&steps::PAGES_AFTER_RELEASE) {
             self.open_pages(cycle)?;
         }
         for place in self.collector.take_deferred(medium) {

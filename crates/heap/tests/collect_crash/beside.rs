@@ -14,7 +14,8 @@ use firn_heap::{Pool, PoolKind, PoolOptions};
 use firn_media::{Domain, Medium, Step};
 
 use crate::program::{
-    MUTATORS, Op, Past, add_bystanders, apply, check, collect, options, read, setup, verify,
+    MUTATORS, Op, Past, add_bystanders, apply, check, collect, collect_and_refill, options, read,
+    setup, verify,
 };
 use crate::story::in_words;
 
@@ -30,10 +31,15 @@ pub struct Case {
     pub lookup: LookupSizes,
     /// Threads of the program.
     pub threads: usize,
+    /// Collections before, whose pages are used again.
+    pub earlier: u32,
     /// Crashes inside recovery.
     pub depth: u32,
     /// A step of the heap that is left out where crashes are tried.
     pub leave_out: Option<&'static Step>,
+    /// Whether the program looks at what it finds. What a scheme loses that is not sound is left to the
+    /// check after a crash.
+    pub looks: bool,
 }
 
 /// As small as it goes: entries are replaced, and the filter is wrong about every page in its range.
@@ -53,14 +59,16 @@ impl Default for Case {
             relocate: RelocateUnit::Functional,
             lookup: SMALL_LOOKUP,
             threads: 1,
+            earlier: 0,
             depth: 1,
             leave_out: None,
+            looks: true,
         }
     }
 }
 
 /// Findings of a run that are looked through for one that is wanted.
-const FINDINGS: usize = 20_000;
+pub const FINDINGS: usize = 20_000;
 
 /// The program's operations, by thread.
 pub type Script = [Vec<Op>; MUTATORS];
@@ -169,6 +177,9 @@ impl Case {
     pub fn image(&self) -> Image {
         let crash = Crash::new(16 << 20, self.medium());
         setup(&crash, &self.options());
+        for _ in 0..self.earlier {
+            collect_and_refill(&crash, &self.options(), self.scheme);
+        }
         if self.scheme.groups {
             add_bystanders(&crash, &self.options());
         }
@@ -183,9 +194,9 @@ impl Case {
         shared.unverified.store(self.threads, Relaxed);
         for (thread, ops) in script.iter().enumerate().take(self.threads) {
             let (pool, shared, ops) = (pool.clone(), Arc::clone(&shared), ops.clone());
-            let sound = self.scheme.sound;
+            let looks = self.looks && self.scheme.sound;
             jobs.push(Box::new(move || {
-                mutate(&pool, thread, &ops, &shared, sound)
+                mutate(&pool, thread, &ops, &shared, looks)
             }));
         }
         let (collecting, beside, how) = (pool.clone(), Arc::clone(&shared), collect(self.scheme));
@@ -202,7 +213,7 @@ impl Case {
             beside.busy.fetch_sub(1, Relaxed);
         }));
         let run = crash.run(jobs, schedule);
-        if run.finished().is_ok() && self.scheme.sound {
+        if run.finished().is_ok() && self.looks && self.scheme.sound {
             check(&pool).unwrap();
         }
         pool.abandon();
@@ -325,9 +336,8 @@ impl Case {
     }
 }
 
-/// A thread of the program. It waits for its turn before each operation. What it finds under a scheme that
-/// is not sound is left to the check after a crash.
-fn mutate(pool: &Pool<Crash>, thread: usize, ops: &[Op], shared: &Shared, sound: bool) {
+/// A thread of the program. It waits for its turn before each operation.
+fn mutate(pool: &Pool<Crash>, thread: usize, ops: &[Op], shared: &Shared, looks: bool) {
     let medium = pool.medium();
     let mut session = pool.session().unwrap();
     while !shared.begun.load(Relaxed) {
@@ -342,7 +352,7 @@ fn mutate(pool: &Pool<Crash>, thread: usize, ops: &[Op], shared: &Shared, sound:
         let (note, number) = shared.past.lock().unwrap().begin(thread, op);
         medium.note(note);
         let found = apply(&mut session, op, number).unwrap();
-        if let Some(found) = found.filter(|_| sound) {
+        if let Some(found) = found.filter(|_| looks) {
             let past = shared.past.lock().unwrap().since(&before);
             past.allows(&found).unwrap();
         }
@@ -363,7 +373,7 @@ fn mutate(pool: &Pool<Crash>, thread: usize, ops: &[Op], shared: &Shared, sound:
         }
     };
     wait_for(&shared.busy);
-    if sound {
+    if looks {
         let found = read(&mut session).unwrap();
         shared.past.lock().unwrap().allows(&found).unwrap();
     }

@@ -6,6 +6,7 @@ mod counterexamples;
 mod moments;
 mod phases;
 mod program;
+mod reused;
 mod story;
 
 use firn_crash::Turn;

@@ -14,8 +14,8 @@ pub type Content = [Option<Vec<u8>>; 3];
 
 /// Objects of the pool before most are freed: two frames.
 const BEFORE: usize = 120;
-/// Those that stay, two in the first frame and one in the second.
-const KEPT: [usize; 3] = [3, 60, 100];
+/// Those that stay, two in the first frame, of which one at its beginning, and one in the second.
+const KEPT: [usize; 3] = [0, 60, 100];
 const LEN: usize = 30;
 /// Of another class.
 const LONG: usize = 60;
@@ -133,6 +133,19 @@ fn start(place: usize) -> Vec<u8> {
 
 pub fn setup(crash: &Crash, options: &PoolOptions) {
     let pool = Pool::create(crash.clone(), options).unwrap();
+    fill(&pool);
+    pool.close().unwrap();
+}
+
+/// Collects, and makes everything anew: what moved is garbage then.
+pub fn collect_and_refill(crash: &Crash, options: &PoolOptions, scheme: &'static Scheme) {
+    let pool = Pool::open(crash.clone(), options).unwrap();
+    pool.collect(&collect(scheme)).unwrap();
+    fill(&pool);
+    pool.close().unwrap();
+}
+
+fn fill(pool: &Pool<Crash>) {
     let mut session = pool.session().unwrap();
     session
         .transaction(|tx| {
@@ -164,8 +177,6 @@ pub fn setup(crash: &Crash, options: &PoolOptions) {
             unsafe { tx.free(all) }
         })
         .unwrap();
-    drop(session);
-    pool.close().unwrap();
 }
 
 /// What no operation touches: it moves too. An array fills two lines.

@@ -107,6 +107,15 @@ impl Names {
         }
     }
 
+    /// What a word is that holds `value`: of one that lies elsewhere, what it refers to.
+    fn word(&self, at: VirtAddr, value: u64) -> Option<String> {
+        self.place(at)
+            .or_else(|| match self.object(RefWord(value).address())? {
+                (object, 0) => Some(format!("a reference to {object}")),
+                _ => None,
+            })
+    }
+
     /// What lies in a line.
     fn line(&self, line: VirtAddr) -> Vec<String> {
         let words = (0..LINE_BYTES).step_by(WORD_BYTES as usize);
@@ -128,16 +137,7 @@ impl Names {
                     self.line(line).join(" and ")
                 )),
                 Stored::Mark(_) => None,
-                Stored::Word(at) => {
-                    let target = self.object(RefWord(*new).address());
-                    match (self.place(at), target) {
-                        (Some(place), _) => Some(format!("stores {place}")),
-                        (None, Some((object, 0))) => {
-                            Some(format!("stores a reference to {object}"))
-                        }
-                        _ => None,
-                    }
-                }
+                Stored::Word(at) => Some(format!("stores {}", self.word(at, *new)?)),
             },
             Event::WriteBack { .. } => {
                 let names = self.line(event.written_back()?);
@@ -160,20 +160,48 @@ fn who(event: &Event, threads: usize) -> String {
     }
 }
 
-/// What happened from the first event on that touches an object's destination. What somebody does twice in
-/// a row is told once.
-fn tell<'e>(
-    names: &Names,
-    events: impl Iterator<Item = &'e Event>,
-    threads: usize,
-    out: &mut String,
-) {
-    let copies = |event: &Event| match event.stored() {
+/// Operations that are open when the plan comes into force: where that is, and where each one begins.
+fn open_from_before(events: &[&Event]) -> Option<(usize, Vec<usize>)> {
+    let is_phase = |event: &&Event| event.stored() == Some(Stored::Word(PHASE));
+    let phase = events.iter().position(is_phase)?;
+    let mut open = BTreeMap::new();
+    for (i, event) in events[..phase].iter().enumerate() {
+        match event {
+            Event::Note { progress, .. } if progress & 1 == 1 => open.insert(event.thread(), i),
+            Event::Note { .. } => open.remove(&event.thread()),
+            _ => None,
+        };
+    }
+    let begun: Vec<usize> = open.into_values().collect();
+    (!begun.is_empty()).then_some((phase, begun))
+}
+
+/// What happened from the first event on that touches an object's destination. If operations were open when
+/// the plan came into force, their beginnings, and all from then on. If nothing was copied, how it came into
+/// force.
+fn tell_from_copies(names: &Names, events: &[&Event], threads: usize, out: &mut String) {
+    let copies = |event: &&Event| match event.stored() {
         Some(Stored::Word(at)) => names.units.iter().any(|unit| unit.to == at),
         _ => false,
     };
+    let is_phase = |event: &&Event| event.stored() == Some(Stored::Word(PHASE));
+    let first = events.iter().position(copies);
+    let Some(first) = first.or_else(|| events.iter().position(is_phase)) else {
+        return;
+    };
+    let Some((phase, begun)) = open_from_before(&events[..first]) else {
+        return tell(names, &events[first..], threads, out);
+    };
+    for event in begun.into_iter().map(|at| events[at]) {
+        let _ = write!(out, "\n{:<10} begins", who(event, threads));
+    }
+    tell(names, &events[phase..], threads, out);
+}
+
+/// What happened. What somebody does twice in a row is told once.
+fn tell(names: &Names, events: &[&Event], threads: usize, out: &mut String) {
     let (mut last_who, mut last_what) = (String::new(), String::new());
-    for event in events.skip_while(|event| !copies(event)) {
+    for event in events {
         let Some(what) = names.event(event) else {
             continue;
         };
@@ -197,7 +225,9 @@ fn lost(names: &Names, events: &[Event], left: &Image) -> Vec<String> {
         });
     let last: BTreeMap<VirtAddr, u64> = stores.collect();
     let older = last.iter().filter(|(at, new)| left.load_u64(**at) != **new);
-    let mut lost: Vec<String> = older.filter_map(|(at, _)| names.place(*at)).collect();
+    let mut lost: Vec<String> = older
+        .filter_map(|(at, new)| names.word(*at, *new))
+        .collect();
     lost.sort();
     lost.dedup();
     lost
@@ -210,7 +240,8 @@ pub fn in_words(story: &Story, threads: usize) -> String {
     for Passed { events, left } in &story.passed {
         names = Names::of(left).or(names);
         let Some(names) = &names else { continue };
-        tell(names, events.iter(), threads, &mut out);
+        let all: Vec<&Event> = events.iter().collect();
+        tell_from_copies(names, &all, threads, &mut out);
         let lost = lost(names, events, left);
         out.push_str("\ncrash      ");
         match lost.is_empty() {
@@ -222,8 +253,8 @@ pub fn in_words(story: &Story, threads: usize) -> String {
     }
     if let Some(names) = &names {
         let stores = |event: &&Event| matches!(event.stored(), Some(Stored::Word(at)) if names.object(at).is_some());
-        let stores = story.check.iter().filter(stores);
-        tell(names, stores, threads, &mut out);
+        let stores: Vec<&Event> = story.check.iter().filter(stores).collect();
+        tell(names, &stores, threads, &mut out);
     }
     let lines = out.trim_start().lines().map(wrapped);
     lines.collect::<Vec<_>>().join("\n")

@@ -2,7 +2,7 @@
 
 use firn_crash::{Report, Turn};
 use firn_heap::PoolKind::{self, Explicit, Traced};
-use firn_heap::collector::scheme::{ESPRESSO, FFCCD_CHECKLOOKUP, PIGGYBACK, SFCCD, Scheme};
+use firn_heap::collector::scheme::{ESPRESSO, FFCCD, FFCCD_CHECKLOOKUP, PIGGYBACK, SFCCD, Scheme};
 use firn_heap::steps;
 use firn_media::Domain;
 
@@ -11,7 +11,7 @@ use crate::moments::{By, FURTHER, in_an_operation, in_the_collector};
 use crate::phases::point;
 use crate::pools::Missing;
 use crate::program::Op;
-use crate::{Row, lookup, row};
+use crate::{Row, lookup, reused, row};
 
 fn case(missing: Missing, kind: PoolKind, scheme: &'static Scheme) -> Case {
     Case {
@@ -124,6 +124,18 @@ fn alone_or_beside_changes() -> Vec<Row> {
                 &steps::RELEASED_FENCE,
                 &steps::RELEASE_PERSIST,
             ],
+        ),
+        row(
+            "a cycle that fills pages of an earlier one",
+            |missing| {
+                let case = Case {
+                    earlier: 2,
+                    depth: 0,
+                    ..case(missing, Traced, &FFCCD)
+                };
+                case.explore_all(vec![Run::default()])
+            },
+            &[&steps::REACHED_CLEARED],
         ),
         row(
             "a cycle of an explicit pool alone",
@@ -283,6 +295,22 @@ fn beside_new_objects() -> Vec<Row> {
                 case.explore_all(vec![run])
             },
             &[&steps::SOURCE_BITS_WRITE_BACK],
+        ),
+        row(
+            "a freed destination is used again",
+            |missing| reused::explorer(missing, 1).explore(),
+            &[&steps::DESTINATIONS_WAIT],
+        ),
+        row(
+            "new pages before others are released",
+            |missing| {
+                let case = volatile(missing);
+                let bounds = case.stages(&case.image());
+                let end = bounds[case.stage(Stage::Healing) + 1];
+                let run = |at| Run::of([vec![Op::Enlarge(1)], vec![]], &[(at, 1)]);
+                case.explore_all((end - LAST..=end).map(run).collect())
+            },
+            &[&steps::PAGES_AFTER_RELEASE],
         ),
         row(
             "new pages while others are released",

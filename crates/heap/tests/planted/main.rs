@@ -21,6 +21,8 @@ mod pools;
 #[path = "../collect_crash/program.rs"]
 #[allow(dead_code, reason = "another test's")]
 mod program;
+#[path = "../collect_crash/reused.rs"]
+mod reused;
 mod rounds;
 #[path = "../collect_crash/story.rs"]
 #[allow(dead_code, reason = "another test's")]

@@ -17,7 +17,7 @@ use super::setting::Setting;
 use super::subject::{Content, Found, Key, Subject};
 
 /// The structure's root.
-pub(super) const ROOT: &str = "it";
+pub(crate) const ROOT: &str = "it";
 const BALLAST: &str = "ballast";
 
 /// Elements of the ballast that come between two of the structure: more than a page holds.
@@ -30,19 +30,19 @@ const TOGETHER: usize = 30;
 const VALUE_BYTES: usize = 24;
 
 /// The value that the operation of this number writes.
-pub(super) fn value(number: u8) -> Vec<u8> {
+pub(crate) fn value(number: u8) -> Vec<u8> {
     vec![number; VALUE_BYTES]
 }
 
 /// Where an exploration starts.
 #[derive(Clone)]
-pub(super) struct Ground {
-    pub(super) subject: &'static dyn Subject,
-    pub(super) scheme: &'static Scheme,
+pub(crate) struct Ground {
+    pub(crate) subject: &'static dyn Subject,
+    pub(crate) scheme: &'static Scheme,
     medium: CrashOptions,
     options: PoolOptions,
     /// The pool.
-    pub(super) image: Image,
+    pub(crate) image: Image,
     ballast: Content,
 }
 
@@ -50,7 +50,7 @@ impl Ground {
     /// Makes the pool of a setting for keys below `keys`.
     ///
     /// Errors: the heap does not do without a crash what it should.
-    pub(super) fn new(setting: &Setting, keys: Key) -> Result<Self, CrashError> {
+    pub(crate) fn new(setting: &Setting, keys: Key) -> Result<Self, CrashError> {
         let (subject, scheme) = (setting.structure.0, setting.scheme);
         // The smallest pool there is: a chunk of objects, so that opening looks at little, and pages
         // that a cycle frees are used again.
@@ -77,7 +77,7 @@ impl Ground {
     }
 
     /// The medium, with a step left out.
-    pub(super) fn medium(&self, plant: Option<&'static Step>, seed: u64) -> CrashOptions {
+    pub(crate) fn medium(&self, plant: Option<&'static Step>, seed: u64) -> CrashOptions {
         CrashOptions {
             leave_out: plant,
             seed,
@@ -85,12 +85,12 @@ impl Ground {
         }
     }
 
-    pub(super) fn pool_options(&self) -> PoolOptions {
+    pub(crate) fn pool_options(&self) -> PoolOptions {
         self.options.clone()
     }
 
     /// How this campaign collects: to the last page.
-    pub(super) fn collect(&self) -> CollectOptions {
+    pub(crate) fn collect(&self) -> CollectOptions {
         CollectOptions {
             target: 1.0,
             pages: PageSize::Small,
@@ -100,7 +100,7 @@ impl Ground {
     }
 
     /// What the structure holds at first.
-    pub(super) fn content(&self) -> Content {
+    pub(crate) fn content(&self) -> Content {
         let (order, mut content) = (self.subject.order(), Content::new());
         for &key in self.subject.keys().present {
             order.insert(&mut content, key, value(0));
@@ -109,7 +109,7 @@ impl Ground {
     }
 
     /// What the structure holds, if it and the ballast are sound and the ballast is as it was.
-    pub(super) fn read(&self, view: Reading<'_, Crash>) -> Result<Content, String> {
+    pub(crate) fn read(&self, view: Reading<'_, Crash>) -> Result<Content, String> {
         let it = sound(self.subject.read(view, ROOT), "the structure")?;
         let ballast = sound(self.subject.read(view, BALLAST), "its neighbour")?;
         match ballast == self.ballast {

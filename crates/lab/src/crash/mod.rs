@@ -19,7 +19,7 @@
 mod campaign;
 mod crew;
 mod error;
-mod ground;
+pub(crate) mod ground;
 mod letter;
 mod log;
 mod oracle;
@@ -28,8 +28,8 @@ mod replay;
 mod report;
 mod runs;
 mod sequences;
-mod setting;
-mod subject;
+pub(crate) mod setting;
+pub(crate) mod subject;
 mod ticker;
 
 pub use campaign::{Campaign, MOST_LETTERS, Mode, domain, plant, scheme, stock_schemes};

@@ -17,13 +17,13 @@ use firn_heap::{Error, Reading, Tx};
 use super::error::CrashError;
 
 /// What a campaign calls an element.
-pub(super) type Key = u16;
+pub(crate) type Key = u16;
 /// Keys and values, in the structure's own order.
-pub(super) type Content = Vec<(Key, Vec<u8>)>;
+pub(crate) type Content = Vec<(Key, Vec<u8>)>;
 
 /// How a structure's content follows from what was done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// One value a key, by ascending keys.
     ByKey,
     /// One value a key, in the order in which keys came.
@@ -33,7 +33,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    pub(super) fn insert(self, content: &mut Content, key: Key, value: Vec<u8>) {
+    pub(crate) fn insert(self, content: &mut Content, key: Key, value: Vec<u8>) {
         let there = match self {
             Self::FirstIn => None,
             Self::ByKey | Self::ByArrival => content.iter_mut().find(|(k, _)| *k == key),
@@ -50,7 +50,7 @@ impl Order {
         }
     }
 
-    pub(super) fn remove(self, content: &mut Content, key: Key) {
+    pub(crate) fn remove(self, content: &mut Content, key: Key) {
         match self {
             Self::FirstIn => drop(content.drain(..content.len().min(1))),
             Self::ByKey | Self::ByArrival => content.retain(|(k, _)| *k != key),
@@ -60,13 +60,13 @@ impl Order {
 
 /// The keys that short sequences are about.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Keys {
+pub(crate) struct Keys {
     /// Those that are there from the start.
-    pub(super) present: &'static [Key],
+    pub(crate) present: &'static [Key],
     /// Those that are inserted.
-    pub(super) new: [Key; 3],
+    pub(crate) new: [Key; 3],
     /// The one of those from the start that is changed and removed.
-    pub(super) changed: Key,
+    pub(crate) changed: Key,
 }
 
 impl Keys {
@@ -86,13 +86,13 @@ impl Keys {
 
 /// What a structure holds, and what its own check says.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) wrong: Vec<String>,
-    pub(super) content: Content,
+pub(crate) struct Found {
+    pub(crate) wrong: Vec<String>,
+    pub(crate) content: Content,
 }
 
 /// A structure. Its roots are named by the caller.
-pub(super) trait Subject: Sync {
+pub(crate) trait Subject: Sync {
     /// What it is called on command lines and in reports.
     fn name(&self) -> &'static str;
 
@@ -123,7 +123,7 @@ pub(super) trait Subject: Sync {
 
 /// A structure that a campaign can be about.
 #[derive(Clone, Copy)]
-pub struct Structure(pub(super) &'static dyn Subject);
+pub struct Structure(pub(crate) &'static dyn Subject);
 
 /// Every structure there is.
 static SUBJECTS: [&dyn Subject; 9] = [

@@ -20,9 +20,9 @@ fn name(key: Key) -> Vec<u8> {
 }
 
 /// The key of these bytes; one that is no name is a key that nobody inserts.
-fn key_of(name: &[u8]) -> Key {
-    name.first_chunk()
-        .map_or(Key::MAX, |first| Key::from_be_bytes(*first))
+fn key_of(bytes: &[u8]) -> Key {
+    let key = bytes.first_chunk().map(|first| Key::from_be_bytes(*first));
+    key.filter(|&key| name(key) == bytes).unwrap_or(Key::MAX)
 }
 
 /// A subject of a map with the interface that both have.

@@ -12,6 +12,11 @@ use firn_structures::{self as structures, StringArray};
 
 use super::{Content, Found, Key, Keys, Order, Subject};
 
+/// The key of this number; one that is too large is a key that nobody inserts.
+fn number(key: u64) -> Key {
+    Key::try_from(key).unwrap_or(Key::MAX)
+}
+
 /// [`structures::List`].
 pub(super) struct List;
 
@@ -57,7 +62,7 @@ impl Subject for List {
         let reader = list.read()?;
         let elements = reader.iter().map(|element| {
             let element = element?;
-            Ok((element.key() as Key, element.value()?))
+            Ok((number(element.key()), element.value()?))
         });
         let content = elements.collect::<Result<Content, Error>>()?;
         Ok(Found { wrong, content })
@@ -121,7 +126,7 @@ impl<K: Kind> Subject for OfTree<K> {
         let reader = tree.read()?;
         let entries = reader.iter().map(|entry| {
             let (key, value) = entry?.to_pair()?;
-            Ok((key as Key, value))
+            Ok((number(key), value))
         });
         let content = entries.collect::<Result<Content, Error>>()?;
         Ok(Found { wrong, content })

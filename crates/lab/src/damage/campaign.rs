@@ -1,0 +1,279 @@
+//! Many damaged pools, one after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+
+use super::error::DamageError;
+use super::judge::{Verdict, judge};
+use super::mutation::{Mutation, draw};
+use super::report::{DamageFinding, DamageReport, DamageRow};
+use super::sample::{Condition, Sample};
+use crate::crash::Structure;
+
+/// Name of the thread that works: what panics in it is a finding, and told as one.
+pub const DAMAGER: &str = "firn-damage";
+
+/// Mutations that a pool gets at once at most, beside those of the corpus.
+const AT_ONCE: usize = 4;
+/// Bytes of the thread's stack.
+const STACK_BYTES: usize = 16 << 20;
+
+/// When a campaign ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Until {
+    /// After so many pools.
+    Runs(u64),
+    /// After so much time.
+    Time(Duration),
+}
+
+/// What is damaged, and for how long.
+#[derive(Clone, Debug)]
+pub struct DamageCampaign {
+    /// The structures.
+    pub structures: Vec<Structure>,
+    /// When it ends.
+    pub until: Until,
+    /// What everything random follows from. With [`Until::Runs`], equal seeds give equal campaigns.
+    pub seed: u64,
+    /// Where damage is read from and kept that led to an answer not seen before.
+    pub corpus: Option<PathBuf>,
+}
+
+/// What a campaign knows of one structure in one condition.
+struct Ground {
+    sample: Sample,
+    row: DamageRow,
+    answers: BTreeSet<String>,
+    corpus: Vec<Vec<Mutation>>,
+}
+
+impl Ground {
+    fn new(structure: Structure, condition: Condition) -> Result<Self, DamageError> {
+        Ok(Self {
+            sample: Sample::new(structure, condition)?,
+            row: DamageRow {
+                structure: structure.name(),
+                condition,
+                runs: 0,
+                unnoticed: 0,
+                answers: 0,
+                findings: 0,
+            },
+            answers: BTreeSet::new(),
+            corpus: Vec::new(),
+        })
+    }
+
+    /// Damage to try: new, or more than what is known.
+    fn draw(&self, rng: &mut Rng) -> Vec<Mutation> {
+        let known = rng.choice(&self.corpus).filter(|_| rng.bool());
+        let mut mutations = known.cloned().unwrap_or_default();
+        if mutations.len() > 1 && rng.bool() {
+            mutations.swap_remove(rng.usize(0..mutations.len()));
+        }
+        let wanted = mutations.len() + rng.usize(1..=AT_ONCE);
+        // What comes to nothing is drawn again, a few times.
+        for _ in 0..4 * AT_ONCE {
+            if mutations.len() < wanted {
+                mutations.extend(draw(&self.sample, rng));
+            }
+        }
+        mutations
+    }
+}
+
+/// A failure without the numbers in it, so that one kind is told once.
+fn kind(failure: &str) -> String {
+    failure.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+/// The least of the mutations, and of their words, that still `fails`.
+fn shrink(mut mutations: Vec<Mutation>, fails: impl Fn(&[Mutation]) -> bool) -> Vec<Mutation> {
+    let mut at = 0;
+    while at < mutations.len() {
+        let without = mutations.remove(at);
+        if !fails(&mutations) {
+            mutations.insert(at, without);
+            at += 1;
+        }
+    }
+    for at in 0..mutations.len() {
+        let mut step = mutations[at].stores.len();
+        while step > 0 {
+            let mut from = 0;
+            while from < mutations[at].stores.len() {
+                let mut fewer = mutations.clone();
+                let to = (from + step).min(fewer[at].stores.len());
+                fewer[at].stores.drain(from..to);
+                match fails(&fewer) {
+                    true => mutations = fewer,
+                    false => from += step,
+                }
+            }
+            step /= 2;
+        }
+    }
+    mutations.retain(|one| !one.stores.is_empty());
+    mutations
+}
+
+impl DamageCampaign {
+    /// Runs it, on a thread of its own.
+    ///
+    /// Errors: a pool that nobody damaged could not be made; the corpus cannot be read or written.
+    pub fn run(&self) -> Result<DamageReport, DamageError> {
+        let campaign = self.clone();
+        on_thread(move || campaign.damage())
+    }
+
+    fn damage(&self) -> Result<DamageReport, DamageError> {
+        let started = Instant::now();
+        let mut grounds = Vec::new();
+        for &structure in &self.structures {
+            for condition in Condition::ALL {
+                grounds.push(Ground::new(structure, condition)?);
+            }
+        }
+        if let Some(directory) = &self.corpus {
+            load(directory, &mut grounds)?;
+        }
+        let mut rng = Rng::with_seed(self.seed);
+        let mut findings: BTreeMap<String, DamageFinding> = BTreeMap::new();
+        let mut runs = 0;
+        let began = Instant::now();
+        let goes_on = |runs| match self.until {
+            Until::Runs(all) => runs < all,
+            Until::Time(all) => began.elapsed() < all,
+        };
+        while goes_on(runs) && !grounds.is_empty() {
+            let at = runs as usize % grounds.len();
+            runs += 1;
+            let mutations = grounds[at].draw(&mut rng);
+            let verdict = judge(&grounds[at].sample, &mutations);
+            self.take_in(&mut grounds[at], mutations, verdict, &mut findings)?;
+        }
+        let all: BTreeSet<&String> = grounds.iter().flat_map(|ground| &ground.answers).collect();
+        Ok(DamageReport {
+            ok: findings.is_empty(),
+            seed: self.seed,
+            runs,
+            unnoticed: grounds.iter().map(|ground| ground.row.unnoticed).sum(),
+            answers: all.len(),
+            corpus: grounds.iter().map(|ground| ground.corpus.len()).sum(),
+            rows: grounds.into_iter().map(|ground| ground.row).collect(),
+            findings: findings.into_values().collect(),
+            seconds: started.elapsed().as_secs_f64(),
+        })
+    }
+
+    fn take_in(
+        &self,
+        ground: &mut Ground,
+        mutations: Vec<Mutation>,
+        verdict: Verdict,
+        findings: &mut BTreeMap<String, DamageFinding>,
+    ) -> Result<(), DamageError> {
+        ground.row.runs += 1;
+        ground.row.unnoticed += u64::from(verdict.unnoticed);
+        let damage = |message, mutations| DamageFinding {
+            structure: ground.row.structure.to_owned(),
+            condition: ground.row.condition,
+            message,
+            mutations,
+        };
+        if let Some(failure) = verdict.failure {
+            let kind = kind(&failure);
+            ground.row.findings += 1;
+            if let std::collections::btree_map::Entry::Vacant(place) = findings.entry(kind.clone())
+            {
+                let fails = |mutations: &[Mutation]| {
+                    let failure = judge(&ground.sample, mutations).failure;
+                    failure.is_some_and(|failure| self::kind(&failure) == kind)
+                };
+                place.insert(damage(failure, shrink(mutations, fails)));
+            }
+            return Ok(());
+        }
+        let new: Vec<String> = verdict
+            .answers
+            .difference(&ground.answers)
+            .cloned()
+            .collect();
+        let Some(first) = new.first().cloned() else {
+            return Ok(());
+        };
+        ground.answers.extend(new);
+        ground.row.answers = ground.answers.len();
+        if let Some(directory) = &self.corpus {
+            let name = format!(
+                "{}-{}-{:05}",
+                ground.row.structure,
+                ground.row.condition.name(),
+                ground.corpus.len()
+            );
+            damage(first, mutations.clone()).write(directory, &name)?;
+        }
+        ground.corpus.push(mutations);
+        Ok(())
+    }
+}
+
+/// Reads a corpus: what is of these grounds is damage to start from, whatever it leads to now.
+fn load(directory: &Path, grounds: &mut [Ground]) -> Result<(), DamageError> {
+    let failed = |source| DamageError::File {
+        path: directory.to_path_buf(),
+        doing: "reading the corpus",
+        source,
+    };
+    let mut files = Vec::new();
+    for file in std::fs::read_dir(directory).map_err(failed)? {
+        files.push(file.map_err(failed)?.path());
+    }
+    files.sort();
+    for file in files
+        .iter()
+        .filter(|file| file.extension().is_some_and(|end| end == "json"))
+    {
+        let damage = DamageFinding::read(file)?;
+        let of = |ground: &&mut Ground| {
+            (ground.row.structure, ground.row.condition) == (&*damage.structure, damage.condition)
+        };
+        if let Some(ground) = grounds.iter_mut().find(of) {
+            let answers = judge(&ground.sample, &damage.mutations).answers;
+            ground.answers.extend(answers);
+            ground.corpus.push(damage.mutations);
+        }
+    }
+    Ok(())
+}
+
+impl DamageFinding {
+    /// Damages the pool again in this way. `Err` with what must not be, `Ok` if nothing of that kind
+    /// happens.
+    ///
+    /// Errors: it names a structure that there is not.
+    pub fn replay(&self) -> Result<Result<(), String>, DamageError> {
+        let damage = self.clone();
+        on_thread(move || {
+            let sample = Sample::new(Structure::named(&damage.structure)?, damage.condition)?;
+            let failure = judge(&sample, &damage.mutations).failure;
+            Ok(failure.map_or(Ok(()), Err))
+        })
+    }
+}
+
+fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, DamageError> + Send + 'static,
+) -> Result<T, DamageError> {
+    let builder = thread::Builder::new().name(DAMAGER.to_owned());
+    let running = builder.stack_size(STACK_BYTES).spawn(work);
+    match running.map_err(DamageError::Thread)?.join() {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}

@@ -1,0 +1,195 @@
+//! What is done with a damaged pool, and what is asked of it.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use firn_crash::{Crash, CrashOptions, Schedule};
+use firn_heap::{Error, Occupancy, Pool, Session, Statistics};
+use firn_media::Medium;
+
+use super::mutation::Mutation;
+use super::sample::{KEYS, Sample};
+use crate::crash::ground::{Ground, ROOT, value};
+use crate::crash::subject::{Content, Key};
+
+/// Steps of the simulated medium that the use of one pool may take: many times what it takes when nothing is
+/// damaged.
+const MAX_STEPS: u64 = 10_000_000;
+/// Time that it may take, for loops that do not touch the medium.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Findings of one check that are told apart.
+const TOLD: usize = 4;
+/// Keys that are put in and taken out.
+const NEW: Key = KEYS - 1;
+const OLD: Key = 7;
+/// What the new key's value is.
+const NUMBER: u8 = 201;
+
+/// How a pool was used.
+pub(super) struct Verdict {
+    /// What heap and structure answered, each once, without numbers.
+    pub(super) answers: BTreeSet<String>,
+    /// Whether everything was as if nothing had been damaged.
+    pub(super) unnoticed: bool,
+    /// What must not be.
+    pub(super) failure: Option<String>,
+}
+
+/// What a thread that uses a pool tells.
+#[derive(Default)]
+struct Told {
+    answers: BTreeSet<String>,
+    unnoticed: bool,
+    lost: Option<String>,
+}
+
+impl Told {
+    fn answer(&mut self, step: &str, what: &str) {
+        self.answers
+            .insert(format!("{step}: {}", without_numbers(what)));
+    }
+
+    fn error<T, E: ToString>(&mut self, step: &str, done: Result<T, E>) -> Option<T> {
+        match done {
+            Ok(done) => Some(done),
+            Err(error) => {
+                self.answer(step, &error.to_string());
+                None
+            }
+        }
+    }
+}
+
+/// The same text for the same fault at another place.
+fn without_numbers(text: &str) -> String {
+    let mut out = String::new();
+    let mut in_number = false;
+    for c in text.chars() {
+        let is_digit = c.is_ascii_digit() || in_number && (c.is_ascii_hexdigit() || c == 'x');
+        match (is_digit, in_number) {
+            (true, false) => out.push('#'),
+            (true, true) => {}
+            (false, _) => out.push(c),
+        }
+        in_number = is_digit;
+    }
+    out
+}
+
+/// Uses the pool with this damage.
+pub(super) fn judge<'m>(
+    sample: &Sample,
+    mutations: impl IntoIterator<Item = &'m Mutation>,
+) -> Verdict {
+    let medium = CrashOptions {
+        max_steps: MAX_STEPS,
+        ..sample.ground.medium(None, 0)
+    };
+    let crash = Crash::from_image(&sample.image, medium);
+    for &(at, word) in mutations.into_iter().flat_map(|one| &one.stores) {
+        if at % 8 == 0 && at < crash.len() {
+            crash.store_u64(firn_units::VirtAddr(at), word);
+        }
+    }
+    let told = Arc::new(Mutex::new(Told::default()));
+    let (of_thread, ground, content) = (
+        Arc::clone(&told),
+        sample.ground.clone(),
+        sample.content.clone(),
+    );
+    let using = crash.clone();
+    let job = move || use_pool(&ground, using, content, &of_thread);
+    let begun = Instant::now();
+    let run = crash.run(vec![Box::new(job)], Schedule::Sequential);
+    let took_long = (begun.elapsed() > LIMIT).then(|| "it took too long".to_owned());
+    let told = core::mem::take(&mut *told.lock().unwrap_or_else(PoisonError::into_inner));
+    Verdict {
+        failure: run.finished().err().or(told.lost).or(took_long),
+        answers: told.answers,
+        unnoticed: told.unnoticed,
+    }
+}
+
+/// Ends as a crash would when something panics: what is asked is whether the heap panics, not what closing
+/// makes of it then.
+struct Leaving(Pool<Crash>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.clone().abandon();
+        }
+    }
+}
+
+fn use_pool(ground: &Ground, crash: Crash, content: Content, shared: &Mutex<Told>) {
+    let mut told = Told::default();
+    told.error("statistics", Statistics::read(&crash));
+    told.error("occupancy", Occupancy::read(&crash));
+    let opened = Pool::open(crash, &ground.pool_options());
+    if let Some(pool) = told.error("open", opened) {
+        let leaving = Leaving(pool.clone());
+        use_open(ground, &pool, content, &mut told);
+        drop(leaving);
+        told.error("close", pool.close());
+    }
+    *shared.lock().unwrap_or_else(PoisonError::into_inner) = told;
+}
+
+/// What its own checks say of the pool and the structure: nothing, if both are sound.
+fn checks(
+    ground: &Ground,
+    pool: &Pool<Crash>,
+    session: &mut Session<Crash>,
+    told: &mut Told,
+) -> Option<Content> {
+    let findings = told.error("check", pool.check());
+    for finding in findings.iter().flatten().take(TOLD) {
+        told.answer("check", &finding.to_string());
+    }
+    let sound = findings.is_some_and(|findings| findings.is_empty());
+    let read = session.read(|view| ground.read(view));
+    let content = told.error("read", read)?;
+    sound.then_some(content)
+}
+
+fn use_open(ground: &Ground, pool: &Pool<Crash>, mut expected: Content, told: &mut Told) {
+    let Some(mut session) = told.error("session", pool.session()) else {
+        return;
+    };
+    let first = checks(ground, pool, &mut session, told);
+    // Whatever was done to it, nobody can tell: so it must be as good as new.
+    let as_it_was = first.as_ref() == Some(&expected);
+    let (subject, order) = (ground.subject, ground.subject.order());
+    for key in [OLD, NEW] {
+        told.error("get", session.read(|view| subject.get(view, ROOT, key)));
+    }
+    let mut whole = true;
+    let mut change =
+        |told: &mut Told, session: &mut Session<Crash>, step: &str, key: Key, insert: bool| {
+            let done: Result<(), Error> = session.transaction(|tx| match insert {
+                true => subject.insert(tx, ROOT, key, &value(NUMBER)),
+                false => subject.remove(tx, ROOT, key),
+            });
+            match (told.error(step, done), insert) {
+                (Some(()), true) => order.insert(&mut expected, key, value(NUMBER)),
+                (Some(()), false) => order.remove(&mut expected, key),
+                (None, _) => whole = false,
+            }
+        };
+    for key in 0..4 {
+        change(told, &mut session, "remove", OLD + key, false);
+        change(told, &mut session, "insert", NEW - key, true);
+    }
+    let collected = told.error("collect", pool.collect(&ground.collect()));
+    told.error("trace", pool.trace());
+    let last = checks(ground, pool, &mut session, told);
+    told.error("space", pool.release_free_space());
+    told.unnoticed = as_it_was && whole && collected.is_some() && told.answers.is_empty();
+    if as_it_was && whole && last.as_ref().is_some_and(|last| *last != expected) {
+        told.lost = Some(format!(
+            "a pool that was sound and held what it should holds {last:?} later, not {expected:?}"
+        ));
+    }
+}

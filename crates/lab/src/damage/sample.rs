@@ -1,0 +1,175 @@
+//! Pools to damage, and what lies where in them.
+
+use firn_crash::{Crash, CrashOptions, Image};
+use firn_format::geometry::{PHASE, STATISTICS};
+use firn_format::lane::{LANES, SLOTS, slot_at};
+use firn_format::plan::Phase;
+use firn_format::reference::RefWord;
+use firn_format::sealed::Seal;
+use firn_heap::collector::scheme::PIGGYBACK;
+use firn_heap::{Error, Pool, PoolKind};
+use firn_media::{Domain, Medium};
+use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+use serde::{Deserialize, Serialize};
+
+use super::error::DamageError;
+use crate::crash::ground::{Ground, ROOT, value};
+use crate::crash::subject::{Content, Key};
+use crate::crash::{Setting, Structure};
+
+/// Keys below this are in use.
+pub(super) const KEYS: Key = 48;
+/// Transactions that a crash leaves in the log.
+const IN_LOG: Key = 6;
+
+/// How a pool was left before it was damaged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Condition {
+    /// Closed.
+    Closed,
+    /// Crashed, with entries in its log.
+    Crashed,
+    /// Crashed in the middle of a cycle of the collector, with entries in its log.
+    Moving,
+}
+
+impl Condition {
+    /// Every condition.
+    pub const ALL: [Self; 3] = [Self::Closed, Self::Crashed, Self::Moving];
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Crashed => "crashed",
+            Self::Moving => "moving",
+        }
+    }
+}
+
+/// A pool to damage.
+pub(super) struct Sample {
+    pub(super) ground: Ground,
+    pub(super) image: Image,
+    /// What the structure holds.
+    pub(super) content: Content,
+    pub(super) map: Map,
+}
+
+/// What lies where in a pool.
+pub(super) struct Map {
+    /// Words that are not zero, without the statistics: address and content.
+    pub(super) words: Vec<(VirtAddr, u64)>,
+    /// Words that look like references into the pool.
+    pub(super) references: Vec<(VirtAddr, RefWord)>,
+    /// Frames that hold something.
+    pub(super) frames: Vec<VirtAddr>,
+    /// Slots of lanes that hold an entry.
+    pub(super) entries: Vec<VirtAddr>,
+    /// The plan of a cycle.
+    pub(super) plan: Option<VirtAddr>,
+}
+
+impl Map {
+    fn of(crash: &Crash) -> Self {
+        let mut page = [0u8; FRAME_BYTES as usize];
+        let (mut words, mut frames) = (Vec::new(), Vec::new());
+        for frame in (0..crash.len()).step_by(FRAME_BYTES as usize).map(VirtAddr) {
+            crash.load_bytes(frame, &mut page);
+            if page.iter().all(|&byte| byte == 0) || frame == STATISTICS {
+                continue;
+            }
+            frames.push(frame);
+            let all = page.as_chunks::<{ WORD_BYTES as usize }>().0.iter();
+            let all = (0..).zip(all.map(|bytes| u64::from_le_bytes(*bytes)));
+            let there = all.filter(|(_, word)| *word != 0);
+            words.extend(there.map(|(i, word)| (frame + i * WORD_BYTES, word)));
+        }
+        let root = firn_format::root::root_at(0) + firn_format::root::REFERENCE_AT;
+        let pool = RefWord(crash.load_u64(root)).pool();
+        let is_reference = |word: RefWord| {
+            word.pool() == pool && word.address().0 < crash.len() && word.address().0 != 0
+        };
+        let references = words.iter().map(|&(at, word)| (at, RefWord(word)));
+        let slots = (0..LANES).flat_map(|lane| (0..SLOTS).map(move |slot| slot_at(lane, slot)));
+        let phase = Seal::Phase.open(crash.load_u64(PHASE));
+        let plan = phase.and_then(|phase| match Phase::from_value(phase, PHASE) {
+            Ok(Phase::Active(plan) | Phase::Release(plan)) => Some(plan.start()),
+            _ => None,
+        });
+        Self {
+            references: references.filter(|(_, word)| is_reference(*word)).collect(),
+            words,
+            frames,
+            entries: slots.filter(|&at| crash.load_u64(at) != 0).collect(),
+            plan,
+        }
+    }
+}
+
+impl Sample {
+    /// Makes one.
+    ///
+    /// Errors: the heap does not do what it should with a pool that nobody damaged.
+    pub(super) fn new(structure: Structure, condition: Condition) -> Result<Self, DamageError> {
+        let setting = Setting {
+            structure,
+            scheme: &PIGGYBACK,
+            domain: Domain::Adr,
+            pool: PoolKind::Traced,
+            threads: 2,
+        };
+        let ground = Ground::new(&setting, KEYS)?;
+        let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
+        let failed = |what: String| DamageError::Sample {
+            structure: structure.name(),
+            condition: condition.name(),
+            what,
+        };
+        let content = use_it(&ground, &crash, condition).map_err(failed)?;
+        let image = crash.cache_image();
+        let map = Map::of(&Crash::from_image(&image, CrashOptions::default()));
+        Ok(Self {
+            ground,
+            image,
+            content,
+            map,
+        })
+    }
+}
+
+/// Fills the structure, and leaves the pool in its condition. Returns what the structure holds.
+fn use_it(ground: &Ground, crash: &Crash, condition: Condition) -> Result<Content, String> {
+    let pool = Pool::open(crash.clone(), &ground.pool_options()).map_err(|e| e.to_string())?;
+    use_pool(ground, pool, condition).map_err(|e| e.to_string())
+}
+
+fn use_pool(ground: &Ground, pool: Pool<Crash>, condition: Condition) -> Result<Content, Error> {
+    let (subject, order) = (ground.subject, ground.subject.order());
+    let mut content = ground.content();
+    let mut session = pool.session()?;
+    let mut insert = |keys: core::ops::Range<Key>| {
+        for key in keys {
+            let value = value(key as u8);
+            session.transaction(|tx| subject.insert(tx, ROOT, key, &value))?;
+            order.insert(&mut content, key, value);
+        }
+        Ok::<_, Error>(())
+    };
+    insert(0..KEYS - IN_LOG)?;
+    if condition == Condition::Moving {
+        let how = ground.collect();
+        let mut collection = pool.collection(&how)?;
+        if collection.begin()? {
+            collection.compact(1)?;
+        }
+    }
+    insert(KEYS - IN_LOG..KEYS)?;
+    drop(session);
+    match condition {
+        Condition::Closed => pool.close()?,
+        Condition::Crashed | Condition::Moving => pool.abandon(),
+    }
+    Ok(content)
+}
