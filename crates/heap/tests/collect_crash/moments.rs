@@ -41,7 +41,7 @@ pub fn before_the_plan_counts(case: &Case, stride: usize) -> Report {
 }
 
 /// More points than an operation takes.
-pub const FURTHER: u64 = 150;
+pub const FURTHER: u64 = 100;
 
 /// Who interrupts an operation of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

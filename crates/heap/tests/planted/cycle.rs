@@ -35,7 +35,7 @@ fn volatile(missing: Missing) -> Case {
 /// moment between them.
 fn in_stage(case: &Case, stage: Stage, ops: &[(usize, Op)]) -> Report {
     let image = case.image();
-    let mut next = point(&case.stages(&image), case.stage(stage), 3);
+    let mut next = point(&case.stages(&image), case.stage(stage), 1);
     let mut run = Run::default();
     for &(thread, op) in ops {
         run.script[thread - 1].push(op);
@@ -44,7 +44,7 @@ fn in_stage(case: &Case, stage: Stage, ops: &[(usize, Op)]) -> Report {
             thread,
         });
         let done = case.run(&image, &run).done;
-        next = done[done.len() - 1].end + 4;
+        next = done[done.len() - 1].end + 1;
     }
     case.explore_all(vec![run])
 }
