@@ -14,16 +14,21 @@ fn crash(schemes: &[&'static Scheme], letters: usize, depth: u32) {
         &[Domain::Adr, Domain::Eadr, Domain::Process],
     );
     let campaign = Campaign {
-        settings: every.into_iter().filter(is_told_apart).collect(),
+        settings: every
+            .into_iter()
+            .filter(|s| has_few_states(s, letters))
+            .collect(),
         mode: Mode::Exhaustive(letters),
         depth,
         ..Campaign::default()
     };
     let report = campaign.run(&mut Silent).unwrap();
     assert!(report.ok, "{:?}", report.findings);
-    for row in &report.rows {
-        assert!(row.exhaustive, "{row:?}");
-    }
+    let cut = report.rows.iter().filter(|row| !row.exhaustive);
+    let cut: Vec<_> = cut
+        .map(|row| (row.structure, row.scheme, row.domain))
+        .collect();
+    assert!(cut.is_empty(), "{cut:?}");
     let images: u128 = report.rows.iter().map(|row| row.images).sum();
     println!(
         "{letters} letters, depth {depth}: {} states of {images} images in {:.0} s",
@@ -31,11 +36,13 @@ fn crash(schemes: &[&'static Scheme], letters: usize, depth: u32) {
     );
 }
 
-/// Where caches are lost, hardware that settles line by line leaves each line of each large node there or not,
-/// and recovery looks at each: as many states as images.
-fn is_told_apart(setting: &Setting) -> bool {
-    let by_lines = setting.scheme.relocates() && setting.domain == Domain::Adr;
-    !(by_lines && setting.structure == Structure::named("inline_tree").unwrap())
+/// Where caches are lost, two are beyond what can be tried. Hardware that settles line by line leaves each line
+/// of each large node there or not, and recovery looks at each. And some inserts of the map log so many lines
+/// that a torn entry alone leaves more states than a sequence may have.
+fn has_few_states(setting: &Setting, letters: usize) -> bool {
+    let (structure, is_adr) = (setting.structure.name(), setting.domain == Domain::Adr);
+    let by_lines = setting.scheme.relocates() && structure == "inline_tree";
+    !(is_adr && (by_lines || structure == "map" && letters > 1))
 }
 
 fn with_hardware() -> [&'static Scheme; 2] {
