@@ -67,7 +67,7 @@ pub(crate) fn sound_superblock<M: Medium>(
         })?;
     let needed = match chunks {
         FIRST_DATA_CHUNK => REGISTRY.0 + FRAME_BYTES,
-        more => more * CHUNK_BYTES,
+        more => more.saturating_mul(CHUNK_BYTES),
     };
     if medium.len() < needed {
         return Err(OpenError::TooShort {

@@ -227,7 +227,7 @@ fn changes_around_the_moment_when_the_plan_begins_to_count() {
 fn a_change_of_a_copy_outlives_its_log_entry() {
     for case in cases(&[Domain::Adr]) {
         let image = case.image();
-        let begin = point(&case.stages(&image), case.stage(Stage::Moving), 3);
+        let begin = point(&case.stages(&image), case.stage(Stage::Moving), 1);
         let mut ops = [Op::Change(1); 5];
         ops[0] = Op::Change(0);
         let mut run = Run::default();
@@ -242,7 +242,7 @@ fn a_change_of_a_copy_outlives_its_log_entry() {
             let last = done[done.len() - 1];
             assert!(last.stage < case.stage(Stage::Healing), "{done:?}");
             // The collector goes on for a moment.
-            next = last.end + 4;
+            next = last.end + 1;
         }
         case.explore_all(vec![run]).expect_clean();
     }
