@@ -4,6 +4,10 @@
 mod left_out;
 mod printed;
 
+use std::ops::RangeInclusive;
+use std::sync::Mutex;
+use std::{env, fs};
+
 use firn_crash::{Image, RelocateUnit, Turn};
 use firn_heap::collector::scheme::{FFCCD_AS_PRINTED, Scheme};
 use firn_media::Step;
@@ -12,7 +16,10 @@ use crate::beside::{Case, Run, Stage};
 use crate::phases::point;
 use crate::program::Op;
 
-const PAGE: &str = include_str!("../../../../docs/protocol.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol.md");
+/// Where this is set, the page is told what is found instead.
+const TELL: &str = "FIRN_TELL";
+static TELLING: Mutex<()> = Mutex::new(());
 
 /// Who comes at every point of the first thread's operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,6 +62,8 @@ const FIRST_IS_THERE: &str = "found [Some([1, 1, 1,";
 const OUTLIVED: [Op; 4] = [Op::Change(2); 4];
 /// Points that the collector, or who was interrupted, goes on between two operations.
 const BETWEEN: u64 = 4;
+/// Where in its stage the first operation is tried, in twelfths.
+const MOMENTS: RangeInclusive<u64> = 1..=11;
 
 impl Counterexample {
     fn case(&self) -> Case {
@@ -70,11 +79,11 @@ impl Counterexample {
         }
     }
 
-    /// The first operation alone, or met at every one of its points.
-    fn runs(&self, case: &Case) -> Vec<Run> {
+    /// The first operation so many twelfths into its stage, alone, or met at every one of its points.
+    fn runs(&self, case: &Case, twelfths: u64) -> Vec<Run> {
         let image = case.image();
         let (bounds, stage) = (case.stages(&image), case.stage(self.during));
-        let begin = point(&bounds, stage, 6);
+        let begin = point(&bounds, stage, twelfths);
         let (who, second) = match self.meets {
             Meets::Nobody | Meets::Stage => (None, vec![]),
             Meets::Thread(op) => (Some(2), vec![op]),
@@ -117,8 +126,9 @@ impl Counterexample {
     /// Finds its story, which the page must tell.
     fn find(&self) {
         let case = self.case();
-        let found = case.find(self.runs(&case), self.says, |story| {
-            tells(story, self.tells)
+        let found = MOMENTS.into_iter().find_map(|twelfths| {
+            let runs = self.runs(&case, twelfths);
+            case.find(runs, self.says, |story| tells(story, self.tells))
         });
         expect_told(self.name, found);
     }
@@ -140,10 +150,28 @@ fn tells(story: &str, parts: &[&str]) -> bool {
 fn expect_told(name: &str, found: Option<(String, String)>) {
     let (message, story) = found.unwrap_or_else(|| panic!("{name} is not found"));
     println!("{name}: {message}\n{story}");
+    let _telling = TELLING.lock();
+    let page = fs::read_to_string(PAGE).expect("docs/protocol.md is there");
+    let (begin, end) =
+        told(&page, name).unwrap_or_else(|| panic!("docs/protocol.md has no {name}"));
+    if page[begin..end] == story {
+        return;
+    }
     assert!(
-        PAGE.contains(&story),
-        "docs/protocol.md does not tell {name} as it is found:\n{story}"
+        env::var_os(TELL).is_some(),
+        "docs/protocol.md does not tell {name} as it is found (with {TELL}=1 in the environment it will):\n\
+         {story}"
     );
+    fs::write(PAGE, [&page[..begin], &story, &page[end..]].concat())
+        .expect("docs/protocol.md can be written");
+}
+
+/// Where the page tells the story of this name: the first block of text after the name.
+fn told(page: &str, name: &str) -> Option<(usize, usize)> {
+    const FENCE: &str = "```text\n";
+    let entry = page.find(&format!("**{name}.**"))?;
+    let begin = entry + page[entry..].find(FENCE)? + FENCE.len();
+    Some((begin, begin + page[begin..].find("\n```")?))
 }
 
 /// What most have in common.

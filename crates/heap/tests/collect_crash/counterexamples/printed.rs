@@ -35,8 +35,7 @@ fn espresso_copies_over_what_another_thread_committed() {
             "thread 1",
             "thread 2",
             "returns",
-            "thread 1",
-            "stores y0",
+            "thread 1   stores y0",
             "crash",
         ],
         ..PLAIN
