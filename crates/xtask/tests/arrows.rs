@@ -25,6 +25,10 @@ const PRODUCTION: &[(&str, &[&str])] = &[
     ("firn-hardware", &["firn-units"]),
     ("firn-mapped", &["firn-media", "firn-units"]),
     ("firn-crash", &["firn-media", "firn-hardware", "firn-units"]),
+    (
+        "firn-machine",
+        &["firn-media", "firn-hardware", "firn-units"],
+    ),
     ("firn-structures", &["firn-heap", "firn-media"]),
 ];
 
