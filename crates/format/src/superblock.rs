@@ -17,6 +17,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"FIRNPOOL");
 pub const TYPE_OF_NULL: TypeId = ObjectHeader(MAGIC).type_id();
 /// Longest layout name, in bytes of UTF-8.
 pub const MAX_LAYOUT_BYTES: usize = 64;
+/// No pool is opened and closed so many times: a copy that says so is damaged.
+const END_OF_GENERATIONS: u64 = 1 << 56;
 
 /// What decides which objects live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -149,7 +151,9 @@ impl Superblock {
     fn decode_fields(mut r: Reader<'_>) -> Option<Self> {
         Some(Self {
             lanes: r.u32()?,
-            generation: r.u64()?,
+            generation: r
+                .u64()
+                .filter(|&generation| generation < END_OF_GENERATIONS)?,
             uuid: r.array()?,
             boot_id: r.array()?,
             pool_id: Some(PoolId(r.u16()?)).filter(|id| id.0 != 0)?,
@@ -217,6 +221,18 @@ mod tests {
                 Superblock::decode(&damaged, VirtAddr(0)).is_err(),
                 "bit {bit}"
             );
+        }
+    }
+
+    #[test]
+    fn a_generation_that_no_pool_reaches_is_damage() {
+        for generation in [END_OF_GENERATIONS, u64::MAX] {
+            let reached = Superblock {
+                generation,
+                ..sample()
+            };
+            let read = Superblock::decode(&reached.encode(), VirtAddr(0));
+            assert!(matches!(read, Err(FormatError::Range { .. })), "{read:?}");
         }
     }
 
