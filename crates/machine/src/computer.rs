@@ -1,0 +1,297 @@
+//! The computer as a whole: each instruction's way through core, caches, controller and devices.
+//!
+//! Cores are in order. A hit in the nearest cache costs nothing beyond its instruction. A miss costs its
+//! latency where the program follows what it loads ([`Overlap::Chain`]), and its share of the misses that
+//! overlap where it does not.
+
+use firn_units::{LINE_BYTES, PhysAddr};
+
+use crate::caches::{Caches, Departure, Found, flag};
+use crate::controller::{Controller, FIRST_DRAM_LINE};
+use crate::description::Description;
+use crate::image::Images;
+use crate::processor::Processor;
+use crate::statistics::{CoreStatistics, MOST_LEVELS, Statistics};
+use crate::time::{CYCLE, Ticks, cycles};
+use crate::translation::PageSize;
+
+/// Whether a miss overlaps with others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Overlap {
+    /// Its address, or what is done next, comes from a load: nothing overlaps.
+    Chain,
+    /// It is one of several that the core knows at once.
+    Independent,
+}
+
+/// Where volatile memory begins, as the controller sees it.
+pub const DRAM_START: PhysAddr = PhysAddr(FIRST_DRAM_LINE * LINE_BYTES);
+
+/// A computer.
+pub struct Computer {
+    processors: Vec<Processor>,
+    caches: Caches,
+    controller: Controller,
+    /// Ticks of a hit in each level, and in none: how long the caches are asked before memory is.
+    levels: Vec<Ticks>,
+    instruction: Ticks,
+    parallel_misses: Ticks,
+    transfer: Ticks,
+    nvm_pages: PageSize,
+    dram_pages: PageSize,
+    images: Option<Images>,
+}
+
+impl Computer {
+    /// A computer whose memory holds nothing: only addresses count.
+    pub fn new(described: &Description) -> Self {
+        let core = &described.core;
+        let hits = described
+            .caches
+            .iter()
+            .map(|cache| cycles(cache.hit_cycles));
+        let asked = described
+            .caches
+            .last()
+            .map(|cache| cycles(cache.hit_cycles));
+        let levels: Vec<Ticks> = hits.chain(asked).collect();
+        assert!(
+            levels.len() <= MOST_LEVELS,
+            "{} levels of caches: at most {}",
+            levels.len() - 1,
+            MOST_LEVELS - 1
+        );
+        let processor = || Processor::new(&described.translation, core.store_buffer_entries);
+        Self {
+            processors: (0..core.count).map(|_| processor()).collect(),
+            caches: Caches::new(&described.caches, core.count),
+            controller: Controller::new(described),
+            levels,
+            instruction: core.millicycles_per_instruction.into(),
+            parallel_misses: core.parallel_misses.into(),
+            transfer: cycles(described.controller.transfer_cycles),
+            nvm_pages: PageSize::default(),
+            dram_pages: PageSize::default(),
+            images: None,
+        }
+    }
+
+    /// The same, with pages of these sizes.
+    pub fn with_pages(mut self, nvm: PageSize, dram: PageSize) -> Self {
+        (self.nvm_pages, self.dram_pages) = (nvm, dram);
+        self
+    }
+
+    pub(crate) fn with_images(mut self, images: Images) -> Self {
+        self.images = Some(images);
+        self
+    }
+
+    pub(crate) fn images(&self) -> &Images {
+        self.images
+            .as_ref()
+            .expect("a medium's computer has images")
+    }
+
+    pub(crate) fn images_mut(&mut self) -> &mut Images {
+        self.images
+            .as_mut()
+            .expect("a medium's computer has images")
+    }
+
+    pub(crate) fn processor(&mut self, core: usize) -> &mut Processor {
+        &mut self.processors[core]
+    }
+
+    /// A core's clock, in thousandths of a cycle.
+    #[inline(always)]
+    pub fn now(&self, core: usize) -> u64 {
+        self.processors[core].now
+    }
+
+    /// So many instructions that touch no memory.
+    #[inline(always)]
+    pub fn work(&mut self, core: usize, instructions: u64) {
+        let processor = &mut self.processors[core];
+        processor.counts.instructions += instructions;
+        processor.now += instructions * self.instruction;
+    }
+
+    /// A load from the line at `at`.
+    #[inline(always)]
+    pub fn load(&mut self, core: usize, at: PhysAddr, overlap: Overlap) {
+        self.work(core, 1);
+        self.processors[core].counts.loads += 1;
+        self.translate(core, at);
+        let line = at.bytes() / LINE_BYTES;
+        let found = self.caches.access(core, line, 0);
+        self.processors[core].counts.found_in[usize::from(found.level)] += 1;
+        if found.level > 0 || found.transfer {
+            self.wait_for(core, line, found, overlap);
+        }
+    }
+
+    /// A store to the line at `at`. It waits in the store buffer; the core only if that is full.
+    #[inline(always)]
+    pub fn store(&mut self, core: usize, at: PhysAddr) {
+        self.store_with(core, at, flag::DIRTY);
+    }
+
+    #[inline(always)]
+    fn store_with(&mut self, core: usize, at: PhysAddr, flags: u64) {
+        self.work(core, 1);
+        self.processors[core].counts.stores += 1;
+        self.translate(core, at);
+        let line = at.bytes() / LINE_BYTES;
+        let found = self.caches.access(core, line, flags);
+        self.processors[core].counts.found_in[usize::from(found.level)] += 1;
+        let mut taken = CYCLE;
+        if found.level > 0 || found.transfer {
+            let (asked, memory, transfer) = self.latency(core, line, found);
+            taken = taken.max((asked + memory + transfer) / self.parallel_misses);
+        }
+        let processor = &mut self.processors[core];
+        let room_at = processor.stores.push(processor.now, taken);
+        processor.counts.stalls.store_buffer += room_at - processor.now;
+        processor.now = room_at;
+    }
+
+    /// A locked instruction on the line at `at`: older stores enter the cache first, and the core waits for
+    /// the line.
+    pub fn locked(&mut self, core: usize, at: PhysAddr) {
+        self.work(core, 1);
+        self.translate(core, at);
+        let processor = &mut self.processors[core];
+        processor.counts.locked += 1;
+        let empty_at = processor.stores.empty_at().max(processor.now);
+        processor.counts.stalls.fence += empty_at - processor.now;
+        processor.now = empty_at;
+        let line = at.bytes() / LINE_BYTES;
+        let found = self.caches.access(core, line, flag::DIRTY);
+        self.processors[core].counts.found_in[usize::from(found.level)] += 1;
+        self.wait_for(core, line, found, Overlap::Chain);
+    }
+
+    /// Writes the line at `at` back (clwb). The core goes on; its next fence waits until the line is accepted.
+    pub fn write_back(&mut self, core: usize, at: PhysAddr) {
+        self.work(core, 1);
+        self.processors[core].counts.write_backs += 1;
+        self.translate(core, at);
+        let Some(departure) = self.caches.clean(at.bytes() / LINE_BYTES) else {
+            return;
+        };
+        let processor = &self.processors[core];
+        let leaves_at = processor.now.max(processor.stores.empty_at()) + self.path();
+        let accepted_at = self.depart(departure, leaves_at);
+        let processor = &mut self.processors[core];
+        processor.accepted_at = processor.accepted_at.max(accepted_at);
+    }
+
+    /// Waits for older stores, and for the lines that were written back (sfence).
+    pub fn fence(&mut self, core: usize) {
+        self.work(core, 1);
+        let processor = &mut self.processors[core];
+        processor.counts.fences += 1;
+        let done_at = processor.stores.empty_at().max(processor.accepted_at);
+        let done_at = done_at.max(processor.now);
+        processor.counts.stalls.fence += done_at - processor.now;
+        processor.now = done_at;
+    }
+
+    /// A core waits until `until`, if that has not passed.
+    pub(crate) fn idle(&mut self, core: usize, until: Ticks) {
+        let processor = &mut self.processors[core];
+        processor.now = processor.now.max(until);
+    }
+
+    /// What was counted.
+    pub fn statistics(&self) -> Statistics {
+        let (queue, nvm, dram) = self.controller.counts();
+        let core = |processor: &Processor| {
+            CoreStatistics::of(processor.counts, &processor.scopes, processor.now)
+        };
+        Statistics {
+            cores: self.processors.iter().map(core).collect(),
+            queue,
+            nvm,
+            dram,
+        }
+    }
+
+    /// Lines of persistent memory that only caches have.
+    pub(crate) fn dirty_lines(&mut self) -> impl Iterator<Item = u64> {
+        let lines = self.caches.dirty().into_iter();
+        lines
+            .filter(|departure| departure.dirty && departure.line < FIRST_DRAM_LINE)
+            .map(|departure| departure.line)
+    }
+
+    /// Ticks from a core to the controller: the way through its caches.
+    fn path(&self) -> Ticks {
+        self.levels.last().copied().unwrap_or(0)
+    }
+
+    #[inline(always)]
+    fn translate(&mut self, core: usize, at: PhysAddr) {
+        let pages = if at < DRAM_START {
+            self.nvm_pages
+        } else {
+            self.dram_pages
+        };
+        let processor = &mut self.processors[core];
+        let (ticks, walked) = processor.translator.translate(at.bytes(), pages);
+        if ticks > 0 {
+            processor.counts.walks += u64::from(walked);
+            processor.counts.stalls.translation += ticks;
+            processor.now += ticks;
+        }
+    }
+
+    /// What a line takes that the nearest cache does not have: of caches, of memory, of other cores. What had
+    /// to go for it leaves meanwhile.
+    fn latency(&mut self, core: usize, line: u64, found: Found) -> (Ticks, Ticks, Ticks) {
+        let now = self.processors[core].now;
+        if let Some(departure) = found.departure {
+            self.depart(departure, now + self.path());
+        }
+        let level = usize::from(found.level);
+        let asked = if level == 0 { 0 } else { self.levels[level] };
+        let memory = if level + 1 == self.levels.len() {
+            self.controller.read(line, now + asked) - (now + asked)
+        } else {
+            0
+        };
+        (
+            asked,
+            memory,
+            if found.transfer { self.transfer } else { 0 },
+        )
+    }
+
+    fn wait_for(&mut self, core: usize, line: u64, found: Found, overlap: Overlap) {
+        let (asked, memory, transfer) = self.latency(core, line, found);
+        let share = match overlap {
+            Overlap::Chain => 1,
+            Overlap::Independent => self.parallel_misses,
+        };
+        let processor = &mut self.processors[core];
+        let stalls = &mut processor.counts.stalls;
+        stalls.caches += asked / share;
+        stalls.transfer += transfer / share;
+        *match line < FIRST_DRAM_LINE {
+            true => &mut stalls.nvm,
+            false => &mut stalls.dram,
+        } += memory / share;
+        processor.now += asked / share + transfer / share + memory / share;
+    }
+
+    /// A line leaves the caches: from here on it is on its way to be persistent. Returns when it is accepted.
+    fn depart(&mut self, departure: Departure, now: Ticks) -> Ticks {
+        if let Some(images) = &mut self.images
+            && departure.line < FIRST_DRAM_LINE
+        {
+            images.persist(departure.line);
+        }
+        self.controller.write(departure.line, now)
+    }
+}

@@ -1,0 +1,124 @@
+//! A device: when a line that is asked for is there, and when one that is sent has been written.
+
+use firn_units::LINE_BYTES;
+
+use crate::description::{self, Latency};
+use crate::time::{Ticks, cycles, transfer};
+
+/// A row that a bank has open.
+#[derive(Clone, Copy)]
+struct Bank {
+    row: u64,
+    written: bool,
+    free_at: Ticks,
+}
+
+/// Row of a bank that has none open.
+const CLOSED: u64 = u64::MAX;
+
+/// What a device did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DeviceCounts {
+    /// Lines read.
+    pub reads: u64,
+    /// Lines written.
+    pub writes: u64,
+    /// Accesses to an open row. Devices of a fixed latency have no rows.
+    pub row_hits: u64,
+    /// Accesses to another row.
+    pub row_misses: u64,
+}
+
+/// Memory behind the controller.
+pub(crate) struct Device {
+    latency: Latency,
+    row_lines: u64,
+    banks: Vec<Bank>,
+    line_read: Ticks,
+    line_written: Ticks,
+    /// When each direction has sent what it was asked for.
+    read_free_at: Ticks,
+    write_free_at: Ticks,
+    last_begun: Ticks,
+    counts: DeviceCounts,
+}
+
+impl Device {
+    pub(crate) fn new(described: &description::Device, clock_mhz: u32) -> Self {
+        let closed = Bank {
+            row: CLOSED,
+            written: false,
+            free_at: 0,
+        };
+        let line = |rate| transfer(LINE_BYTES, rate, clock_mhz);
+        Self {
+            latency: described.latency.clone(),
+            row_lines: u64::from(described.row_bytes) / LINE_BYTES,
+            banks: vec![closed; described.banks as usize],
+            line_read: line(described.read_megabytes_per_s),
+            line_written: line(described.write_megabytes_per_s),
+            read_free_at: 0,
+            write_free_at: 0,
+            last_begun: 0,
+            counts: DeviceCounts::default(),
+        }
+    }
+
+    pub(crate) fn counts(&self) -> DeviceCounts {
+        self.counts
+    }
+
+    /// When a line that is asked for at `now` is there.
+    pub(crate) fn read(&mut self, line: u64, now: Ticks) -> Ticks {
+        self.counts.reads += 1;
+        let begin = now.max(self.read_free_at);
+        self.read_free_at = begin + self.line_read;
+        self.access(line, begin, false)
+    }
+
+    /// When a line that is sent at `now` has been written.
+    pub(crate) fn write(&mut self, line: u64, now: Ticks) -> Ticks {
+        self.counts.writes += 1;
+        let begin = now.max(self.write_free_at);
+        self.write_free_at = begin + self.line_written;
+        self.last_begun = begin;
+        self.access(line, begin, true)
+    }
+
+    /// When the device began with the line that was sent last.
+    pub(crate) fn last_begun(&self) -> Ticks {
+        self.last_begun
+    }
+
+    /// Rows follow each other over the banks.
+    fn access(&mut self, line: u64, begin: Ticks, writes: bool) -> Ticks {
+        let (hit, clean, dirty) = match self.latency {
+            Latency::Fixed { read, write } => {
+                return begin + cycles(if writes { write } else { read });
+            }
+            Latency::Rows {
+                hit,
+                clean_miss,
+                dirty_miss,
+            } => (hit, clean_miss, dirty_miss),
+        };
+        let row = line / self.row_lines;
+        let banks = self.banks.len() as u64;
+        let bank = &mut self.banks[(row % banks) as usize];
+        let taken = match (bank.row == row, bank.written) {
+            (true, _) => hit,
+            (false, true) => dirty,
+            (false, false) => clean,
+        };
+        let is_hit = bank.row == row;
+        self.counts.row_hits += u64::from(is_hit);
+        self.counts.row_misses += u64::from(!is_hit);
+        let end = begin.max(bank.free_at) + cycles(taken);
+        *bank = Bank {
+            row,
+            written: writes || is_hit && bank.written,
+            free_at: end,
+        };
+        end
+    }
+}

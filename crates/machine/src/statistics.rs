@@ -1,0 +1,140 @@
+//! What a machine counts.
+
+use crate::controller::QueueCounts;
+use crate::device::DeviceCounts;
+use crate::time::{CYCLE, Ticks};
+
+/// Levels that accesses are counted by: caches, then memory.
+pub(crate) const MOST_LEVELS: usize = 6;
+
+/// Time of one core, by what it waited for. Thousandths of a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stalls {
+    /// A translation that the nearest buffer did not have.
+    pub translation: u64,
+    /// A line from a cache beyond the nearest one.
+    pub caches: u64,
+    /// Another core's caches.
+    pub transfer: u64,
+    /// A line from volatile memory.
+    pub dram: u64,
+    /// A line from persistent memory.
+    pub nvm: u64,
+    /// A place in the store buffer.
+    pub store_buffer: u64,
+    /// Fences and locked instructions: older stores, and the queue's acceptance of lines that were written
+    /// back.
+    pub fence: u64,
+    /// The hardware that a mechanism adds.
+    pub mechanism: u64,
+}
+
+/// What one core did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CoreCounts {
+    /// Instructions, accesses among them.
+    pub instructions: u64,
+    /// Lines that loads touched.
+    pub loads: u64,
+    /// Lines that stores touched.
+    pub stores: u64,
+    /// Lines that were to be written back.
+    pub write_backs: u64,
+    /// Fences.
+    pub fences: u64,
+    /// Locked instructions.
+    pub locked: u64,
+    /// Walks of the page table.
+    pub walks: u64,
+    /// Accesses that each level had the line for, memory behind the last cache.
+    pub found_in: [u64; MOST_LEVELS],
+    /// What it waited for.
+    pub stalls: Stalls,
+}
+
+/// Scopes that time is told apart by: one for each of the contract's, and one for the rest.
+pub(crate) const SCOPES: usize = 9;
+/// The scope of what no scope was begun for.
+pub(crate) const NO_SCOPE: u8 = 8;
+
+/// The time of each scope, of one core. Scopes nest; time is the innermost one's.
+#[derive(Clone, Debug)]
+pub(crate) struct Scopes {
+    pub(crate) ticks: [Ticks; SCOPES],
+    open: Vec<u8>,
+    since: Ticks,
+}
+
+impl Default for Scopes {
+    fn default() -> Self {
+        Self {
+            ticks: [0; SCOPES],
+            open: vec![NO_SCOPE],
+            since: 0,
+        }
+    }
+}
+
+impl Scopes {
+    fn innermost(&self) -> usize {
+        self.open.last().map_or(NO_SCOPE, |&scope| scope).into()
+    }
+
+    /// The innermost scope has lasted until `now`.
+    pub(crate) fn settle(&mut self, now: Ticks) {
+        self.ticks[self.innermost()] += now - self.since;
+        self.since = now;
+    }
+
+    pub(crate) fn begin(&mut self, scope: u8, now: Ticks) {
+        self.settle(now);
+        self.open.push(scope);
+    }
+
+    pub(crate) fn end(&mut self, now: Ticks) {
+        self.settle(now);
+        self.open.pop();
+    }
+
+    /// The scopes that a thread has open, in exchange for those of another one.
+    pub(crate) fn exchange(&mut self, open: &mut Vec<u8>, now: Ticks) {
+        self.settle(now);
+        core::mem::swap(&mut self.open, open);
+    }
+}
+
+/// What a machine did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Statistics {
+    /// Each core.
+    pub cores: Vec<CoreStatistics>,
+    /// The write-pending queue.
+    pub queue: QueueCounts,
+    /// Persistent memory.
+    pub nvm: DeviceCounts,
+    /// Volatile memory.
+    pub dram: DeviceCounts,
+}
+
+/// What one core did, and how long it took.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CoreStatistics {
+    /// Cycles since the machine's start.
+    pub cycles: u64,
+    /// Cycles of each scope, in the order of [`firn_media::Scope`], then of none.
+    pub scopes: [u64; SCOPES],
+    /// What it did.
+    pub counts: CoreCounts,
+}
+
+impl CoreStatistics {
+    pub(crate) fn of(counts: CoreCounts, scopes: &Scopes, now: Ticks) -> Self {
+        let mut scopes = scopes.clone();
+        scopes.settle(now);
+        Self {
+            cycles: now / CYCLE,
+            scopes: scopes.ticks.map(|ticks| ticks / CYCLE),
+            counts,
+        }
+    }
+}
