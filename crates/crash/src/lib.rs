@@ -65,7 +65,7 @@
 //! let finding = broken.explore().findings.remove(0);
 //! assert!(broken.replay(&finding.replay).is_err()); // `seed=0 event=2:1@1`
 //! ```
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod buffer;
 mod candidates;
@@ -75,8 +75,6 @@ mod counts;
 mod crash;
 mod decisions;
 mod explorer;
-mod fiber;
-mod fleet;
 mod footprint;
 mod frame;
 mod image;

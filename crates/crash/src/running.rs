@@ -2,8 +2,9 @@
 
 use std::sync::PoisonError;
 
+use firn_fibers as fiber;
+
 use crate::crash::Crash;
-use crate::fiber;
 use crate::run::{RunEnd, RunOutcome, ThreadPanic};
 use crate::schedule::{Schedule, Scheduler};
 use crate::state::Stuck;

@@ -3,9 +3,9 @@
 use std::sync::{Arc, MutexGuard};
 use std::thread::panicking;
 
+use firn_fibers::{self as fiber, Fiber, Progress, fleet};
+
 use crate::crash::Crash;
-use crate::fiber::{self, Fiber, Progress};
-use crate::fleet;
 use crate::run::{ThreadPanic, panic_message};
 use crate::schedule::{Action, View};
 use crate::shared::Shared;

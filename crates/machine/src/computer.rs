@@ -99,6 +99,14 @@ impl Computer {
             .expect("a medium's computer has images")
     }
 
+    pub(crate) fn take_images(&mut self) -> Images {
+        self.images.take().expect("a medium's computer has images")
+    }
+
+    pub(crate) fn cores(&self) -> usize {
+        self.processors.len()
+    }
+
     pub(crate) fn processor(&mut self, core: usize) -> &mut Processor {
         &mut self.processors[core]
     }
@@ -218,12 +226,17 @@ impl Computer {
         }
     }
 
-    /// Lines of persistent memory that only caches have.
-    pub(crate) fn dirty_lines(&mut self) -> impl Iterator<Item = u64> {
-        let lines = self.caches.dirty().into_iter();
-        lines
-            .filter(|departure| departure.dirty && departure.line < FIRST_DRAM_LINE)
-            .map(|departure| departure.line)
+    /// Makes persistent what only caches have, without time. They keep it.
+    pub(crate) fn sync(&mut self) {
+        let images = self
+            .images
+            .as_mut()
+            .expect("a medium's computer has images");
+        for departure in self.caches.dirty() {
+            if departure.line < FIRST_DRAM_LINE {
+                images.persist(departure.line);
+            }
+        }
     }
 
     /// Ticks from a core to the controller: the way through its caches.

@@ -43,8 +43,9 @@ impl Images {
         self.persisted[words].fill(0);
     }
 
-    /// Power fails: what was not persistent is gone.
-    pub(crate) fn lose_power(&mut self) {
-        self.current.copy_from_slice(&self.persisted);
+    /// Power fails: of the first `bytes`, what was not persistent is gone.
+    pub(crate) fn lose_power(&mut self, bytes: u64) {
+        let words = ..(bytes / WORD_BYTES) as usize;
+        self.current[words].copy_from_slice(&self.persisted[words]);
     }
 }

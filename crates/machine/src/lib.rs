@@ -1,6 +1,11 @@
 //! A fast simulated computer.
 //!
 //! ```text
+//! machine       the computer as a medium: what programs run on
+//!   options       what it is run with
+//!   threads       simulated ones, the one that is behind first
+//!   words         volatile memory
+//!   state         what threads share
 //! description   what a machine is made of: numbers, each with its unit, kind and source
 //! computer      the whole: an instruction's way through it
 //!   processor     a core's clock and store buffer
@@ -21,11 +26,20 @@ mod controller;
 pub mod description;
 mod device;
 mod image;
+mod machine;
+mod options;
 mod processor;
 mod sets;
+mod state;
 pub mod statistics;
+mod threads;
 mod time;
 mod translation;
+mod words;
 
 pub use computer::{Computer, DRAM_START, Overlap};
+pub use machine::{Machine, MachinePlace};
+pub use options::MachineOptions;
+pub use threads::{Job, MachineThread, RunEnd};
 pub use translation::PageSize;
+pub use words::MachineWords;

@@ -17,6 +17,7 @@ impl Sets {
     /// Bits of a word below its tag.
     pub(crate) const FLAG_BITS: u32 = 22;
     /// Tags are smaller.
+    #[cfg(test)]
     pub(crate) const END_OF_TAGS: u64 = (1 << (64 - Self::FLAG_BITS)) - 1;
     /// With more sets the quotient below would not be exact.
     const MOST_SETS: u64 = 1 << Self::FLAG_BITS;

@@ -1,7 +1,7 @@
 //! A coroutine that any memory operation inside it can suspend.
 //!
-//! The crate's only unsafe code: a medium's operation has no argument through which the
-//! coroutine's yielder could reach it, so its address is kept in a thread-local.
+//! A medium's operation has no argument through which the coroutine's yielder could reach it, so its address is
+//! kept in a thread-local; its dereference is unsafe code.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -23,17 +23,21 @@ thread_local! {
 const SPARE_STACKS: usize = 32;
 
 /// What resuming a fiber came to.
-pub(crate) enum Progress {
+pub enum Progress {
+    /// It suspended itself.
     Suspended,
+    /// Its job has ended.
     Ended,
+    /// Its job panicked with this.
     Panicked(Box<dyn Any + Send>),
 }
 
 /// A job on a stack of its own. Dropping a suspended one unwinds its stack.
-pub(crate) struct Fiber(Option<Coroutine<(), (), (), DefaultStack>>);
+pub struct Fiber(Option<Coroutine<(), (), (), DefaultStack>>);
 
 impl Fiber {
-    pub(crate) fn new(job: impl FnOnce() + 'static) -> Self {
+    /// A fiber that has not begun.
+    pub fn new(job: impl FnOnce() + 'static) -> Self {
         let stack = STACKS.with_borrow_mut(Vec::pop).unwrap_or_default();
         Self(Some(Coroutine::with_stack(
             stack,
@@ -45,7 +49,7 @@ impl Fiber {
     }
 
     /// Runs the fiber until it suspends itself or ends.
-    pub(crate) fn resume(&mut self) -> Progress {
+    pub fn resume(&mut self) -> Progress {
         let Some(coroutine) = self.0.as_mut() else {
             return Progress::Ended;
         };
@@ -97,12 +101,12 @@ fn keep(stack: DefaultStack) {
 }
 
 /// Whether the caller runs in a fiber that can be suspended.
-pub(crate) fn inside() -> bool {
+pub fn inside() -> bool {
     !RUNNING.get().is_null()
 }
 
 /// Gives control back to whoever resumed the fiber that the caller runs in.
-pub(crate) fn suspend() {
+pub fn suspend() {
     let yielder = RUNNING.get();
     assert!(!yielder.is_null(), "only a fiber can be suspended");
     // SAFETY: RUNNING is set by the body of a fiber to the yielder that lives on the fiber's own

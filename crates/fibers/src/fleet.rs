@@ -13,17 +13,17 @@ thread_local! {
 }
 
 /// Keeps the fiber of a thread of a medium.
-pub(crate) fn put(medium: u64, thread: usize, fiber: Fiber) {
+pub fn put(medium: u64, thread: usize, fiber: Fiber) {
     FLEETS.with_borrow_mut(|fleets| fleets.insert((medium, thread), fiber));
 }
 
 /// Takes the fiber of a thread out, to resume it.
-pub(crate) fn take(medium: u64, thread: usize) -> Option<Fiber> {
+pub fn take(medium: u64, thread: usize) -> Option<Fiber> {
     FLEETS.with_borrow_mut(|fleets| fleets.remove(&(medium, thread)))
 }
 
 /// Takes any fiber of a medium out, to drop it.
-pub(crate) fn take_any(medium: u64) -> Option<Fiber> {
+pub fn take_any(medium: u64) -> Option<Fiber> {
     FLEETS
         .try_with(|fleets| {
             let mut fleets = fleets.borrow_mut();

@@ -1,0 +1,14 @@
+//! Simulated threads on one OS thread: what media that simulate them have in common.
+//!
+//! ```text
+//! fiber      a job that any operation inside it can suspend
+//! fleet      the suspended ones of each medium
+//! confined   what only the OS thread that made it may touch
+//! ```
+
+mod confined;
+mod fiber;
+pub mod fleet;
+
+pub use confined::Confined;
+pub use fiber::{Fiber, Progress, inside, suspend};

@@ -1,0 +1,300 @@
+//! What the threads of a machine share.
+
+use firn_units::{FRAME_BYTES, LINE_BYTES, PhysAddr, VirtAddr, WORD_BYTES};
+
+use crate::computer::{Computer, DRAM_START, Overlap};
+use crate::image::Images;
+use crate::options::MachineOptions;
+use crate::time::Ticks;
+
+/// Bytes that one instruction moves of a range.
+const RANGE_BYTES: u64 = 32;
+
+/// A simulated thread.
+#[derive(Default)]
+pub(crate) struct Thread {
+    pub(crate) core: usize,
+    pub(crate) finished: bool,
+    pub(crate) panicked: bool,
+    /// The scopes that it has open while another thread has its core.
+    pub(crate) scopes: Vec<u8>,
+    /// When it was resumed last, in turns.
+    pub(crate) turn: u64,
+}
+
+/// The computer, its memory and its threads.
+pub(crate) struct State {
+    pub(crate) computer: Computer,
+    /// Threads there were; the first is whoever is outside all simulated ones.
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) current: usize,
+    pub(crate) turns: u64,
+    /// When the current thread lets others run.
+    pub(crate) slice_end: Ticks,
+    /// Memory operations so far.
+    pub(crate) events: u64,
+    /// The power fails before this one.
+    pub(crate) fails_at: u64,
+    pub(crate) dead: bool,
+    /// Pauses since somebody stored.
+    pub(crate) idle_pauses: u64,
+    pub(crate) ticket: u64,
+    pub(crate) random: fastrand::Rng,
+    pub(crate) length: u64,
+    backed: Vec<bool>,
+    pub(crate) backed_frames: u64,
+    next_volatile: PhysAddr,
+}
+
+impl State {
+    pub(crate) fn new(options: &MachineOptions) -> Self {
+        Self::with_images(options, Images::new(options.capacity))
+    }
+
+    fn with_images(options: &MachineOptions, images: Images) -> Self {
+        let computer = Computer::new(&options.description)
+            .with_pages(options.nvm_pages, options.dram_pages)
+            .with_images(images);
+        Self {
+            computer,
+            threads: vec![Thread::outside()],
+            current: 0,
+            turns: 0,
+            slice_end: Ticks::MAX,
+            events: 0,
+            fails_at: u64::MAX,
+            dead: false,
+            idle_pauses: 0,
+            ticket: 0,
+            random: fastrand::Rng::with_seed(options.seed),
+            length: 0,
+            backed: vec![false; (options.capacity / FRAME_BYTES) as usize],
+            backed_frames: 0,
+            next_volatile: DRAM_START,
+        }
+    }
+
+    /// The power was gone: memory holds what was persistent, everything else begins anew.
+    pub(crate) fn restart(&mut self, options: &MachineOptions) {
+        if !options.domain.needs_flush() {
+            self.computer.sync();
+        }
+        let images = self.computer.take_images();
+        let mut began = Self::with_images(options, images);
+        began.computer.images_mut().lose_power(self.length);
+        began.events = self.events;
+        began.random = self.random.clone();
+        began.length = self.length;
+        began.backed = core::mem::take(&mut self.backed);
+        began.backed_frames = self.backed_frames;
+        *self = began;
+    }
+
+    #[inline(always)]
+    pub(crate) fn core(&self) -> usize {
+        self.threads[self.current].core
+    }
+
+    #[inline(always)]
+    pub(crate) fn now(&self) -> Ticks {
+        self.computer.now(self.core())
+    }
+
+    /// Whether the current thread has to let others run, for a while or for good.
+    #[inline(always)]
+    pub(crate) fn is_over(&self) -> bool {
+        self.now() > self.slice_end || self.dead
+    }
+
+    /// Counts a memory operation. False if the power failed before it.
+    #[inline(always)]
+    pub(crate) fn happens(&mut self) -> bool {
+        self.events += 1;
+        if self.events >= self.fails_at {
+            self.dead = true;
+        }
+        !self.dead
+    }
+
+    // ---- persistent memory ----
+
+    #[inline(always)]
+    pub(crate) fn load(&mut self, at: VirtAddr) -> u64 {
+        if !self.happens() {
+            return 0;
+        }
+        self.computer
+            .load(self.core(), at.identity(), Overlap::Chain);
+        self.word(at)
+    }
+
+    /// The word at `at`, for nobody's time.
+    #[inline(always)]
+    pub(crate) fn word(&self, at: VirtAddr) -> u64 {
+        match at.bytes() < self.length {
+            true => self.computer.images().load(at.bytes() / WORD_BYTES),
+            false => 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn store(&mut self, at: VirtAddr, value: u64) {
+        if !self.happens() {
+            return;
+        }
+        self.check(at);
+        self.idle_pauses = 0;
+        self.computer.store(self.core(), at.identity());
+        self.computer
+            .images_mut()
+            .store(at.bytes() / WORD_BYTES, value);
+    }
+
+    pub(crate) fn compare_exchange(
+        &mut self,
+        at: VirtAddr,
+        current: u64,
+        new: u64,
+    ) -> Result<u64, u64> {
+        let happens = self.happens();
+        if happens {
+            self.check(at);
+            self.computer.locked(self.core(), at.identity());
+        }
+        let old = self.word(at);
+        if old != current {
+            return Err(old);
+        }
+        // Without power nothing is stored, but whoever unwinds must not try forever.
+        if !happens {
+            return Ok(old);
+        }
+        self.idle_pauses = 0;
+        self.computer
+            .images_mut()
+            .store(at.bytes() / WORD_BYTES, new);
+        Ok(old)
+    }
+
+    /// Loads a range: the first line as what it was found by allows, the others with it.
+    pub(crate) fn load_range(&mut self, at: VirtAddr, into: &mut [u8]) {
+        let core = self.core();
+        let lines = lines_of(at, into.len() as u64);
+        let happens = self.happens();
+        for (index, piece) in lines.enumerate().take_while(|_| happens) {
+            let overlap = if index == 0 {
+                Overlap::Chain
+            } else {
+                Overlap::Independent
+            };
+            self.computer.load(core, piece.at.identity(), overlap);
+            self.computer.work(core, (piece.len - 1) / RANGE_BYTES);
+        }
+        let mut done = 0;
+        while done < into.len() {
+            let byte = at.bytes() + done as u64;
+            let word = self.word(VirtAddr(byte)).to_le_bytes();
+            let from = &word[(byte % WORD_BYTES) as usize..];
+            let step = from.len().min(into.len() - done);
+            into[done..done + step].copy_from_slice(&from[..step]);
+            done += step;
+        }
+    }
+
+    /// Stores a range, its last word whole.
+    pub(crate) fn store_range(&mut self, at: VirtAddr, from: &[u8]) {
+        if !self.happens() {
+            return;
+        }
+        self.idle_pauses = 0;
+        let core = self.core();
+        for piece in lines_of(at, from.len() as u64) {
+            self.check(piece.at);
+            self.computer.store(core, piece.at.identity());
+            self.computer.work(core, (piece.len - 1) / RANGE_BYTES);
+        }
+        let first = at.bytes() / WORD_BYTES;
+        let (words, rest) = from.as_chunks::<{ WORD_BYTES as usize }>();
+        let images = self.computer.images_mut();
+        for (word, value) in (first..).zip(words) {
+            images.store(word, u64::from_le_bytes(*value));
+        }
+        if !rest.is_empty() {
+            let word = first + words.len() as u64;
+            let mut last = images.load(word).to_le_bytes();
+            last[..rest.len()].copy_from_slice(rest);
+            images.store(word, u64::from_le_bytes(last));
+        }
+    }
+
+    pub(crate) fn write_back(&mut self, at: VirtAddr, len: u64) {
+        for piece in lines_of(at, len) {
+            if !self.happens() {
+                return;
+            }
+            self.computer.write_back(self.core(), piece.at.identity());
+        }
+    }
+
+    pub(crate) fn fence(&mut self) {
+        if self.happens() {
+            self.computer.fence(self.core());
+        }
+    }
+
+    #[inline(always)]
+    fn check(&self, at: VirtAddr) {
+        let frame = (at.bytes() / FRAME_BYTES) as usize;
+        assert!(
+            at.bytes() < self.length && self.backed[frame],
+            "a store to {at}, where no memory was reserved"
+        );
+    }
+
+    // ---- space ----
+
+    pub(crate) fn missing(&self, frames: core::ops::Range<u64>) -> u64 {
+        let frames = &self.backed[frames.start as usize..frames.end as usize];
+        frames.iter().filter(|&&backed| !backed).count() as u64
+    }
+
+    pub(crate) fn set_backing(&mut self, frames: core::ops::Range<u64>, backed: bool) {
+        for frame in frames {
+            if core::mem::replace(&mut self.backed[frame as usize], backed) != backed {
+                self.backed_frames = match backed {
+                    true => self.backed_frames + 1,
+                    false => self.backed_frames - 1,
+                };
+                self.computer
+                    .images_mut()
+                    .clear(frame * FRAME_BYTES, FRAME_BYTES);
+            }
+        }
+    }
+
+    /// Room for volatile words, from a line's start.
+    pub(crate) fn volatile(&mut self, words: u64) -> PhysAddr {
+        let at = self.next_volatile;
+        self.next_volatile = at + (words * WORD_BYTES).next_multiple_of(LINE_BYTES);
+        at
+    }
+}
+
+/// A part of a range within one line.
+struct Piece {
+    at: VirtAddr,
+    len: u64,
+}
+
+fn lines_of(at: VirtAddr, len: u64) -> impl Iterator<Item = Piece> {
+    let end = at + len;
+    let mut next = at;
+    core::iter::from_fn(move || {
+        let at = next;
+        if at >= end {
+            return None;
+        }
+        next = VirtAddr((at.line_start() + LINE_BYTES).bytes().min(end.bytes()));
+        Some(Piece { at, len: next - at })
+    })
+}

@@ -1,0 +1,235 @@
+//! Does the heap run on the machine, and does it survive the machine's power failures?
+
+use std::sync::{Arc, Mutex};
+
+use firn_heap::collector::{CollectOptions, PageSize};
+use firn_heap::{Error, Pool, PoolOptions};
+use firn_machine::description::{
+    Buffer, Cache, Controller, Core, Description, Device, Latency, Translation,
+};
+use firn_machine::{Job, Machine, MachineOptions, RunEnd};
+use firn_media::{Domain, Medium};
+use firn_structures::List;
+
+const LAYOUT: &str = "machine";
+/// Elements there are before a run.
+const PRESENT: u64 = 400;
+/// Changes of a run.
+const CHANGES: u64 = 60;
+
+/// Small caches, so that lines are written back by themselves while the program runs.
+fn machine(domain: Domain, seed: u64) -> Machine {
+    let device = |cycles| Device {
+        banks: 4,
+        row_bytes: 8 << 10,
+        latency: Latency::Fixed {
+            read: cycles,
+            write: cycles,
+        },
+        read_megabytes_per_s: 12_000,
+        write_megabytes_per_s: 4_000,
+    };
+    let cache = |bytes, hit_cycles, shared| Cache {
+        name: String::new(),
+        bytes,
+        ways: 4,
+        hit_cycles,
+        shared,
+    };
+    let translation = vec![Buffer {
+        entries: 16,
+        ways: 4,
+        hit_cycles: 0,
+    }];
+    let description = Description {
+        name: "small".into(),
+        about: String::new(),
+        core: Core {
+            count: 3,
+            clock_mhz: 2_600,
+            millicycles_per_instruction: 1_000,
+            parallel_misses: 4,
+            store_buffer_entries: 56,
+        },
+        caches: vec![cache(4 << 10, 4, false), cache(32 << 10, 25, true)],
+        translation: Translation {
+            small: translation.clone(),
+            huge: translation,
+            small_walk_cycles: 60,
+            huge_walk_cycles: 60,
+        },
+        controller: Controller {
+            queue_entries: 16,
+            accept_cycles: 30,
+            transfer_cycles: 60,
+        },
+        dram: device(120),
+        nvm: device(360),
+    };
+    Machine::new(MachineOptions {
+        domain,
+        seed,
+        capacity: 64 << 20,
+        ..MachineOptions::of(description)
+    })
+}
+
+type Content = Vec<(u64, Vec<u8>)>;
+
+fn value(key: u64) -> Vec<u8> {
+    vec![key as u8; 40 + key as usize % 90]
+}
+
+/// A pool with a list of which every second element was removed again, and what it holds.
+fn set_up(machine: &Machine) -> (Arc<Pool<Machine>>, Content) {
+    let pool = Pool::create(machine.clone(), &PoolOptions::new(LAYOUT)).unwrap();
+    let mut session = pool.session().unwrap();
+    let mut content = Content::new();
+    session
+        .transaction(|tx| {
+            let mut list = List::create(tx, "list")?;
+            (0..PRESENT).try_for_each(|key| list.push_back(key, &value(key)))
+        })
+        .unwrap();
+    for key in 0..PRESENT {
+        match key % 2 {
+            0 => content.push((key, value(key))),
+            _ => assert!(
+                session
+                    .transaction(|tx| List::open(tx, "list")?.remove(key))
+                    .unwrap()
+            ),
+        }
+    }
+    drop(session);
+    (Arc::new(pool), content)
+}
+
+fn content_of(pool: &Pool<Machine>) -> Content {
+    let mut session = pool.session().unwrap();
+    let guard = session.guard();
+    let list = List::open(guard.view(), "list").unwrap();
+    assert_eq!(list.check().unwrap(), Vec::<String>::new());
+    let reader = list.read().unwrap();
+    let pair = |element: Result<_, _>| {
+        let element: firn_structures::list::Element<'_, '_, _> = element.unwrap();
+        (element.key(), element.value().unwrap())
+    };
+    reader.iter().map(pair).collect()
+}
+
+/// One thread changes the list, another one collects. What the list has held is put down.
+fn jobs(pool: &Arc<Pool<Machine>>, states: &Arc<Mutex<Vec<Content>>>) -> Vec<Job> {
+    let (changed, collected) = (Arc::clone(pool), Arc::clone(pool));
+    let states = Arc::clone(states);
+    let change = move || {
+        let mut session = changed.session().unwrap();
+        for number in 0..CHANGES {
+            let before = states.lock().unwrap().last().unwrap().clone();
+            let key = 1_000 + number;
+            session
+                .transaction(|tx| {
+                    let (mut list, mut next) = (List::open(tx, "list")?, before.clone());
+                    list.push_front(key, &value(key))?;
+                    let back = list.pop_back()?;
+                    next.insert(0, (key, value(key)));
+                    assert_eq!(back, next.pop());
+                    // Whatever holds from here on is one of these two.
+                    states.lock().unwrap().push(next);
+                    Ok::<_, Error>(())
+                })
+                .unwrap();
+            // Acknowledged: what was before is gone for good.
+            let mut states = states.lock().unwrap();
+            let last = states.len() - 1;
+            states.drain(..last);
+        }
+    };
+    let collect = move || {
+        let options = CollectOptions {
+            target: 1.0,
+            pages: PageSize::Small,
+            ..CollectOptions::default()
+        };
+        collected.collect(&options).unwrap();
+    };
+    vec![Box::new(change), Box::new(collect)]
+}
+
+#[test]
+fn the_heap_runs_and_is_compacted() {
+    let machine = machine(Domain::Adr, 0);
+    let (pool, content) = set_up(&machine);
+    let states = Arc::new(Mutex::new(vec![content]));
+    assert_eq!(machine.run(jobs(&pool, &states)), RunEnd::Finished);
+    assert_eq!(content_of(&pool), states.lock().unwrap()[0]);
+    assert_eq!(pool.check().unwrap(), []);
+    let statistics = machine.statistics();
+    let worked = |core: &&firn_machine::statistics::CoreStatistics| core.counts.loads > 1_000;
+    assert_eq!(statistics.cores.iter().filter(worked).count(), 3);
+    assert!(statistics.queue.accepted > CHANGES);
+}
+
+#[test]
+fn one_seed_is_one_execution() {
+    let run = || {
+        let machine = machine(Domain::Adr, 3);
+        let (pool, content) = set_up(&machine);
+        let states = Arc::new(Mutex::new(vec![content]));
+        assert_eq!(machine.run(jobs(&pool, &states)), RunEnd::Finished);
+        (machine.statistics(), machine.events())
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn nothing_is_lost_when_the_power_fails() {
+    for domain in [Domain::Adr, Domain::Eadr] {
+        let all = {
+            let machine = machine(domain, 0);
+            let (pool, content) = set_up(&machine);
+            let begin = machine.events();
+            let states = Arc::new(Mutex::new(vec![content]));
+            machine.run(jobs(&pool, &states));
+            begin..machine.events()
+        };
+        let mut random = fastrand::Rng::with_seed(7);
+        let (mut changed, mut failed) = (0, 0);
+        for _ in 0..60 {
+            let machine = machine(domain, 0);
+            let (pool, content) = set_up(&machine);
+            let states = Arc::new(Mutex::new(vec![content]));
+            let event = random.u64(all.clone());
+            let jobs = jobs(&pool, &states);
+            // It ends with the threads: nobody closes a pool without power.
+            drop(pool);
+            let end = machine.run_until(jobs, event);
+            assert_eq!(end, RunEnd::PowerFailed, "before event {event}");
+            machine.restart();
+            let pool = Pool::open(machine.clone(), &PoolOptions::new(LAYOUT)).unwrap();
+            let found = content_of(&pool);
+            let states = states.lock().unwrap();
+            assert!(states.contains(&found), "{domain}, before event {event}");
+            assert_eq!(pool.check().unwrap(), [], "{domain}, before event {event}");
+            changed += u32::from(found[0].0 >= 1_000);
+            failed += 1;
+        }
+        assert!(changed > 30 && failed == 60, "{changed}");
+    }
+}
+
+/// The machine loses what the program does not write back: a medium on which nothing can be lost would say
+/// nothing above.
+#[test]
+fn what_was_not_written_back_is_lost() {
+    use firn_media::MediumExt;
+    use firn_units::VirtAddr;
+    let machine = machine(Domain::Adr, 0);
+    machine.reserve(VirtAddr(0), 4096).unwrap();
+    let (kept, lost) = (VirtAddr(0), VirtAddr(64));
+    machine.store_u64(kept, 1);
+    machine.store_u64(lost, 2);
+    machine.persist(kept, 8);
+    machine.restart();
+    assert_eq!((machine.load_u64(kept), machine.load_u64(lost)), (1, 0));
+}
