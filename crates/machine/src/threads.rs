@@ -249,7 +249,7 @@ impl Machine {
             let ended = self.shared.state.with(|state| {
                 let joined = &state.threads[thread.0];
                 let ended =
-                    (joined.finished || state.dead).then(|| joined.finished && !joined.panicked);
+                    (joined.finished || state.dead).then_some(joined.finished && !joined.panicked);
                 if ended.is_some() {
                     let (core, then) = (
                         state.core(),

@@ -24,10 +24,14 @@ const PRODUCTION: &[(&str, &[&str])] = &[
     ),
     ("firn-hardware", &["firn-units"]),
     ("firn-mapped", &["firn-media", "firn-units"]),
-    ("firn-crash", &["firn-media", "firn-hardware", "firn-units"]),
+    ("firn-fibers", &[]),
+    (
+        "firn-crash",
+        &["firn-media", "firn-fibers", "firn-hardware", "firn-units"],
+    ),
     (
         "firn-machine",
-        &["firn-media", "firn-hardware", "firn-units"],
+        &["firn-media", "firn-fibers", "firn-hardware", "firn-units"],
     ),
     ("firn-structures", &["firn-heap", "firn-media"]),
 ];
