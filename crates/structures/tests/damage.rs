@@ -382,6 +382,37 @@ fn a_damaged_hash_map_is_an_error() {
     assert_eq!(map.len().unwrap(), 200);
 }
 
+/// Comparisons take whole words: with something behind its key an entry is found by no search.
+#[test]
+fn what_follows_a_key_is_looked_at() {
+    const KEY: [u8; 2] = [0, 9];
+    let pool = pool();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            HashMap::create(tx, "hash")?.insert(&KEY, b"value")?;
+            Map::create(tx, "map")?.insert(&KEY, b"value")
+        })
+        .unwrap();
+    let guard = session.guard();
+    let hash = HashMap::open(guard.view(), "hash").unwrap();
+    let map = Map::open(guard.view(), "map").unwrap();
+    let roots = [
+        (hash.object().address().0, 40),
+        (map.object().address().0, 24),
+    ];
+    for (root, reference_at) in roots {
+        let id = load(&pool, root + HEADER_BYTES + reference_at) >> 48;
+        let mut words = words_of(&pool, root, id).into_iter();
+        let stored = u64::from_le_bytes([KEY[0], KEY[1], 0, 0, 0, 0, 0, 0]);
+        let at = words.find(|&at| load(&pool, at) == stored).unwrap();
+        store(&pool, at, stored | 8 << 32);
+    }
+    for findings in [hash.check(), map.check()] {
+        assert!(findings.unwrap()[0].contains("what follows a key"));
+    }
+}
+
 #[test]
 fn a_damaged_vector_is_an_error() {
     let pool = pool();

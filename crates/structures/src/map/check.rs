@@ -125,7 +125,7 @@ impl Check {
             let address = entry.address().0;
             self.once("the entry", address);
             entry::parts(entry)?;
-            let key = entry::key(entry)?;
+            let key = entry::sound_key(entry)?;
             let within = place.low.is_none_or(|low| low <= &key[..])
                 && place.high.is_none_or(|high| &key[..] < high);
             if !within {

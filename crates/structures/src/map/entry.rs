@@ -148,6 +148,26 @@ pub(crate) fn key<'g, V: View<'g>>(entry: Entry<'g, V>) -> Result<Vec<u8>, Error
     Ok(key)
 }
 
+/// The key, as [`key`], for who looks for damage.
+///
+/// Errors: something else than zeros follows the key up to a word. Comparisons take whole words, so nobody would
+/// find it.
+pub(crate) fn sound_key<'g, V: View<'g>>(entry: Entry<'g, V>) -> Result<Vec<u8>, Error> {
+    let parts = parts(entry)?;
+    let mut key = Vec::new();
+    append(
+        entry,
+        parts.key_at,
+        parts.key_len.next_multiple_of(WORD),
+        &mut key,
+    );
+    let behind = key.split_off(parts.key_len);
+    match behind.iter().all(|&byte| byte == 0) {
+        true => Ok(key),
+        false => Err(damaged(entry, "what follows a key")),
+    }
+}
+
 /// Appends the value to `into`.
 pub(crate) fn value_into<'g, V: View<'g>>(
     entry: Entry<'g, V>,
