@@ -29,10 +29,11 @@ insert and a removal that are aborted, and the collector's beginning of a cycle,
 Every sequence also comes while a cycle is under way. Each event of each is crashed, with every image that
 the crash may leave, and again inside the recovery.
 
---injections makes runs of 500 operations of --threads simulated threads beside a collector, and crashes
-each of them at up to 16 moments that are drawn, with a drawn image. What the collector moved must be where
-media says, the program goes on with what came next, and after a collection exactly as many objects live as
-where nothing crashed. --settings ffccd-7.1 does so in the 26 settings of FFCCD, section 7.1.
+--injections makes runs of 500 operations of --threads simulated threads, beside a collector or, in one of
+two, with the collector driven by the program's own changes, and crashes each of them at up to 16 moments
+that are drawn, with a drawn image. What the collector moved must be where media says, the program goes on
+with what came next, and after a collection exactly as many objects live as where nothing crashed.
+--settings ffccd-7.1 does so in the 26 settings of FFCCD, section 7.1.
 
 --log keeps what was done: the same command goes on where it was broken off, by --minutes or by hand.
 --from-run begins with another run, for other machines; --logs prints what several logs say together.

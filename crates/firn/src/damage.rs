@@ -19,9 +19,10 @@ use crate::figures::count;
 use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
-Small real pools of every structure, closed, crashed with entries in their logs, or in the middle of a cycle
-of the collector, are damaged: bits flip, words and lines come from elsewhere or are zero, references lead to
-other objects, frames change places, fields of superblock, registry, log, plan, frame table and bitmaps are
+Small real pools of every structure, closed, crashed with entries in their logs, in the middle of
+transactions with undo logs, or in the middle of a cycle of the collector, traced ones and explicit ones, are
+damaged: bits flip, words and lines come from elsewhere or are zero, references lead to other objects, frames
+change places, the end is cut off, fields of superblock, registry, logs, plan, frame table and bitmaps are
 wrong with their checksums right. Each pool is opened, checked, read, changed, collected and closed. A clear
 error is fine, and so is a sound answer; a panic, an address beyond the pool, a loop that does not end, or a
 sound pool that loses what is put in is a finding. Exit status 1 then.

@@ -289,6 +289,7 @@ impl<M: Medium> Pool<M> {
                 inner.prepare_undo_lane(lane)?;
             }
         }
+        inner.note_length();
         {
             let mut superblock = inner.superblock.lock(&inner.medium);
             write_superblock(&inner.medium, &mut superblock);
@@ -465,6 +466,17 @@ impl<M: Medium> Inner<M> {
             lanes.reserved |= 1 << lane;
         }
         Ok(())
+    }
+
+    /// Says on media how long the pool is, if the medium reaches further: what it has is used without growing.
+    fn note_length(&self) {
+        let medium = &self.medium;
+        let chunks = Seal::Length.open(medium.load_u64(geometry::LENGTH));
+        let there = medium.len() / CHUNK_BYTES;
+        if chunks.is_some_and(|chunks| chunks < there) {
+            medium.store_u64(geometry::LENGTH, Seal::Length.seal(there));
+            medium.persist(geometry::LENGTH, 8);
+        }
     }
 
     fn prepare_undo_lane(&self, lane: usize) -> Result<(), OpenError> {

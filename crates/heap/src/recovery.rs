@@ -20,7 +20,7 @@ use crate::tx::redo::{load_header, load_payload};
 use crate::tx::undo::UNDO_MARK;
 
 /// Numbers that recovery leaves for transactions to come; a header beyond is damaged.
-const HEADROOM: u64 = 1 << 40;
+pub(crate) const HEADROOM: u64 = 1 << 40;
 
 struct Entry {
     seq: u64,

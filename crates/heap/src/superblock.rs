@@ -1,11 +1,13 @@
 //! The superblock: which of its copies counts, and whether its pool may be opened.
 
 use firn_format::FormatError;
-use firn_format::geometry::{self, FIRST_DATA_CHUNK, REGISTRY, SUPERBLOCK_BYTES, SUPERBLOCKS};
+use firn_format::geometry::{
+    self, FIRST_DATA_CHUNK, STATISTICS, STATISTICS_BLOCK_BYTES, SUPERBLOCK_BYTES, SUPERBLOCKS,
+};
 use firn_format::sealed::Seal;
 use firn_format::superblock::{OpenState, StoredDomain, Superblock};
 use firn_media::{Domain, Medium, MediumExt};
-use firn_units::{CHUNK_BYTES, FRAME_BYTES};
+use firn_units::CHUNK_BYTES;
 
 use crate::error::OpenError;
 use crate::steps;
@@ -59,14 +61,20 @@ pub(crate) fn sound_superblock<M: Medium>(
     if died {
         return Err(OpenError::MachineDied { pool: pool() });
     }
-    let chunks = Seal::Length
-        .open_at(medium.load_u64(geometry::LENGTH), geometry::LENGTH)
-        .map_err(|source| OpenError::Format {
-            pool: pool(),
-            source,
-        })?;
-    let needed = match chunks {
-        FIRST_DATA_CHUNK => REGISTRY.0 + FRAME_BYTES,
+    let format = |source| OpenError::Format {
+        pool: pool(),
+        source,
+    };
+    let chunks = Seal::Length.open_at(medium.load_u64(geometry::LENGTH), geometry::LENGTH);
+    let needed = match chunks.map_err(format)? {
+        less if less < FIRST_DATA_CHUNK => {
+            return Err(format(FormatError::Range {
+                what: "the length of the pool",
+                at: geometry::LENGTH.0,
+                found: less,
+            }));
+        }
+        FIRST_DATA_CHUNK => STATISTICS.0 + STATISTICS_BLOCK_BYTES,
         more => more.saturating_mul(CHUNK_BYTES),
     };
     if medium.len() < needed {

@@ -1,14 +1,16 @@
-//! Is a plan that the pool cannot have refused, though its checksums are right, and a number that no
-//! transaction can follow?
+//! Is a plan that the pool cannot have refused, though its checksums are right, a number that no transaction
+//! can follow, and a length that no pool has?
 
 use firn_crash::{Crash, CrashOptions};
-use firn_format::geometry::{Frame, PHASE, WATERMARK};
+use firn_format::geometry::{
+    FIRST_DATA_CHUNK, Frame, LENGTH, MIN_POOL_BYTES, PHASE, STATISTICS, WATERMARK,
+};
 use firn_format::plan::{ENTRY_WORDS, Entry, Phase, PlanHeader, entries_checksum};
 use firn_format::sealed::{MAX_VALUE, Seal};
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Bytes, Error, Pool, PoolOptions, View};
 use firn_media::Medium;
-use firn_units::{VirtAddr, WORD_BYTES};
+use firn_units::{CHUNK_BYTES, VirtAddr, WORD_BYTES};
 
 const LEN: u64 = 16 << 20;
 const OBJECTS: usize = 240;
@@ -123,5 +125,51 @@ fn a_number_that_no_transaction_can_follow_is_refused() {
         crash.store_u64(WATERMARK, Seal::Watermark.seal(MAX_VALUE - 1));
         let said = Pool::open(crash, &options()).map(drop).unwrap_err();
         assert!(said.to_string().contains("damaged"), "{said}");
+    }
+}
+
+/// A medium that ends before the tables do is no pool, whatever the length in it says.
+#[test]
+fn a_length_that_ends_before_the_objects_do_is_refused() {
+    for chunks in [0, 1, FIRST_DATA_CHUNK - 1, MAX_VALUE] {
+        let crash = Crash::new(LEN, CrashOptions::default());
+        let pool = Pool::create(crash.clone(), &options()).unwrap();
+        pool.close().unwrap();
+        crash.store_u64(LENGTH, Seal::Length.seal(chunks));
+        let said = Pool::open(crash, &options()).map(drop).unwrap_err();
+        let said = said.to_string();
+        assert!(
+            said.contains("length") || said.contains("truncated"),
+            "{said}"
+        );
+    }
+    // One that says that it holds no objects ends behind its statistics, at the earliest.
+    let crash = Crash::new(LEN, CrashOptions::default());
+    Pool::create(crash.clone(), &options())
+        .unwrap()
+        .close()
+        .unwrap();
+    crash.store_u64(LENGTH, Seal::Length.seal(FIRST_DATA_CHUNK));
+    crash.truncate(STATISTICS.0).unwrap();
+    let said = Pool::open(crash, &options()).map(drop).unwrap_err();
+    assert!(said.to_string().contains("truncated"), "{said}");
+}
+
+/// Objects come to lie in chunks that the medium had before there was a pool, too.
+#[test]
+fn a_pool_that_was_cut_short_is_refused_whatever_the_medium_was_before() {
+    for bytes in [MIN_POOL_BYTES, LEN, LEN + 3 * CHUNK_BYTES] {
+        let crash = Crash::new(bytes, CrashOptions::default());
+        let pool = Pool::create(crash.clone(), &options()).unwrap();
+        pool.close().unwrap();
+        // And in those that it gained while nobody looked.
+        crash.reserve(VirtAddr(bytes), CHUNK_BYTES).unwrap();
+        Pool::open(crash.clone(), &options())
+            .unwrap()
+            .close()
+            .unwrap();
+        crash.truncate(bytes).unwrap();
+        let said = Pool::open(crash, &options()).map(drop).unwrap_err();
+        assert!(said.to_string().contains("truncated"), "{said}");
     }
 }

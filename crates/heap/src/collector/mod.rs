@@ -8,7 +8,7 @@
 //! recount      counters that a crash left behind
 //! background   a thread that watches the ratio    release   the emptied pages are free
 //! scheme/      how a copy comes to count          resume    after a crash
-//! relocations  what the open cycle moves
+//! relocations  what the open cycle moves          workflow  the program's own calls drive it, as FFCCD prints
 //! ```
 //! The world stops for a moment, with no operation open, where a step needs one moment that holds for
 //! all: marking begins (M1) and ends, the sources are closed, the plan comes into force (C1, T2),
@@ -33,6 +33,7 @@ pub(crate) mod resume;
 pub mod scheme;
 mod soundness;
 mod summary;
+mod workflow;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +52,7 @@ pub use firn_format::statistics::STOP_BUCKETS;
 pub use mark::Marking;
 pub use relocations::Relocation;
 pub use summary::{Forwarding, PageSize};
+pub use workflow::{Workflow, WorkflowOptions};
 
 pub(crate) use frame_map::Part;
 pub(crate) use reclaim::data_chunks;

@@ -30,6 +30,11 @@ impl<M: Medium> Cycle<M> {
         };
         units.map(relocation).collect()
     }
+
+    fn moved_units(&self) -> u64 {
+        let units = 0..self.header.units;
+        units.filter(|&unit| self.is_copied(unit)).count() as u64
+    }
 }
 
 impl<M: Medium> Pool<M> {
@@ -42,5 +47,12 @@ impl<M: Medium> Pool<M> {
         let medium = &self.inner.medium;
         let cycle = self.inner.collector.cycle(medium);
         cycle.map_or_else(Vec::new, |cycle| cycle.relocations(medium))
+    }
+
+    /// How many objects of the open cycle live at their destination, whoever moved them. None if no cycle is
+    /// open.
+    pub fn moved_objects(&self) -> u64 {
+        let cycle = self.inner.collector.cycle(&self.inner.medium);
+        cycle.map_or(0, |cycle| cycle.moved_units())
     }
 }

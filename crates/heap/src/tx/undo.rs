@@ -11,7 +11,7 @@ use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::lane::{
     ENTRY_HEADER_WORDS, EntryHeader, Record, UNDO_BYTES, lane_at, undo_done_at,
 };
-use firn_format::sealed::Seal;
+use firn_format::sealed::{MAX_VALUE, Seal};
 use firn_format::superblock::LogKind;
 use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, round_up};
@@ -25,7 +25,7 @@ use crate::alloc::FrameRun;
 use crate::error::Error;
 use crate::locks::{LockSet, Mode};
 use crate::object::requested_bytes;
-use crate::recovery::apply;
+use crate::recovery::{HEADROOM, apply};
 use crate::session::Session;
 use crate::steps;
 use crate::view::{Access, Reading};
@@ -89,12 +89,9 @@ impl<M: Medium> Session<M> {
             );
             return Err(Error::WrongKind { what, needs }.into());
         }
-        let at = undo_done_at(core.lane);
-        let done = Seal::UndoDone
-            .open_at(core.inner.medium.load_u64(at), at)
-            .map_err(Error::from)?;
+        let number = next_number(&core.inner.medium, core.lane)?;
         let log = RefCell::new(Log {
-            number: done + 1,
+            number,
             ..Log::default()
         });
         let access = Access::enter(core);
@@ -328,6 +325,21 @@ impl<'t, M: Medium> RawTx<'t, M> {
     }
 }
 
+/// The number of the lane's open transaction, or of its next one.
+///
+/// Errors: the lane's mark is damaged, or leaves no numbers for transactions to come.
+fn next_number<M: Medium>(medium: &M, lane: usize) -> Result<u64, Error> {
+    let at = undo_done_at(lane);
+    let done = Seal::UndoDone.open_at(medium.load_u64(at), at)?;
+    match done <= MAX_VALUE - HEADROOM {
+        true => Ok(done + 1),
+        false => Err(Error::Damaged {
+            what: "the undo mark of a lane",
+            at: at.0,
+        }),
+    }
+}
+
 /// Ends its transaction when dropped: by a rollback, unless it was committed.
 struct Operation<'t, M: Medium> {
     access: &'t Access<'t, M>,
@@ -410,16 +422,22 @@ impl<M: Medium> Drop for Operation<'_, M> {
 }
 
 /// Restores what one batch saved, newest record first.
+///
+/// Errors: the batch is damaged, though its checksum is right.
 fn undo_batch<M: Medium>(medium: &M, payload: &[u64]) -> Result<(), Error> {
     let mut records = Vec::new();
     let mut rest = payload;
     while let Some(record) = Record::take(&mut rest) {
         records.push(record);
     }
-    records
-        .iter()
-        .rev()
-        .try_for_each(|record| apply(medium, record))
+    if !rest.is_empty() {
+        return Err(Error::Damaged {
+            what: "a log entry with a sound checksum",
+            at: 0,
+        });
+    }
+    let mut newest_first = records.iter().rev();
+    newest_first.try_for_each(|record| apply(medium, record))
 }
 
 /// Rolls every lane's open transaction back. Returns the watermark, which undo leaves alone.
@@ -431,11 +449,10 @@ pub(crate) fn roll_back_all<M: Medium>(
     let mut numbers = Vec::new();
     for lane in 0..lanes {
         let done_at = undo_done_at(lane);
-        let word = medium.load_u64(done_at);
-        if word == 0 {
+        if medium.load_u64(done_at) == 0 {
             continue;
         }
-        let number = Seal::UndoDone.open_at(word, done_at)? + 1;
+        let number = next_number(medium, lane)?;
         let mut batches = Vec::new();
         let mut used = 0;
         while used + ENTRY_HEADER_WORDS as u64 * 8 <= UNDO_BYTES {

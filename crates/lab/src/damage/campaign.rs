@@ -118,7 +118,7 @@ fn shrink(mut mutations: Vec<Mutation>, fails: impl Fn(&[Mutation]) -> bool) -> 
             step /= 2;
         }
     }
-    mutations.retain(|one| !one.stores.is_empty());
+    mutations.retain(|one| !one.is_empty());
     mutations
 }
 

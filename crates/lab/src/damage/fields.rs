@@ -11,7 +11,7 @@ use firn_format::geometry::{
     SUPERBLOCKS, WATERMARK,
 };
 use firn_format::header::{ObjectHeader, TypeId};
-use firn_format::lane::{ENTRY_HEADER_WORDS, EntryHeader, SLOT_PAYLOAD_WORDS};
+use firn_format::lane::{ENTRY_HEADER_WORDS, EntryHeader, SLOT_PAYLOAD_WORDS, undo_done_at};
 use firn_format::plan::{ENTRY_WORDS, PlanHeader, entries_checksum};
 use firn_format::registry::RECORD_HEADER_BYTES;
 use firn_format::sealed::{MAX_VALUE, Seal};
@@ -86,6 +86,8 @@ fn sealed(image: &Image, rng: &mut Rng) -> Mutation {
         (Seal::RegistryEnd, REGISTRY_END),
         (Seal::Length, LENGTH),
         (Seal::Frontier, FRONTIER),
+        (Seal::UndoDone, undo_done_at(0)),
+        (Seal::UndoDone, undo_done_at(1)),
     ];
     let (seal, at) = all[rng.usize(0..all.len())];
     let value = image.load_u64(at) & MAX_VALUE;
@@ -114,25 +116,46 @@ fn record(image: &Image, rng: &mut Rng) -> Option<Mutation> {
     Some(Mutation::new("a field of a type", stores(at, &of)))
 }
 
-/// A field of a log entry, of its header or of what it stores.
+/// A field of a log entry: of its header, of its first record or extent, or of anything behind.
 fn entry(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     let &at = any(&sample.map.entries, rng)?;
     let of = words(&sample.image, at, ENTRY_HEADER_WORDS as u64);
     let mut header = EntryHeader::from_words(of.try_into().ok()?);
-    let len = (header.payload_words as usize).min(SLOT_PAYLOAD_WORDS);
-    let body = at + ENTRY_HEADER_WORDS as u64 * WORD_BYTES;
-    let mut payload = words(&sample.image, body, len as u64);
-    match rng.u32(0..6) {
+    let (places, mut payload) = covered(&sample.image, at, &header);
+    match rng.u32(0..7) {
         0 => header.seq = wrong(header.seq, rng),
         1 => header.watermark = wrong(header.watermark, rng),
-        2 => header.payload_words = rng.u64(0..=len as u64),
+        2 => header.payload_words = rng.u64(0..=header.payload_words),
+        3 => header.extents = rng.usize(0..3),
+        4 => spoil(payload.get_mut(..1)?, rng),
         _ => spoil(&mut payload, rng),
     }
-    let len = (header.payload_words as usize).min(len);
+    let len = match header.extents {
+        0 => payload.len().min(header.payload_words as usize),
+        _ => payload.len(),
+    };
     header.checksum = header.checksum(&bytes(&payload[..len]));
     let mut all = stores(at, &header.to_words());
-    all.extend(stores(body, &payload));
+    all.extend(places.into_iter().zip(payload));
     Some(Mutation::new("a field of a log entry", all))
+}
+
+/// What the checksum of an entry covers behind its header, and where it lies.
+fn covered(image: &Image, at: VirtAddr, header: &EntryHeader) -> (Vec<VirtAddr>, Vec<u64>) {
+    let body = at + ENTRY_HEADER_WORDS as u64 * WORD_BYTES;
+    let inline = match header.extents {
+        0 => header.payload_words,
+        extents => 2 * extents as u64,
+    };
+    let inline = words(image, body, inline.min(SLOT_PAYLOAD_WORDS as u64));
+    let mut all = stores(body, &inline);
+    if header.extents > 0 {
+        for extent in inline.as_chunks::<2>().0 {
+            let (start, count) = (VirtAddr(extent[0]), extent[1].min(image.len() / WORD_BYTES));
+            all.extend(stores(start, &words(image, start, count)));
+        }
+    }
+    all.into_iter().unzip()
 }
 
 /// A field of the collector's plan, or a settled word.

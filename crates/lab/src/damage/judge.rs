@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use firn_crash::{Crash, CrashOptions, Schedule};
-use firn_heap::{Error, Occupancy, Pool, Session, Statistics};
-use firn_media::Medium;
+use firn_heap::{
+    Bytes, Error, Occupancy, Pool, PoolKind, Reading, Refs, Session, Statistics, View,
+};
 
-use super::mutation::Mutation;
-use super::sample::{KEYS, Sample};
+use super::mutation::{self, Mutation};
+use super::sample::{Condition, KEYS, Sample};
+use super::undoing;
 use crate::crash::ground::{Ground, ROOT, value};
 use crate::crash::subject::{Content, Key};
 
@@ -20,6 +22,8 @@ const MAX_STEPS: u64 = 10_000_000;
 const LIMIT: Duration = Duration::from_secs(10);
 /// Findings of one check that are told apart.
 const TOLD: usize = 4;
+/// References of an array that are followed, whose length may be anything.
+const MOST: usize = 1000;
 /// Keys that are put in and taken out.
 const NEW: Key = KEYS - 1;
 const OLD: Key = 7;
@@ -78,20 +82,13 @@ fn without_numbers(text: &str) -> String {
 }
 
 /// Uses the pool with this damage.
-pub(super) fn judge<'m>(
-    sample: &Sample,
-    mutations: impl IntoIterator<Item = &'m Mutation>,
-) -> Verdict {
+pub(super) fn judge(sample: &Sample, mutations: &[Mutation]) -> Verdict {
     let medium = CrashOptions {
         max_steps: MAX_STEPS,
         ..sample.ground.medium(None, 0)
     };
     let crash = Crash::from_image(&sample.image, medium);
-    for &(at, word) in mutations.into_iter().flat_map(|one| &one.stores) {
-        if at % 8 == 0 && at < crash.len() {
-            crash.store_u64(firn_units::VirtAddr(at), word);
-        }
-    }
+    mutation::apply(&crash, mutations.iter());
     let told = Arc::new(Mutex::new(Told::default()));
     let (of_thread, ground, content) = (
         Arc::clone(&told),
@@ -99,7 +96,8 @@ pub(super) fn judge<'m>(
         sample.content.clone(),
     );
     let using = crash.clone();
-    let job = move || use_pool(&ground, using, content, &of_thread);
+    let condition = sample.condition;
+    let job = move || use_pool(&ground, condition, using, content, &of_thread);
     let begun = Instant::now();
     let run = crash.run(vec![Box::new(job)], Schedule::Sequential);
     let took_long = (begun.elapsed() > LIMIT).then(|| "it took too long".to_owned());
@@ -123,16 +121,25 @@ impl Drop for Leaving {
     }
 }
 
-fn use_pool(ground: &Ground, crash: Crash, content: Content, shared: &Mutex<Told>) {
+fn use_pool(
+    ground: &Ground,
+    condition: Condition,
+    crash: Crash,
+    content: Content,
+    shared: &Mutex<Told>,
+) {
     let mut told = Told::default();
     told.error("statistics", Statistics::read(&crash));
     told.error("occupancy", Occupancy::read(&crash));
-    let opened = Pool::open(crash, &ground.pool_options());
+    let opened = Pool::open(crash.clone(), &ground.pool_options());
     if let Some(pool) = told.error("open", opened) {
         let leaving = Leaving(pool.clone());
         use_open(ground, &pool, content, &mut told);
         drop(leaving);
         told.error("close", pool.close());
+    }
+    if condition == Condition::Undoing {
+        told.error("undo", undoing::use_again(ground, &crash));
     }
     *shared.lock().unwrap_or_else(PoisonError::into_inner) = told;
 }
@@ -154,6 +161,19 @@ fn checks(
     sound.then_some(content)
 }
 
+/// Reads every object of the built-in types.
+fn iterate(view: Reading<'_, Crash>) -> Result<(), Error> {
+    for bytes in view.objects::<Bytes>()? {
+        bytes.to_vec()?;
+    }
+    for references in view.objects::<Refs<Bytes>>()? {
+        let there =
+            (0..references.len().min(MOST)).filter(|&place| references.get(place).is_some());
+        there.for_each(drop);
+    }
+    Ok(())
+}
+
 fn use_open(ground: &Ground, pool: &Pool<Crash>, mut expected: Content, told: &mut Told) {
     let Some(mut session) = told.error("session", pool.session()) else {
         return;
@@ -164,6 +184,9 @@ fn use_open(ground: &Ground, pool: &Pool<Crash>, mut expected: Content, told: &m
     let (subject, order) = (ground.subject, ground.subject.order());
     for key in [OLD, NEW] {
         told.error("get", session.read(|view| subject.get(view, ROOT, key)));
+    }
+    if pool.kind() == PoolKind::Explicit {
+        told.error("iterate", session.read(iterate));
     }
     let mut whole = true;
     let mut change =
@@ -191,5 +214,23 @@ fn use_open(ground: &Ground, pool: &Pool<Crash>, mut expected: Content, told: &m
         told.lost = Some(format!(
             "a pool that was sound and held what it should holds {last:?} later, not {expected:?}"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crash::Structure;
+
+    #[test]
+    fn nothing_is_told_of_pools_that_nobody_damaged() {
+        for structure in Structure::all() {
+            for condition in Condition::ALL {
+                let verdict = judge(&Sample::new(structure, condition).unwrap(), &[]);
+                let of = (structure.name(), condition.name(), verdict.answers);
+                assert!(verdict.failure.is_none(), "{of:?}");
+                assert!(verdict.unnoticed, "{of:?}");
+            }
+        }
     }
 }

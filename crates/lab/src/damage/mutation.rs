@@ -1,10 +1,12 @@
-//! What is done to a pool: words are stored that nobody of the heap stored.
+//! What is done to a pool: words are stored that nobody of the heap stored, or its end is cut off.
 
 use fastrand::Rng;
-use firn_crash::Image;
-use firn_format::geometry::Frame;
+use firn_crash::{Crash, Image};
+use firn_format::geometry::{Frame, LENGTH};
 use firn_format::reference::RefWord;
-use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
+use firn_format::sealed::Seal;
+use firn_media::Medium;
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 use serde::{Deserialize, Serialize};
 
 use super::fields;
@@ -18,6 +20,9 @@ pub struct Mutation {
     pub what: String,
     /// Addresses, each with the word that is stored there.
     pub stores: Vec<(u64, u64)>,
+    /// Bytes that are left of the pool, before anything is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<u64>,
 }
 
 impl Mutation {
@@ -25,12 +30,47 @@ impl Mutation {
         Self {
             what: what.to_owned(),
             stores: stores.into_iter().map(|(at, word)| (at.0, word)).collect(),
+            cut: None,
         }
     }
 
     pub(super) fn one(what: &str, at: VirtAddr, word: u64) -> Self {
         Self::new(what, vec![(at, word)])
     }
+
+    /// Whether it does nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.stores.is_empty() && self.cut.is_none()
+    }
+}
+
+/// Does all of it to a pool.
+pub(super) fn apply<'m>(crash: &Crash, mutations: impl Iterator<Item = &'m Mutation> + Clone) {
+    if let Some(cut) = mutations.clone().filter_map(|one| one.cut).min() {
+        cut_off(crash, cut);
+    }
+    for &(at, word) in mutations.flat_map(|one| &one.stores) {
+        if at % WORD_BYTES == 0 && at < crash.len() {
+            crash.store_u64(VirtAddr(at), word);
+        }
+    }
+}
+
+/// Cuts the pool off behind so many bytes. The medium gives whole lines and the blocks of whole frames back:
+/// what is left of the last ones is put back.
+fn cut_off(crash: &Crash, len: u64) {
+    if len >= crash.len() {
+        return;
+    }
+    let end = VirtAddr(len);
+    let (frame, line) = (VirtAddr(len - len % FRAME_BYTES), end.line_start());
+    let mut kept = [0; LINE_BYTES as usize];
+    let kept = &mut kept[..(end.0 - line.0) as usize];
+    crash.load_bytes(line, kept);
+    let cut = crash.truncate(len);
+    let cut = cut.and_then(|()| crash.reserve(frame, len - frame.0));
+    cut.expect("the simulated medium has room for less");
+    crash.store_bytes(line, kept);
 }
 
 /// An item, if there is one.
@@ -53,13 +93,14 @@ pub(super) fn wrong(word: u64, rng: &mut Rng) -> u64 {
 
 /// Draws damage to a pool. It may come to nothing.
 pub(super) fn draw(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
-    match rng.u32(0..20) {
+    match rng.u32(0..21) {
         0..2 => word(sample, rng),
         2..4 => from_elsewhere(sample, rng),
         4..7 => reference(sample, rng),
         7 => line(sample, rng),
         8 => frame(sample, rng),
         9 => swapped(sample, rng),
+        10 => Some(shorter(sample, rng)),
         _ => fields::draw(sample, rng),
     }
 }
@@ -102,6 +143,23 @@ fn stretch(
 ) -> impl Iterator<Item = (VirtAddr, u64)> {
     let words = (0..bytes).step_by(WORD_BYTES as usize);
     words.map(move |offset| (to + offset, image.load_u64(from + offset)))
+}
+
+/// A pool that was cut short, at the end of a frame or anywhere, and says that it is as long as it is or as it
+/// was.
+fn shorter(sample: &Sample, rng: &mut Rng) -> Mutation {
+    let bytes = rng.u64(0..sample.image.len());
+    let cut = match rng.u32(0..4) {
+        0 => bytes,
+        1 => bytes / CHUNK_BYTES * CHUNK_BYTES,
+        _ => bytes / FRAME_BYTES * FRAME_BYTES,
+    };
+    let said = Seal::Length.seal(cut / CHUNK_BYTES);
+    Mutation {
+        what: "a pool that was cut short".to_owned(),
+        stores: rng.bool().then_some((LENGTH.0, said)).into_iter().collect(),
+        cut: Some(cut),
+    }
 }
 
 /// A line is zero, or another one's.

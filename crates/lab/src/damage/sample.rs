@@ -13,6 +13,7 @@ use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 use serde::{Deserialize, Serialize};
 
 use super::error::DamageError;
+use super::undoing;
 use crate::crash::ground::{Ground, ROOT, value};
 use crate::crash::subject::{Content, Key};
 use crate::crash::{Setting, Structure};
@@ -32,11 +33,24 @@ pub enum Condition {
     Crashed,
     /// Crashed in the middle of a cycle of the collector, with entries in its log.
     Moving,
+    /// Crashed in the middle of two transactions with undo logs.
+    Undoing,
+    /// Crashed, with entries in its log, where allocation bits say what lives.
+    Explicit,
+    /// The same, in the middle of a cycle of the collector.
+    ExplicitMoving,
 }
 
 impl Condition {
     /// Every condition.
-    pub const ALL: [Self; 3] = [Self::Closed, Self::Crashed, Self::Moving];
+    pub const ALL: [Self; 6] = [
+        Self::Closed,
+        Self::Crashed,
+        Self::Moving,
+        Self::Undoing,
+        Self::Explicit,
+        Self::ExplicitMoving,
+    ];
 
     /// What it is called.
     pub const fn name(self) -> &'static str {
@@ -44,12 +58,24 @@ impl Condition {
             Self::Closed => "closed",
             Self::Crashed => "crashed",
             Self::Moving => "moving",
+            Self::Undoing => "undoing",
+            Self::Explicit => "explicit",
+            Self::ExplicitMoving => "explicit-moving",
+        }
+    }
+
+    /// What says which objects live.
+    pub(super) const fn kind(self) -> PoolKind {
+        match self {
+            Self::Explicit | Self::ExplicitMoving => PoolKind::Explicit,
+            _ => PoolKind::Traced,
         }
     }
 }
 
 /// A pool to damage.
 pub(super) struct Sample {
+    pub(super) condition: Condition,
     pub(super) ground: Ground,
     pub(super) image: Image,
     /// What the structure holds.
@@ -65,14 +91,14 @@ pub(super) struct Map {
     pub(super) references: Vec<(VirtAddr, RefWord)>,
     /// Frames that hold something.
     pub(super) frames: Vec<VirtAddr>,
-    /// Slots of lanes that hold an entry.
+    /// Entries of redo logs, and batches of undo logs.
     pub(super) entries: Vec<VirtAddr>,
     /// The plan of a cycle.
     pub(super) plan: Option<VirtAddr>,
 }
 
 impl Map {
-    fn of(crash: &Crash) -> Self {
+    pub(super) fn of(crash: &Crash) -> Self {
         let mut page = [0u8; FRAME_BYTES as usize];
         let (mut words, mut frames) = (Vec::new(), Vec::new());
         for frame in (0..crash.len()).step_by(FRAME_BYTES as usize).map(VirtAddr) {
@@ -93,6 +119,8 @@ impl Map {
         };
         let references = words.iter().map(|&(at, word)| (at, RefWord(word)));
         let slots = (0..LANES).flat_map(|lane| (0..SLOTS).map(move |slot| slot_at(lane, slot)));
+        let slots = slots.filter(|&at| crash.load_u64(at) != 0);
+        let batches = (0..LANES).flat_map(|lane| undoing::batches(crash, lane));
         let phase = Seal::Phase.open(crash.load_u64(PHASE));
         let plan = phase.and_then(|phase| match Phase::from_value(phase, PHASE) {
             Ok(Phase::Active(plan) | Phase::Release(plan)) => Some(plan.start()),
@@ -102,7 +130,7 @@ impl Map {
             references: references.filter(|(_, word)| is_reference(*word)).collect(),
             words,
             frames,
-            entries: slots.filter(|&at| crash.load_u64(at) != 0).collect(),
+            entries: slots.chain(batches).collect(),
             plan,
         }
     }
@@ -117,7 +145,7 @@ impl Sample {
             structure,
             scheme: &PIGGYBACK,
             domain: Domain::Adr,
-            pool: PoolKind::Traced,
+            pool: condition.kind(),
             threads: 2,
         };
         let ground = Ground::new(&setting, KEYS)?;
@@ -128,9 +156,15 @@ impl Sample {
             what,
         };
         let content = use_it(&ground, &crash, condition).map_err(failed)?;
-        let image = crash.cache_image();
+        let image = match condition {
+            Condition::Undoing => {
+                undoing::leave(&ground, &crash).map_err(|e| failed(e.to_string()))?
+            }
+            _ => crash.cache_image(),
+        };
         let map = Map::of(&Crash::from_image(&image, CrashOptions::default()));
         Ok(Self {
+            condition,
             ground,
             image,
             content,
@@ -158,7 +192,7 @@ fn use_pool(ground: &Ground, pool: Pool<Crash>, condition: Condition) -> Result<
         Ok::<_, Error>(())
     };
     insert(0..KEYS - IN_LOG)?;
-    if condition == Condition::Moving {
+    if matches!(condition, Condition::Moving | Condition::ExplicitMoving) {
         let how = ground.collect();
         let mut collection = pool.collection(&how)?;
         if collection.begin()? {
@@ -168,8 +202,8 @@ fn use_pool(ground: &Ground, pool: Pool<Crash>, condition: Condition) -> Result<
     insert(KEYS - IN_LOG..KEYS)?;
     drop(session);
     match condition {
-        Condition::Closed => pool.close()?,
-        Condition::Crashed | Condition::Moving => pool.abandon(),
+        Condition::Closed | Condition::Undoing => pool.close()?,
+        _ => pool.abandon(),
     }
     Ok(content)
 }

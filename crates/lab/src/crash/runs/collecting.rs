@@ -1,10 +1,10 @@
-//! The thread that collects beside the program.
+//! Who collects: a thread beside the program, or the program itself.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use firn_crash::Crash;
-use firn_heap::collector::CollectOptions;
+use firn_heap::collector::{CollectOptions, Workflow, WorkflowOptions};
 use firn_heap::{Error, Pool};
 use firn_media::Medium;
 
@@ -13,7 +13,29 @@ use super::Meeting;
 
 /// Objects that the collector moves between two looks at something else.
 const MOVED_TOGETHER: core::ops::Range<u64> = 1..6;
+/// Allocations and frees between two looks of a program that collects by itself.
+const BETWEEN_LOOKS: core::ops::Range<u64> = 4..40;
+/// The ratio above which it begins to: there are pages to be won in any pool of a run.
+const TRIGGER: f64 = 1.05;
 
+/// FFCCD's workflow for a run whose program collects by itself: of two runs one, drawn, where anything moves.
+pub(super) fn workflow(
+    ground: &Ground,
+    pool: &Pool<Crash>,
+    mut draw: fastrand::Rng,
+) -> Result<Option<Workflow<Crash>>, Error> {
+    if !ground.scheme.moves || draw.bool() {
+        return Ok(None);
+    }
+    let options = WorkflowOptions {
+        trigger: TRIGGER,
+        every: draw.u64(BETWEEN_LOOKS),
+        collect: ground.collect(),
+    };
+    Workflow::new(pool, &options).map(Some)
+}
+
+/// The thread that collects beside the program.
 pub(super) struct Collecting {
     pub(super) ground: Ground,
     pub(super) pool: Pool<Crash>,

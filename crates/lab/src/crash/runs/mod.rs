@@ -1,15 +1,16 @@
 //! Long random runs, crashed at drawn moments (FFCCD section 7.1).
 //!
 //! Threads of the program, each with keys of its own, insert, change, remove and read in one structure,
-//! while one more thread collects. Halfway they wait until a cycle has ended, so that what comes after
-//! goes to pages that it released.
+//! while one more thread collects; or, in one of two runs, they drive the collector themselves, as FFCCD
+//! prints it (section 5), and nothing moves but what they touch. Halfway they wait until a cycle has ended,
+//! so that what comes after goes to pages that it released.
 //!
 //! Who holds the structure's lock puts down what it does: as a commit is durable before its locks are
 //! released (R1, R3), what is durable at any moment is a beginning of that list.
 //!
 //! ```text
 //! ledger    what was done             mutator      a thread of the program
-//! needs     what has to live then     collecting   the thread that collects
+//! needs     what has to live then     collecting   who collects
 //! sight     what a run went through
 //! ```
 
@@ -25,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use firn_crash::{Crash, CrashState, ExploreOptions, Explorer, Job, Schedule, SwarmOptions};
 use firn_heap::Pool;
+use firn_heap::collector::Workflow;
 use firn_media::{Medium, Step};
 
 use super::error::CrashError;
@@ -170,14 +172,19 @@ impl<'a> Runs<'a> {
         self.explorer(&Known::default()).judge(line)
     }
 
-    /// One run: the program's threads and a collector.
+    /// One run: the program's threads, and a collector unless they are it.
     fn run(&self, crash: &Crash, known: &Known) -> Result<(), String> {
         let seed = crash.random_u64();
         lock(&known.ledger).clear();
         known.needs.take();
         let options = self.ground.pool_options();
         let pool = Pool::open(crash.clone(), &options).map_err(|e| e.to_string())?;
-        let meeting = Arc::new(Meeting::of(self.threads as u64));
+        let workflow = collecting::workflow(self.ground, &pool, fastrand::Rng::with_seed(seed));
+        let meeting = Arc::new(Meeting {
+            busy: AtomicU64::new(self.threads as u64),
+            collections: AtomicU64::new(0),
+            workflow: workflow.map_err(|e| e.to_string())?,
+        });
         let mut jobs: Vec<Job> = Vec::new();
         for thread in 0..self.threads {
             let program = Mutator {
@@ -196,13 +203,15 @@ impl<'a> Runs<'a> {
             let until_whole = thread == 0 && can_be_whole;
             jobs.push(Box::new(move || program.run(operations, until_whole)));
         }
-        let collector = Collecting {
-            ground: self.ground.clone(),
-            pool: pool.clone(),
-            draw: fastrand::Rng::with_seed(!seed),
-            meeting,
-        };
-        jobs.push(Box::new(move || collector.run()));
+        if meeting.workflow.is_none() {
+            let collector = Collecting {
+                ground: self.ground.clone(),
+                pool: pool.clone(),
+                draw: fastrand::Rng::with_seed(!seed),
+                meeting,
+            };
+            jobs.push(Box::new(move || collector.run()));
+        }
         crash.run(jobs, Schedule::Inherited).finished()?;
         let mut session = pool.session().map_err(|e| e.to_string())?;
         let found = session.read(|view| self.ground.read(view))?;
@@ -332,15 +341,8 @@ struct Meeting {
     busy: AtomicU64,
     /// Collections that have ended.
     collections: AtomicU64,
-}
-
-impl Meeting {
-    fn of(threads: u64) -> Self {
-        Self {
-            busy: AtomicU64::new(threads),
-            collections: AtomicU64::new(0),
-        }
-    }
+    /// Where the program drives the collector, how.
+    workflow: Option<Workflow<Crash>>,
 }
 
 #[cfg(test)]

@@ -25,6 +25,9 @@ const LONG_GROWING: u8 = 9;
 const MOST_OPERATIONS: u64 = 2500;
 const MORE: u64 = 300;
 
+/// Looks at the collector in which a cycle begins, is found at rest and ends.
+const LOOKS_OF_A_CYCLE: u32 = 3;
+
 /// Deeds of sixteen that are removals. First there are more of them than inserts, so that pages become thin;
 /// then fewer, so that what a cycle has released is used again (FFCCD, section 7, has such phases, too).
 const THINNING: u8 = 7;
@@ -74,11 +77,23 @@ impl Mutator {
             self.phase(&mut session, next + MORE / 2..next + MORE, GROWING);
             next += MORE;
         }
-        self.meeting.busy.fetch_sub(1, Relaxed);
+        let last = self.meeting.busy.fetch_sub(1, Relaxed) == 1;
+        if let Some(workflow) = self.meeting.workflow.as_ref().filter(|_| last) {
+            workflow
+                .terminate()
+                .unwrap_or_else(|e| panic!("the end: {e}"));
+        }
     }
 
-    /// Waits until more than so many collections have ended.
+    /// Waits until more than so many collections have ended. Where the program is to end them itself, it looks
+    /// as often as a cycle at rest takes from before its beginning to its end.
     fn await_collection(&self, medium: &Crash, before: u64) {
+        if let Some(workflow) = &self.meeting.workflow {
+            for _ in 0..LOOKS_OF_A_CYCLE {
+                workflow.look().unwrap_or_else(|e| panic!("looking: {e}"));
+            }
+            return;
+        }
         while self.meeting.collections.load(Relaxed) <= before {
             medium.pause(0);
         }
@@ -145,7 +160,10 @@ impl Mutator {
                 if subject.order() != Order::FirstIn {
                     change.apply(subject.order(), &mut self.own);
                 }
-                Ok(())
+                match &self.meeting.workflow {
+                    Some(workflow) => workflow.count(1).map_err(|e| format!("collecting: {e}")),
+                    None => Ok(()),
+                }
             }
             Deed::Abort(change) => {
                 let aborted = session.transaction(|tx| {

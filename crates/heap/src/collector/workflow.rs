@@ -1,0 +1,139 @@
+//! FFCCD's workflow (section 5, figure 13), in which the program's own allocations and frees drive the
+//! collector and nothing moves but what the read barrier touches.
+//!
+//! As printed: an allocation or free that finds the fragmentation ratio above the trigger marks, plans and
+//! goes on. From time to time one of them looks at the bitmap of what has moved. If that is the same as at
+//! the last look, reachability runs again and ends the cycle; what `terminate` does at the program's end.
+//!
+//! Two things differ. The printed looks give a page back as soon as all of its objects have moved. Here
+//! every page waits for the end of its cycle, because until then references on media may name it, and a page
+//! that is used again meanwhile loses what is in it (`docs/protocol.md`, X4). And *moved* is what the threads
+//! that run know, not the bitmap on media: a copy may be used before media says that it counts, so that a
+//! cycle may be found at rest a look earlier, never one that is not: the end of a cycle waits for media.
+//!
+//! Between two looks nobody holds the right to collect, so the program may collect, trace or close as ever.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use firn_media::{Lock, Medium};
+
+use super::collection::CollectOptions;
+use super::figures::Collected;
+use crate::error::Error;
+use crate::pool::Pool;
+
+/// No look has been at the open cycle yet.
+const UNSEEN: u64 = u64::MAX;
+
+/// When the program collects, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkflowOptions {
+    /// Ratio of page bytes to live bytes above which a cycle begins; above the target.
+    pub trigger: f64,
+    /// Allocations and frees between two looks; at least one.
+    pub every: u64,
+    /// How each cycle works.
+    pub collect: CollectOptions,
+}
+
+/// A pool whose program drives its collector. Threads share one.
+pub struct Workflow<M: Medium> {
+    pool: Pool<M>,
+    options: WorkflowOptions,
+    /// Allocations and frees so far.
+    calls: AtomicU64,
+    /// What of the open cycle had moved at the last look.
+    seen: AtomicU64,
+    collected: Lock<Collected>,
+}
+
+impl<M: Medium> Workflow<M> {
+    /// Watches over the pool (FFCCD's `init`). A cycle that is open already, after a crash, is taken over.
+    ///
+    /// Errors: the trigger is not above the target; as [`Pool::collect`].
+    pub fn new(pool: &Pool<M>, options: &WorkflowOptions) -> Result<Self, Error> {
+        let (trigger, target) = (options.trigger, options.collect.target);
+        if trigger.partial_cmp(&target) != Some(core::cmp::Ordering::Greater) {
+            return Err(Error::Trigger { trigger, target });
+        }
+        // Whatever keeps a collection from beginning is told here, not in the middle of the program.
+        drop(pool.collection(&options.collect)?);
+        Ok(Self {
+            pool: pool.clone(),
+            options: *options,
+            calls: AtomicU64::new(0),
+            seen: AtomicU64::new(UNSEEN),
+            collected: Lock::new(Collected::default()),
+        })
+    }
+
+    /// Says that the calling thread has allocated or freed so many objects, and looks at the cycle when it is
+    /// time to. Called between operations.
+    ///
+    /// Errors: as [`Pool::collect`], but who finds another thread at it, or an operation that stays open,
+    /// leaves it for the next look.
+    pub fn count(&self, calls: u64) -> Result<(), Error> {
+        let every = self.options.every.max(1);
+        let before = self.calls.fetch_add(calls, Ordering::Relaxed);
+        match before / every == (before + calls) / every {
+            true => Ok(()),
+            false => self.look(),
+        }
+    }
+
+    /// Begins a cycle if none is open and the ratio is above the trigger. Ends the open one if nothing has
+    /// moved since the last look.
+    ///
+    /// Errors: as [`Workflow::count`].
+    pub fn look(&self) -> Result<(), Error> {
+        if !self.pool.has_open_cycle() {
+            self.seen.store(UNSEEN, Ordering::Relaxed);
+            return match self.pool.ratio(self.options.collect.pages) > self.options.trigger {
+                true => later(self.begin()),
+                false => Ok(()),
+            };
+        }
+        let moved = self.pool.moved_objects();
+        match self.seen.swap(moved, Ordering::Relaxed) == moved {
+            true => later(self.terminate()),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends the open cycle: moves what nobody touched, updates every reference, releases the pages (FFCCD's
+    /// `terminate`).
+    ///
+    /// Errors: as [`Pool::collect`]; the cycle stays open.
+    pub fn terminate(&self) -> Result<(), Error> {
+        let mut collection = self.pool.collection(&self.options.collect)?;
+        collection.finish()?;
+        self.seen.store(UNSEEN, Ordering::Relaxed);
+        self.add(collection.collected());
+        Ok(())
+    }
+
+    /// What was done so far.
+    pub fn collected(&self) -> Collected {
+        *self.collected.lock(self.pool.medium())
+    }
+
+    /// Marks and plans; from then on objects move at their first touch.
+    fn begin(&self) -> Result<(), Error> {
+        let mut collection = self.pool.collection(&self.options.collect)?;
+        collection.begin()?;
+        self.add(collection.collected());
+        Ok(())
+    }
+
+    fn add(&self, more: &Collected) {
+        self.collected.lock(self.pool.medium()).add(more);
+    }
+}
+
+/// Another thread collects, or an operation stayed open: at the next look, then.
+fn later(done: Result<(), Error>) -> Result<(), Error> {
+    match done {
+        Err(Error::Collecting | Error::Busy { .. }) => Ok(()),
+        done => done,
+    }
+}
