@@ -50,11 +50,17 @@ impl Device {
             written: false,
             free_at: 0,
         };
+        let (banks, row_bytes) = match described.latency {
+            Latency::Fixed { .. } => (0, 0),
+            Latency::Rows {
+                banks, row_bytes, ..
+            } => (banks, row_bytes),
+        };
         let line = |rate| transfer(LINE_BYTES, rate, clock_mhz);
         Self {
             latency: described.latency.clone(),
-            row_lines: u64::from(described.row_bytes) / LINE_BYTES,
-            banks: vec![closed; described.banks as usize],
+            row_lines: u64::from(row_bytes) / LINE_BYTES,
+            banks: vec![closed; banks as usize],
             line_read: line(described.read_megabytes_per_s),
             line_written: line(described.write_megabytes_per_s),
             read_free_at: 0,
@@ -100,6 +106,7 @@ impl Device {
                 hit,
                 clean_miss,
                 dirty_miss,
+                ..
             } => (hit, clean_miss, dirty_miss),
         };
         let row = line / self.row_lines;

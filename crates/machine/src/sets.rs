@@ -20,7 +20,7 @@ impl Sets {
     #[cfg(test)]
     pub(crate) const END_OF_TAGS: u64 = (1 << (64 - Self::FLAG_BITS)) - 1;
     /// With more sets the quotient below would not be exact.
-    const MOST_SETS: u64 = 1 << Self::FLAG_BITS;
+    pub(crate) const MOST_SETS: u64 = 1 << Self::FLAG_BITS;
 
     pub(crate) fn new(entries: u64, ways: u32) -> Self {
         let count = entries / u64::from(ways);

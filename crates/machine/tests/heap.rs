@@ -20,8 +20,6 @@ const CHANGES: u64 = 60;
 /// Small caches, so that lines are written back by themselves while the program runs.
 fn machine(domain: Domain, seed: u64) -> Machine {
     let device = |cycles| Device {
-        banks: 4,
-        row_bytes: 8 << 10,
         latency: Latency::Fixed {
             read: cycles,
             write: cycles,

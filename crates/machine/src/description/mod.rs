@@ -1,7 +1,23 @@
 //! What a machine is made of. Latencies are cycles of a core, rounded from what a description says.
+//!
+//! ```text
+//! registry   the machines there are, by name, and those of files
+//! file       a description as it is written, and what the model makes of it
+//! quantity   a number with its unit, kind and source
+//! error      what can be wrong with one
+//! ```
+
+mod error;
+mod file;
+mod quantity;
+mod registry;
+
+pub use error::DescriptionError;
+pub use quantity::{Kind, Number};
+pub use registry::NAMES;
 
 /// A machine, as the model uses it.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Description {
     /// What the command line calls it.
     pub name: String,
@@ -22,7 +38,7 @@ pub struct Description {
 }
 
 /// What all cores are like.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Core {
     /// Cores there are.
     pub count: u32,
@@ -37,7 +53,7 @@ pub struct Core {
 }
 
 /// A level of cache.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Cache {
     /// What the paper calls it.
     pub name: String,
@@ -52,7 +68,7 @@ pub struct Cache {
 }
 
 /// Translations of addresses: levels from the nearest on, for pages of either size.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Translation {
     /// For pages of 4 KiB.
     pub small: Vec<Buffer>,
@@ -65,7 +81,7 @@ pub struct Translation {
 }
 
 /// A translation look-aside buffer.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Buffer {
     /// Translations that it holds.
     pub entries: u32,
@@ -76,7 +92,7 @@ pub struct Buffer {
 }
 
 /// The memory controller.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Controller {
     /// Lines that the write-pending queue holds.
     pub queue_entries: u32,
@@ -87,12 +103,8 @@ pub struct Controller {
 }
 
 /// Memory behind the controller.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Device {
-    /// Banks, each with an open row.
-    pub banks: u32,
-    /// Bytes of a row.
-    pub row_bytes: u32,
     /// What an access takes.
     pub latency: Latency,
     /// Bytes a second that can be read, in millions.
@@ -102,7 +114,7 @@ pub struct Device {
 }
 
 /// Cycles of an access to a device, from the controller's request to its data.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Latency {
     /// The same wherever it goes.
     Fixed {
@@ -113,6 +125,10 @@ pub enum Latency {
     },
     /// By the row that the bank has open.
     Rows {
+        /// Banks, each with an open row.
+        banks: u32,
+        /// Bytes of a row.
+        row_bytes: u32,
         /// The row is open.
         hit: u32,
         /// Another one is, and was only read.

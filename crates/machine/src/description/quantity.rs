@@ -1,0 +1,182 @@
+//! A number with its unit, where it comes from, and why.
+
+use core::fmt;
+
+use serde::Deserialize;
+
+use super::error::DescriptionError;
+
+/// How a number is known.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Kind {
+    /// The source says so.
+    Spec,
+    /// It was measured; the source says by whom.
+    Measured,
+    /// It was chosen; the source says why.
+    Assumed,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Spec => "SPEC",
+            Self::Measured => "MEASURED",
+            Self::Assumed => "ASSUMED",
+        })
+    }
+}
+
+/// A number as it is written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Quantity {
+    value: f64,
+    unit: String,
+    kind: Kind,
+    source: String,
+}
+
+/// A number of a machine, to be read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Number {
+    /// Its path in the file.
+    pub field: String,
+    /// The value, in its unit.
+    pub value: f64,
+    /// The unit.
+    pub unit: String,
+    /// How it is known.
+    pub kind: Kind,
+    /// Where it comes from, or why it was chosen.
+    pub source: String,
+}
+
+/// What a number counts.
+#[derive(Clone, Copy)]
+pub(super) enum Dimension {
+    /// Things of this name, of which there is at least one and at most so many.
+    Count(&'static str, u32),
+    Bytes,
+    /// Of a clock of so many megahertz; into cycles.
+    Time(u32),
+    /// Of the same, into thousandths of cycles.
+    FineTime(u32),
+    /// Into megahertz.
+    Frequency,
+    /// Into megabytes a second.
+    Rate,
+}
+
+impl Dimension {
+    fn allowed(self) -> &'static str {
+        match self {
+            Self::Count(unit, _) => unit,
+            Self::Bytes => "B, KiB, MiB or GiB",
+            Self::Time(_) | Self::FineTime(_) => "cycles, ns or us",
+            Self::Frequency => "MHz or GHz",
+            Self::Rate => "MB/s or GB/s",
+        }
+    }
+
+    /// The unit that the model counts in.
+    fn own_unit(self) -> &'static str {
+        match self {
+            Self::Count(unit, _) => unit,
+            Self::Bytes => "B",
+            Self::Time(_) => "cycles",
+            Self::FineTime(_) => "thousandths of a cycle",
+            Self::Frequency => "MHz",
+            Self::Rate => "MB/s",
+        }
+    }
+
+    /// What one of this unit is of the model's own.
+    fn factor(self, unit: &str) -> Option<f64> {
+        let per_ns = |clock_mhz: u32| f64::from(clock_mhz) / 1_000.0;
+        let time = |clock_mhz| match unit {
+            "cycles" => Some(1.0),
+            "ns" => Some(per_ns(clock_mhz)),
+            "us" => Some(per_ns(clock_mhz) * 1_000.0),
+            _ => None,
+        };
+        match (self, unit) {
+            (Self::Count(counted, _), unit) => (unit == counted).then_some(1.0),
+            (Self::Time(clock_mhz), _) => time(clock_mhz),
+            (Self::FineTime(clock_mhz), _) => time(clock_mhz).map(|cycles| cycles * 1_000.0),
+            (Self::Bytes, "B") => Some(1.0),
+            (Self::Bytes, "KiB") => Some(1024.0),
+            (Self::Bytes, "MiB") => Some(1024.0 * 1024.0),
+            (Self::Bytes, "GiB") => Some(1024.0 * 1024.0 * 1024.0),
+            (Self::Frequency, "MHz") | (Self::Rate, "MB/s") => Some(1.0),
+            (Self::Frequency, "GHz") | (Self::Rate, "GB/s") => Some(1_000.0),
+            _ => None,
+        }
+    }
+
+    /// The least and the most there may be, in the model's own unit.
+    fn range(self) -> (u32, u32) {
+        match self {
+            Self::Count(_, most) => (1, most),
+            Self::Time(_) => (0, u32::MAX),
+            Self::Bytes | Self::FineTime(_) | Self::Frequency | Self::Rate => (1, u32::MAX),
+        }
+    }
+}
+
+/// Turns the numbers of a machine into the model's, and notes each of them.
+pub(super) struct Reader {
+    pub(super) machine: String,
+    pub(super) numbers: Vec<Number>,
+}
+
+impl Reader {
+    /// A number, rounded. Errors: another unit, less than there must be, more than the model can count.
+    pub(super) fn read(
+        &mut self,
+        field: impl Into<String>,
+        quantity: &Quantity,
+        dimension: Dimension,
+    ) -> Result<u32, DescriptionError> {
+        let field = field.into();
+        let Some(factor) = dimension.factor(&quantity.unit) else {
+            return Err(DescriptionError::Unit {
+                machine: self.machine.clone(),
+                field,
+                found: quantity.unit.clone(),
+                allowed: dimension.allowed(),
+            });
+        };
+        let (least, most) = dimension.range();
+        let rounded = (quantity.value * factor).round();
+        // What is no number is in no range.
+        if !(f64::from(least)..=f64::from(most)).contains(&rounded) || quantity.value < 0.0 {
+            let unit = dimension.own_unit();
+            let allowed = format!("from {least} to {most} {unit}");
+            return Err(self.refuse(field, quantity, allowed));
+        }
+        self.numbers.push(Number {
+            field,
+            value: quantity.value,
+            unit: quantity.unit.clone(),
+            kind: quantity.kind,
+            source: quantity.source.clone(),
+        });
+        Ok(rounded as u32)
+    }
+
+    pub(super) fn refuse(
+        &self,
+        field: impl Into<String>,
+        quantity: &Quantity,
+        allowed: impl Into<String>,
+    ) -> DescriptionError {
+        DescriptionError::Value {
+            machine: self.machine.clone(),
+            field: field.into(),
+            found: format!("{} {}", quantity.value, quantity.unit),
+            allowed: allowed.into(),
+        }
+    }
+}
