@@ -174,6 +174,13 @@ Examples:
     /// Damages pools and looks for what is neither a clear error nor a sound answer
     #[command(after_long_help = crate::damage::AFTER_HELP)]
     Damage(crate::damage::Damage),
+    /// Lists simulated machines, or the numbers of one, each with where it comes from
+    Machines(crate::simulate::Machines),
+    /// Lists workloads that can be simulated
+    Workloads,
+    /// Runs a workload on a simulated machine, and tells what the machine counted
+    #[command(after_long_help = crate::simulate::AFTER_HELP)]
+    Simulate(crate::simulate::Simulate),
     /// Measures what Firn costs, beside another heap in one run
     #[command(after_long_help = crate::bench::AFTER_HELP)]
     Bench(crate::bench::Bench),

@@ -12,6 +12,7 @@ mod demo;
 mod failure;
 mod figures;
 mod output;
+mod simulate;
 mod top;
 
 use std::process::ExitCode;
@@ -69,6 +70,9 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Demo(demo) => demo::run(&demo, output),
         Command::Crash(crash) => crash::run(&crash, output),
         Command::Damage(damage) => damage::run(&damage, output),
+        Command::Machines(machines) => simulate::machines(&machines, output),
+        Command::Workloads => simulate::workloads(output),
+        Command::Simulate(simulate) => simulate::run(&simulate, output),
         Command::Bench(bench) => bench::run(&bench, output),
         Command::DemoWriter(writer) => demo::write(&writer),
     }

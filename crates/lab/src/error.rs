@@ -22,6 +22,9 @@ pub enum LabError {
     /// Damage was not done.
     #[error(transparent)]
     Damage(#[from] crate::damage::DamageError),
+    /// A workload was not simulated.
+    #[error(transparent)]
+    Simulation(#[from] crate::simulation::SimulationError),
     /// A picture was not drawn.
     #[error(transparent)]
     Map(#[from] crate::map::MapError),

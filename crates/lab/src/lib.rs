@@ -15,6 +15,7 @@
 //! demo       the main job, on real input
 //! crash      campaigns of crashes on memory that loses power, with every image that a crash may leave
 //! damage     damaged pools, each of which must be a clear error or a sound answer
+//! simulation workloads on simulated machines
 //! bench      what it costs, beside others in one run
 //! ```
 //!
@@ -39,6 +40,7 @@ pub mod map;
 mod progress;
 mod scratch;
 mod select;
+pub mod simulation;
 mod spread;
 mod stat;
 mod store;

@@ -76,6 +76,11 @@ impl Machine {
         self.shared.state.with(|state| state.computer.statistics())
     }
 
+    /// The core of the thread that asks.
+    pub fn current_core(&self) -> usize {
+        self.shared.state.with(|state| state.core())
+    }
+
     /// Memory operations since the machine was made.
     pub fn events(&self) -> u64 {
         self.shared.state.with(|state| state.events)

@@ -33,7 +33,7 @@ mod map;
 mod operation;
 mod phases;
 mod pools;
-mod population;
+pub(crate) mod population;
 mod reclaim;
 mod reopen;
 mod rig;

@@ -22,7 +22,7 @@ const BATCH: usize = 16;
 /// Of so many objects, four are deleted.
 const DELETED_OF: usize = 5;
 /// What decides sizes, and which objects are deleted where nothing else does.
-pub(super) const SEED: u64 = 1;
+pub(crate) const SEED: u64 = 1;
 /// Sizes that are drawn: from the smallest, doubled so many times at most.
 const SMALLEST_BYTES: f64 = 16.0;
 const DOUBLINGS: f64 = 11.0;
@@ -31,7 +31,7 @@ const LARGEST_BYTES: usize = 32 << 10;
 
 /// How objects refer to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// Values of an ordered map, a B+tree.
     Map,
     /// Named by one flat array of references.
@@ -54,7 +54,7 @@ pub(super) enum Shape {
 
 impl Shape {
     /// What its figures are called.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Shape::Map => "map",
             Shape::Refs => "refs",
@@ -71,7 +71,7 @@ impl Shape {
 
 /// How large values are. Those of a list are all alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sizes {
+pub(crate) enum Sizes {
     /// 128 bytes, as in FFCCD's workloads.
     Fixed,
     /// Log-uniform from 16 bytes to 32 KiB.
@@ -80,7 +80,7 @@ pub(super) enum Sizes {
 
 impl Sizes {
     /// What its figures are called.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Sizes::Fixed => "128",
             Sizes::LogUniform => "mixed",
@@ -324,7 +324,7 @@ fn get_each_from<'g, K: Kind, V: View<'g>>(
 }
 
 /// A structure and its objects, through one thread's session.
-pub(super) struct Population<M: Medium> {
+pub(crate) struct Population<M: Medium> {
     pool: Pool<M>,
     session: Session<M>,
     way: Way<M>,
@@ -337,7 +337,7 @@ pub(super) struct Population<M: Medium> {
 
 /// The numbers of `n` objects: first those that are deleted, four of five, then those that stay; both
 /// in random order.
-pub(super) fn shuffled(n: u64, seed: u64) -> (Vec<u32>, Vec<u32>) {
+pub(crate) fn shuffled(n: u64, seed: u64) -> (Vec<u32>, Vec<u32>) {
     let mut all: Vec<u32> = (0..n as u32).collect();
     fastrand::Rng::with_seed(seed).shuffle(&mut all);
     let stay = all.split_off(all.len() / DELETED_OF * (DELETED_OF - 1));
@@ -346,7 +346,7 @@ pub(super) fn shuffled(n: u64, seed: u64) -> (Vec<u32>, Vec<u32>) {
 
 impl<M: Medium> Population<M> {
     /// Makes an empty structure that will hold numbers below `n`.
-    pub(super) fn new(pool: &Pool<M>, shape: Shape, sizes: Sizes, n: u64) -> Result<Self, Error> {
+    pub(crate) fn new(pool: &Pool<M>, shape: Shape, sizes: Sizes, n: u64) -> Result<Self, Error> {
         let mut session = pool.session()?;
         let way = session.transaction(|tx| {
             Ok::<_, Error>(match shape {
@@ -390,7 +390,7 @@ impl<M: Medium> Population<M> {
     }
 
     /// From now on every object is brought or taken by a transaction of its own.
-    pub(super) fn take_one_a_transaction(&mut self) {
+    pub(crate) fn take_one_a_transaction(&mut self) {
         self.batch = 1;
     }
 
@@ -400,14 +400,14 @@ impl<M: Medium> Population<M> {
     }
 
     /// Brings objects.
-    pub(super) fn add(&mut self, numbers: &[u32]) -> Result<(), Error> {
+    pub(crate) fn add(&mut self, numbers: &[u32]) -> Result<(), Error> {
         numbers
             .chunks(self.batch)
             .try_for_each(|some| self.add_some(some))
     }
 
     /// Takes objects that are there away.
-    pub(super) fn remove(&mut self, numbers: &[u32]) -> Result<(), Error> {
+    pub(crate) fn remove(&mut self, numbers: &[u32]) -> Result<(), Error> {
         if let Way::List(_) = self.way {
             return self.unlink(numbers);
         }
