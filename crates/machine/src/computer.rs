@@ -4,12 +4,13 @@
 //! latency where the program follows what it loads ([`Overlap::Chain`]), and its share of the misses that
 //! overlap where it does not.
 
-use firn_units::{LINE_BYTES, PhysAddr};
+use firn_units::{DevAddr, LINE_BYTES, PhysAddr};
 
 use crate::caches::{Caches, Departure, Found, flag};
 use crate::controller::{Controller, FIRST_DRAM_LINE};
 use crate::description::Description;
 use crate::image::Images;
+use crate::mechanism::{Asked, Board, Bundle, Mechanism, NONE, Site};
 use crate::processor::Processor;
 use crate::statistics::{CoreStatistics, MOST_LEVELS, Statistics};
 use crate::time::{CYCLE, Ticks, cycles};
@@ -40,6 +41,7 @@ pub struct Computer {
     nvm_pages: PageSize,
     dram_pages: PageSize,
     images: Option<Images>,
+    mechanism: Box<dyn Mechanism>,
 }
 
 impl Computer {
@@ -73,7 +75,17 @@ impl Computer {
             nvm_pages: PageSize::default(),
             dram_pages: PageSize::default(),
             images: None,
+            mechanism: (NONE.build)(&Site {
+                description: described,
+                capacity: 0,
+            }),
         }
+    }
+
+    /// The same, with a mechanism.
+    pub fn with_mechanism(mut self, bundle: &Bundle, site: &Site<'_>) -> Self {
+        self.mechanism = (bundle.build)(site);
+        self
     }
 
     /// The same, with pages of these sizes.
@@ -143,6 +155,11 @@ impl Computer {
     #[inline(always)]
     pub fn store(&mut self, core: usize, at: PhysAddr) {
         self.store_with(core, at, flag::DIRTY);
+    }
+
+    /// The same, by a `relocate`: the line's pending bit is set (FFCCD, section 4.2).
+    pub(crate) fn store_relocated(&mut self, core: usize, at: PhysAddr) {
+        self.store_with(core, at, flag::DIRTY | flag::PENDING);
     }
 
     #[inline(always)]
@@ -223,20 +240,95 @@ impl Computer {
             queue,
             nvm,
             dram,
+            mechanism: self.mechanism.counts(),
         }
     }
 
     /// Makes persistent what only caches have, without time. They keep it.
     pub(crate) fn sync(&mut self) {
-        let images = self
-            .images
-            .as_mut()
-            .expect("a medium's computer has images");
-        for departure in self.caches.dirty() {
-            if departure.line < FIRST_DRAM_LINE {
-                images.persist(departure.line);
-            }
+        let (mechanism, mut board) = self.board();
+        board.controller = None;
+        for leaving in board.flush() {
+            mechanism.write(leaving, 0, &mut board);
         }
+    }
+
+    // ---- the mechanism ----
+
+    fn board(&mut self) -> (&mut dyn Mechanism, Board<'_>) {
+        let board = Board {
+            caches: &mut self.caches,
+            controller: Some(&mut self.controller),
+            images: self.images.as_mut(),
+        };
+        (&mut *self.mechanism, board)
+    }
+
+    /// Does something of the mechanism's, without time.
+    pub(crate) fn with_mechanism_now<R>(
+        &mut self,
+        act: impl FnOnce(&mut dyn Mechanism, &mut Board<'_>) -> R,
+    ) -> R {
+        let (mechanism, mut board) = self.board();
+        board.controller = None;
+        act(mechanism, &mut board)
+    }
+
+    /// An instruction of the mechanism's, on a core: it takes the ticks of its parts, then touches its lines.
+    pub(crate) fn ask<R>(
+        &mut self,
+        core: usize,
+        ask: impl FnOnce(&mut dyn Mechanism, &mut Board<'_>) -> (R, Asked),
+    ) -> R {
+        self.work(core, 1);
+        let (mechanism, mut board) = self.board();
+        let (answer, asked) = ask(mechanism, &mut board);
+        let processor = &mut self.processors[core];
+        processor.counts.stalls.mechanism += asked.ticks;
+        processor.now += asked.ticks;
+        for (place, at) in asked.loads.into_iter().enumerate() {
+            let overlap = match place {
+                0 => Overlap::Chain,
+                _ => Overlap::Independent,
+            };
+            self.load(core, at, overlap);
+        }
+        answer
+    }
+
+    /// Where a line of persistent memory lies.
+    pub(crate) fn home(&self, at: PhysAddr) -> DevAddr {
+        self.mechanism.home(at)
+    }
+
+    /// When the mechanism wants to do something.
+    pub(crate) fn wakes_at(&self) -> Ticks {
+        self.mechanism.wakes_at()
+    }
+
+    /// Lets the mechanism do what is due at `now`.
+    pub(crate) fn wake(&mut self, now: Ticks) {
+        let (mechanism, mut board) = self.board();
+        let until = mechanism.wake(now, &mut board);
+        for core in 0..self.cores() {
+            let before = self.processors[core].now;
+            self.idle(core, until);
+            let processor = &mut self.processors[core];
+            processor.counts.stalls.mechanism += processor.now - before;
+        }
+    }
+
+    /// A core waits for the mechanism.
+    pub(crate) fn wait_for_mechanism(
+        &mut self,
+        core: usize,
+        act: impl FnOnce(&mut dyn Mechanism, Ticks, &mut Board<'_>) -> Ticks,
+    ) {
+        let now = self.processors[core].now;
+        let (mechanism, mut board) = self.board();
+        let until = act(mechanism, now, &mut board).max(now);
+        self.processors[core].counts.stalls.mechanism += until - now;
+        self.processors[core].now = until;
     }
 
     /// Ticks from a core to the controller: the way through its caches.
@@ -270,7 +362,9 @@ impl Computer {
         let level = usize::from(found.level);
         let asked = if level == 0 { 0 } else { self.levels[level] };
         let memory = if level + 1 == self.levels.len() {
-            self.controller.read(line, now + asked) - (now + asked)
+            let (mechanism, mut board) = self.board();
+            let at = PhysAddr(line * LINE_BYTES);
+            mechanism.read(at, now + asked, &mut board) - (now + asked)
         } else {
             0
         };
@@ -300,11 +394,7 @@ impl Computer {
 
     /// A line leaves the caches: from here on it is on its way to be persistent. Returns when it is accepted.
     fn depart(&mut self, departure: Departure, now: Ticks) -> Ticks {
-        if let Some(images) = &mut self.images
-            && departure.line < FIRST_DRAM_LINE
-        {
-            images.persist(departure.line);
-        }
-        self.controller.write(departure.line, now)
+        let (mechanism, mut board) = self.board();
+        mechanism.write(departure.into(), now, &mut board)
     }
 }

@@ -12,6 +12,7 @@
 //!   translation   its look-aside buffers
 //!   caches        which lines are where, without data
 //!     sets          what caches and look-aside buffers have in common
+//!   mechanism     hardware that somebody proposes, and the board it is plugged on
 //!   controller    the write-pending queue
 //!     device        latency, rows and bandwidth
 //!   image         what memory holds, and what a power failure leaves
@@ -27,13 +28,14 @@ pub mod description;
 mod device;
 mod image;
 mod machine;
+pub mod mechanism;
 mod options;
 mod processor;
 mod sets;
 mod state;
 pub mod statistics;
 mod threads;
-mod time;
+pub mod time;
 mod translation;
 mod words;
 

@@ -4,9 +4,12 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 
 use firn_fibers::Confined;
-use firn_media::{Capabilities, Domain, Medium, MediumError, Place, Scope, Ticket};
+use firn_media::{
+    Capabilities, Domain, Lookup, Medium, MediumError, Move, Place, Scope, Ticket, Unsupported,
+};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
+use crate::mechanism::{Asked, Board, Mechanism};
 use crate::options::MachineOptions;
 use crate::state::State;
 use crate::statistics::Statistics;
@@ -118,6 +121,8 @@ impl Medium for Machine {
     type Words = MachineWords;
     type Thread = MachineThread;
 
+    const MAY_CHECK_LOOKUP: bool = true;
+
     fn domain(&self) -> Domain {
         self.shared.options.domain
     }
@@ -125,6 +130,7 @@ impl Medium for Machine {
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::NONE;
         capabilities.simulated = true;
+        (self.shared.options.mechanism.offers)(&mut capabilities);
         capabilities
     }
 
@@ -330,5 +336,93 @@ impl Medium for Machine {
             let processor = state.computer.processor(core);
             processor.scopes.end(processor.now);
         });
+    }
+
+    fn relocate(&self, from: VirtAddr, to: VirtAddr, len: u64) -> Result<(), Unsupported> {
+        let unit = self.shared.options.mechanism.relocate;
+        let unit = unit.ok_or(NO_RELOCATE)?;
+        self.shared.act(|state| state.relocate(from, to, len, unit));
+        Ok(())
+    }
+
+    fn reached(&self, at: VirtAddr) -> Result<bool, Unsupported> {
+        self.needs(|has| has.relocate, NO_RELOCATE)?;
+        let at = at.identity();
+        let ask = |state: &mut State| state.ask(|_, mechanism, board| mechanism.reached(at, board));
+        Ok(self.shared.act(ask).unwrap_or(false))
+    }
+
+    fn clear_reached(&self, at: VirtAddr, len: u64) -> Result<(), Unsupported> {
+        self.needs(|has| has.relocate, NO_RELOCATE)?;
+        let at = at.identity();
+        self.shared.act(|state| {
+            state.ask(|_, mechanism, board| ((), mechanism.clear_reached(at, len, board)))
+        });
+        Ok(())
+    }
+
+    fn install_lookup(&self, mut moves: impl Iterator<Item = Move>) -> Result<(), Unsupported> {
+        self.needs(|has| has.check_lookup, NO_LOOKUP)?;
+        let moves: &mut dyn Iterator<Item = Move> = &mut moves;
+        self.shared
+            .act(|state| state.ask(|_, mechanism, _| ((), mechanism.install_lookup(moves))));
+        Ok(())
+    }
+
+    fn retire_lookup(&self) -> Result<(), Unsupported> {
+        self.needs(|has| has.check_lookup, NO_LOOKUP)?;
+        self.shared.act(|state| {
+            state.ask(|_, mechanism, _| (mechanism.retire_lookup(), Asked::default()))
+        });
+        Ok(())
+    }
+
+    fn check_lookup(&self, at: VirtAddr) -> Result<Lookup, Unsupported> {
+        self.needs(|has| has.check_lookup, NO_LOOKUP)?;
+        let at = at.identity();
+        let ask =
+            |state: &mut State| state.ask(|core, mechanism, _| mechanism.check_lookup(core, at));
+        Ok(self.shared.act(ask).unwrap_or(Lookup::Stays))
+    }
+
+    fn atomic_begin(&self) -> Result<(), Unsupported> {
+        self.needs(|has| has.atomic_region, NO_REGION)?;
+        self.shared.act(|state| {
+            let core = state.core();
+            let begin = |mechanism: &mut dyn Mechanism, now, board: &mut Board<'_>| {
+                mechanism.begins(core, now, board)
+            };
+            state.computer.wait_for_mechanism(core, begin);
+        });
+        Ok(())
+    }
+
+    fn atomic_end(&self) -> Result<Ticket, Unsupported> {
+        self.needs(|has| has.atomic_region, NO_REGION)?;
+        self.shared.act(|state| {
+            let core = state.core();
+            let end = |mechanism: &mut dyn Mechanism, now, board: &mut Board<'_>| {
+                mechanism.ends(core, now, board)
+            };
+            state.computer.wait_for_mechanism(core, end);
+        });
+        Ok(self.commit())
+    }
+}
+
+const NO_RELOCATE: Unsupported = Unsupported("relocate");
+const NO_LOOKUP: Unsupported = Unsupported("check_lookup");
+const NO_REGION: Unsupported = Unsupported("atomic_region");
+
+impl Machine {
+    fn needs(
+        &self,
+        has: impl FnOnce(Capabilities) -> bool,
+        lacks: Unsupported,
+    ) -> Result<(), Unsupported> {
+        match has(self.capabilities()) {
+            true => Ok(()),
+            false => Err(lacks),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use firn_media::Domain;
 
 use crate::description::Description;
+use crate::mechanism::{Bundle, NONE, Site};
 use crate::translation::PageSize;
 
 /// Window of addresses that the pool may grow to unless told otherwise.
@@ -13,6 +14,8 @@ const DEFAULT_CAPACITY: u64 = 1 << 30;
 pub struct MachineOptions {
     /// What it is made of.
     pub description: Description,
+    /// The hardware that it has besides.
+    pub mechanism: &'static Bundle,
     /// What survives a power failure: what the queue accepted, or what the caches hold as well.
     pub domain: Domain,
     /// Bytes of persistent memory; a power of two. The host's memory is used where it is touched, twice.
@@ -32,12 +35,21 @@ impl MachineOptions {
     pub fn of(description: Description) -> Self {
         Self {
             description,
+            mechanism: &NONE,
             domain: Domain::Adr,
             capacity: DEFAULT_CAPACITY,
             space_limit: u64::MAX,
             seed: 0,
             nvm_pages: PageSize::Huge,
             dram_pages: PageSize::Huge,
+        }
+    }
+
+    /// Where its mechanism is built in.
+    pub(crate) fn site(&self) -> Site<'_> {
+        Site {
+            description: &self.description,
+            capacity: self.capacity,
         }
     }
 }

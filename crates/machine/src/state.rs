@@ -1,9 +1,11 @@
 //! What the threads of a machine share.
 
+use firn_hardware::relocate::{Store, Unit, instructions};
 use firn_units::{FRAME_BYTES, LINE_BYTES, PhysAddr, VirtAddr, WORD_BYTES};
 
 use crate::computer::{Computer, DRAM_START, Overlap};
 use crate::image::Images;
+use crate::mechanism::{Asked, Board, Mechanism};
 use crate::options::MachineOptions;
 use crate::time::Ticks;
 
@@ -31,6 +33,8 @@ pub(crate) struct State {
     pub(crate) turns: u64,
     /// When the current thread lets others run.
     pub(crate) slice_end: Ticks,
+    /// When that is, or the mechanism wants to do something.
+    due: Ticks,
     /// Memory operations so far.
     pub(crate) events: u64,
     /// The power fails before this one.
@@ -48,19 +52,23 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(options: &MachineOptions) -> Self {
-        Self::with_images(options, Images::new(options.capacity))
+        let regions = (options.mechanism.regions)(&options.site());
+        Self::with_images(options, Images::new(options.capacity, regions))
     }
 
     fn with_images(options: &MachineOptions, images: Images) -> Self {
         let computer = Computer::new(&options.description)
             .with_pages(options.nvm_pages, options.dram_pages)
-            .with_images(images);
+            .with_images(images)
+            .with_mechanism(options.mechanism, &options.site());
+        let due = computer.wakes_at();
         Self {
             computer,
             threads: vec![Thread::outside()],
             current: 0,
             turns: 0,
             slice_end: Ticks::MAX,
+            due,
             events: 0,
             fails_at: u64::MAX,
             dead: false,
@@ -79,15 +87,28 @@ impl State {
         if !options.domain.needs_flush() {
             self.computer.sync();
         }
-        let images = self.computer.take_images();
+        self.computer
+            .with_mechanism_now(|mechanism, board| mechanism.power_fails(board));
+        let mut images = self.computer.take_images();
+        images.lose_power();
         let mut began = Self::with_images(options, images);
-        began.computer.images_mut().lose_power(self.length);
+        began.recover_memory(self.length);
         began.events = self.events;
         began.random = self.random.clone();
         began.length = self.length;
         began.backed = core::mem::take(&mut self.backed);
         began.backed_frames = self.backed_frames;
         *self = began;
+    }
+
+    /// Puts physical memory together from what the devices hold, as far as the mechanism remembers where.
+    fn recover_memory(&mut self, length: u64) {
+        self.computer
+            .with_mechanism_now(|mechanism, board| mechanism.recovers(board));
+        for line in (0..length).step_by(LINE_BYTES as usize).map(PhysAddr) {
+            let home = self.computer.home(line);
+            self.computer.images_mut().recover(line, home);
+        }
     }
 
     #[inline(always)]
@@ -103,6 +124,22 @@ impl State {
     /// Whether the current thread has to let others run, for a while or for good.
     #[inline(always)]
     pub(crate) fn is_over(&self) -> bool {
+        self.now() > self.due || self.dead
+    }
+
+    /// From now on the current thread lets others run at `end`.
+    pub(crate) fn set_slice_end(&mut self, end: Ticks) {
+        self.slice_end = end;
+        self.due = end.min(self.computer.wakes_at());
+    }
+
+    /// Lets the mechanism do what is due. Returns whether the thread's time is up as well.
+    pub(crate) fn wake(&mut self) -> bool {
+        let now = self.now();
+        if now > self.computer.wakes_at() && !self.dead {
+            self.computer.wake(now);
+            self.set_slice_end(self.slice_end);
+        }
         self.now() > self.slice_end || self.dead
     }
 
@@ -227,6 +264,52 @@ impl State {
         }
     }
 
+    /// Copies as `relocate` does: what is stored to a line at once is one memory operation.
+    pub(crate) fn relocate(&mut self, from: VirtAddr, to: VirtAddr, len: u64, unit: Unit) {
+        self.idle_pauses = 0;
+        for one in instructions(from, to, len) {
+            for (place, store) in one.stores(unit).enumerate() {
+                if !self.happens() {
+                    return;
+                }
+                self.relocate_piece(store, place == 0);
+            }
+        }
+    }
+
+    fn relocate_piece(&mut self, store: Store, is_first: bool) {
+        self.check(store.to);
+        let core = self.core();
+        for (place, piece) in lines_of(store.from, store.len).enumerate() {
+            // The unit knows all of its addresses once it has the first line.
+            let overlap = match place == 0 && is_first {
+                true => Overlap::Chain,
+                false => Overlap::Independent,
+            };
+            self.computer.load(core, piece.at.identity(), overlap);
+        }
+        self.computer.store_relocated(core, store.to.identity());
+        for at in (0..store.len).step_by(WORD_BYTES as usize) {
+            let value = self.word(store.from + at);
+            let word = (store.to + at).bytes() / WORD_BYTES;
+            self.computer.images_mut().store(word, value);
+        }
+    }
+
+    /// An instruction of the mechanism's, on the current thread's core. Nothing without power.
+    pub(crate) fn ask<R>(
+        &mut self,
+        ask: impl FnOnce(usize, &mut dyn Mechanism, &mut Board<'_>) -> (R, Asked),
+    ) -> Option<R> {
+        if !self.happens() {
+            return None;
+        }
+        let core = self.core();
+        let asked =
+            |mechanism: &mut dyn Mechanism, board: &mut Board<'_>| ask(core, mechanism, board);
+        Some(self.computer.ask(core, asked))
+    }
+
     pub(crate) fn write_back(&mut self, at: VirtAddr, len: u64) {
         for piece in lines_of(at, len) {
             if !self.happens() {
@@ -265,9 +348,11 @@ impl State {
                     true => self.backed_frames + 1,
                     false => self.backed_frames - 1,
                 };
-                self.computer
-                    .images_mut()
-                    .clear(frame * FRAME_BYTES, FRAME_BYTES);
+                let frame = frame * FRAME_BYTES..(frame + 1) * FRAME_BYTES;
+                for line in frame.step_by(LINE_BYTES as usize).map(PhysAddr) {
+                    let home = self.computer.home(line);
+                    self.computer.images_mut().clear(line, home);
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::controller::QueueCounts;
 use crate::device::DeviceCounts;
+use crate::mechanism::Counts;
 use crate::time::{CYCLE, Ticks};
 
 /// Levels that accesses are counted by: caches, then memory.
@@ -114,6 +115,8 @@ pub struct Statistics {
     pub nvm: DeviceCounts,
     /// Volatile memory.
     pub dram: DeviceCounts,
+    /// What the mechanism counted, by name.
+    pub mechanism: Counts,
 }
 
 /// What one core did, and how long it took.

@@ -84,7 +84,8 @@ impl State {
         }
         self.turns += 1;
         self.threads[thread].turn = self.turns;
-        (self.current, self.slice_end) = (thread, slice_end);
+        self.current = thread;
+        self.set_slice_end(slice_end);
     }
 }
 
@@ -93,6 +94,9 @@ impl Shared {
     #[cold]
     pub(crate) fn pass(&self) {
         if panicking() {
+            return;
+        }
+        if !self.state.with(State::wake) {
             return;
         }
         if inside() {
@@ -106,7 +110,7 @@ impl Shared {
                     next.filter(|&(id, _)| state.computer.now(state.threads[id].core) < now);
                 if behind.is_none() {
                     let of = |(id, _): (usize, Ticks)| state.computer.now(state.threads[id].core);
-                    state.slice_end = next.map_or(Ticks::MAX, |next| of(next) + QUANTUM);
+                    state.set_slice_end(next.map_or(Ticks::MAX, |next| of(next) + QUANTUM));
                 }
                 behind.filter(|_| !state.dead)
             });
@@ -234,7 +238,7 @@ impl Machine {
                 panicked: state.dead,
                 ..Thread::on(core)
             });
-            state.slice_end = state.slice_end.min(now + QUANTUM);
+            state.set_slice_end(state.slice_end.min(now + QUANTUM));
             (id, state.dead)
         });
         if !dead {

@@ -1,13 +1,13 @@
 //! Time: thousandths of a core's cycle.
 
 /// Thousandths of a cycle, from the machine's start.
-pub(crate) type Ticks = u64;
+pub type Ticks = u64;
 
 /// Ticks of a cycle.
 pub(crate) const CYCLE: Ticks = 1_000;
 
 /// Ticks of so many cycles.
-pub(crate) const fn cycles(count: u32) -> Ticks {
+pub const fn cycles(count: u32) -> Ticks {
     count as Ticks * CYCLE
 }
 

@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use firn_heap::collector::scheme::{FFCCD, FFCCD_CHECKLOOKUP, PIGGYBACK, Scheme};
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Error, Pool, PoolOptions};
 use firn_machine::description::{
     Buffer, Cache, Controller, Core, Description, Device, Latency, Translation,
 };
+use firn_machine::mechanism::{Bundle, NONE, START_GAP, ffccd};
 use firn_machine::{Job, Machine, MachineOptions, RunEnd};
 use firn_media::{Domain, Medium};
 use firn_structures::List;
@@ -18,7 +20,7 @@ const PRESENT: u64 = 400;
 const CHANGES: u64 = 60;
 
 /// Small caches, so that lines are written back by themselves while the program runs.
-fn machine(domain: Domain, seed: u64) -> Machine {
+fn machine(domain: Domain, seed: u64, mechanism: &'static Bundle) -> Machine {
     let device = |cycles| Device {
         latency: Latency::Fixed {
             read: cycles,
@@ -67,6 +69,7 @@ fn machine(domain: Domain, seed: u64) -> Machine {
     Machine::new(MachineOptions {
         domain,
         seed,
+        mechanism,
         capacity: 64 << 20,
         ..MachineOptions::of(description)
     })
@@ -117,7 +120,11 @@ fn content_of(pool: &Pool<Machine>) -> Content {
 }
 
 /// One thread changes the list, another one collects. What the list has held is put down.
-fn jobs(pool: &Arc<Pool<Machine>>, states: &Arc<Mutex<Vec<Content>>>) -> Vec<Job> {
+fn jobs(
+    pool: &Arc<Pool<Machine>>,
+    states: &Arc<Mutex<Vec<Content>>>,
+    scheme: &'static Scheme,
+) -> Vec<Job> {
     let (changed, collected) = (Arc::clone(pool), Arc::clone(pool));
     let states = Arc::clone(states);
     let change = move || {
@@ -147,6 +154,7 @@ fn jobs(pool: &Arc<Pool<Machine>>, states: &Arc<Mutex<Vec<Content>>>) -> Vec<Job
         let options = CollectOptions {
             target: 1.0,
             pages: PageSize::Small,
+            scheme,
             ..CollectOptions::default()
         };
         collected.collect(&options).unwrap();
@@ -154,66 +162,101 @@ fn jobs(pool: &Arc<Pool<Machine>>, states: &Arc<Mutex<Vec<Content>>>) -> Vec<Job
     vec![Box::new(change), Box::new(collect)]
 }
 
+/// Mechanisms, a scheme that uses each, and what it counts.
+const CASES: [(&Bundle, &Scheme, &[&str]); 4] = [
+    (&NONE, &PIGGYBACK, &[]),
+    (
+        &ffccd::RELOCATE,
+        &FFCCD,
+        &["reached buffer hits", "reached buffer misses"],
+    ),
+    (
+        &ffccd::CHECKLOOKUP,
+        &FFCCD_CHECKLOOKUP,
+        &["reached buffer hits", "checklookup: look-aside hits"],
+    ),
+    (&START_GAP, &PIGGYBACK, &["gap moves"]),
+];
+/// Power failures of each, in each domain.
+const FAILURES: u32 = 25;
+
 #[test]
 fn the_heap_runs_and_is_compacted() {
-    let machine = machine(Domain::Adr, 0);
-    let (pool, content) = set_up(&machine);
-    let states = Arc::new(Mutex::new(vec![content]));
-    assert_eq!(machine.run(jobs(&pool, &states)), RunEnd::Finished);
-    assert_eq!(content_of(&pool), states.lock().unwrap()[0]);
-    assert_eq!(pool.check().unwrap(), []);
-    let statistics = machine.statistics();
-    let worked = |core: &&firn_machine::statistics::CoreStatistics| core.counts.loads > 1_000;
-    assert_eq!(statistics.cores.iter().filter(worked).count(), 3);
-    assert!(statistics.queue.accepted > CHANGES);
+    for (mechanism, scheme, uses) in CASES {
+        let machine = machine(Domain::Adr, 0, mechanism);
+        let (pool, content) = set_up(&machine);
+        let states = Arc::new(Mutex::new(vec![content]));
+        assert_eq!(machine.run(jobs(&pool, &states, scheme)), RunEnd::Finished);
+        assert_eq!(content_of(&pool), states.lock().unwrap()[0]);
+        assert_eq!(pool.check().unwrap(), []);
+        let statistics = machine.statistics();
+        let worked = |core: &&firn_machine::statistics::CoreStatistics| core.counts.loads > 1_000;
+        assert_eq!(statistics.cores.iter().filter(worked).count(), 3);
+        assert!(statistics.queue.accepted > CHANGES);
+        for name in uses {
+            let counted = statistics
+                .mechanism
+                .iter()
+                .find(|(counted, _)| counted == name);
+            assert!(counted.unwrap().1 > 0, "{}: no {name}", mechanism.name);
+        }
+    }
 }
 
 #[test]
 fn one_seed_is_one_execution() {
-    let run = || {
-        let machine = machine(Domain::Adr, 3);
-        let (pool, content) = set_up(&machine);
-        let states = Arc::new(Mutex::new(vec![content]));
-        assert_eq!(machine.run(jobs(&pool, &states)), RunEnd::Finished);
-        (machine.statistics(), machine.events())
-    };
-    assert_eq!(run(), run());
+    for (mechanism, scheme, _) in CASES {
+        let run = || {
+            let machine = machine(Domain::Adr, 3, mechanism);
+            let (pool, content) = set_up(&machine);
+            let states = Arc::new(Mutex::new(vec![content]));
+            assert_eq!(machine.run(jobs(&pool, &states, scheme)), RunEnd::Finished);
+            (machine.statistics(), machine.events())
+        };
+        assert_eq!(run(), run());
+    }
 }
 
 #[test]
 fn nothing_is_lost_when_the_power_fails() {
-    for domain in [Domain::Adr, Domain::Eadr] {
-        let all = {
-            let machine = machine(domain, 0);
-            let (pool, content) = set_up(&machine);
-            let begin = machine.events();
-            let states = Arc::new(Mutex::new(vec![content]));
-            machine.run(jobs(&pool, &states));
-            begin..machine.events()
-        };
-        let mut random = fastrand::Rng::with_seed(7);
-        let (mut changed, mut failed) = (0, 0);
-        for _ in 0..60 {
-            let machine = machine(domain, 0);
-            let (pool, content) = set_up(&machine);
-            let states = Arc::new(Mutex::new(vec![content]));
-            let event = random.u64(all.clone());
-            let jobs = jobs(&pool, &states);
-            // It ends with the threads: nobody closes a pool without power.
-            drop(pool);
-            let end = machine.run_until(jobs, event);
-            assert_eq!(end, RunEnd::PowerFailed, "before event {event}");
-            machine.restart();
-            let pool = Pool::open(machine.clone(), &PoolOptions::new(LAYOUT)).unwrap();
-            let found = content_of(&pool);
-            let states = states.lock().unwrap();
-            assert!(states.contains(&found), "{domain}, before event {event}");
-            assert_eq!(pool.check().unwrap(), [], "{domain}, before event {event}");
-            changed += u32::from(found[0].0 >= 1_000);
-            failed += 1;
+    for (mechanism, scheme, _) in CASES {
+        for domain in [Domain::Adr, Domain::Eadr] {
+            power_fails(domain, mechanism, scheme);
         }
-        assert!(changed > 30 && failed == 60, "{changed}");
     }
+}
+
+fn power_fails(domain: Domain, mechanism: &'static Bundle, scheme: &'static Scheme) {
+    let all = {
+        let machine = machine(domain, 0, mechanism);
+        let (pool, content) = set_up(&machine);
+        let begin = machine.events();
+        let states = Arc::new(Mutex::new(vec![content]));
+        machine.run(jobs(&pool, &states, scheme));
+        begin..machine.events()
+    };
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut changed = 0;
+    for _ in 0..FAILURES {
+        let machine = machine(domain, 0, mechanism);
+        let (pool, content) = set_up(&machine);
+        let states = Arc::new(Mutex::new(vec![content]));
+        let event = random.u64(all.clone());
+        let jobs = jobs(&pool, &states, scheme);
+        // It ends with the threads: nobody closes a pool without power.
+        drop(pool);
+        let end = machine.run_until(jobs, event);
+        let what = format!("{}, {domain}, before event {event}", mechanism.name);
+        assert_eq!(end, RunEnd::PowerFailed, "{what}");
+        machine.restart();
+        let pool = Pool::open(machine.clone(), &PoolOptions::new(LAYOUT)).unwrap();
+        let found = content_of(&pool);
+        let states = states.lock().unwrap();
+        assert!(states.contains(&found), "{what}");
+        assert_eq!(pool.check().unwrap(), [], "{what}");
+        changed += u32::from(found[0].0 >= 1_000);
+    }
+    assert!(changed > FAILURES / 2, "{changed}");
 }
 
 /// The machine loses what the program does not write back: a medium on which nothing can be lost would say
@@ -222,7 +265,7 @@ fn nothing_is_lost_when_the_power_fails() {
 fn what_was_not_written_back_is_lost() {
     use firn_media::MediumExt;
     use firn_units::VirtAddr;
-    let machine = machine(Domain::Adr, 0);
+    let machine = machine(Domain::Adr, 0, &NONE);
     machine.reserve(VirtAddr(0), 4096).unwrap();
     let (kept, lost) = (VirtAddr(0), VirtAddr(64));
     machine.store_u64(kept, 1);

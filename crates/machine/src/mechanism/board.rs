@@ -1,0 +1,117 @@
+//! The board that a mechanism is plugged on: caches before it, the queue and the devices behind it.
+
+use firn_units::{DevAddr, LINE_BYTES, PhysAddr, WORD_BYTES, WORDS_PER_LINE};
+
+use crate::caches::Caches;
+use crate::controller::Controller;
+use crate::image::Images;
+use crate::time::Ticks;
+
+/// A line that leaves the caches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// Its first byte.
+    pub at: PhysAddr,
+    /// Whether it was stored to since it last left.
+    pub is_dirty: bool,
+    /// Whether a `relocate` stored to it since it last left (FFCCD, section 4.2).
+    pub is_relocated: bool,
+}
+
+impl From<crate::caches::Departure> for Departure {
+    fn from(leaving: crate::caches::Departure) -> Self {
+        Self {
+            at: PhysAddr(leaving.line * LINE_BYTES),
+            is_dirty: leaving.dirty,
+            is_relocated: leaving.pending,
+        }
+    }
+}
+
+/// Memory of a mechanism's own, in bytes: behind the program's on the persistent device, and on the volatile one
+/// behind [`crate::DRAM_START`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Regions {
+    /// Persistent.
+    pub nvm: u64,
+    /// Volatile.
+    pub dram: u64,
+}
+
+/// What a mechanism can use. Times are asked for and told; what devices hold changes at once.
+///
+/// Devices hold data where a program runs on the machine; where only addresses count they hold nothing, and words
+/// are zero. While the power is gone no time passes: everything is accepted when it is sent.
+pub struct Board<'b> {
+    pub(crate) caches: &'b mut Caches,
+    /// Not there while no time passes.
+    pub(crate) controller: Option<&'b mut Controller>,
+    pub(crate) images: Option<&'b mut Images>,
+}
+
+impl Board<'_> {
+    /// Reads a line of a device at `now`. Returns when it is there.
+    pub fn read(&mut self, at: DevAddr, now: Ticks) -> Ticks {
+        match &mut self.controller {
+            Some(controller) => controller.read(at.bytes() / LINE_BYTES, now),
+            None => now,
+        }
+    }
+
+    /// Sends the line that the program sees at `from` to a place of a device. Returns when it is accepted, from
+    /// when on it is persistent if the device is.
+    pub fn write(&mut self, to: DevAddr, from: PhysAddr, now: Ticks) -> Ticks {
+        if let Some(images) = &mut self.images {
+            images.persist(from, to);
+        }
+        self.send(to, now)
+    }
+
+    /// Copies a line from one place of a device to another, in the background: reads it and writes it once it is
+    /// there. Returns when it is accepted.
+    pub fn transfer(&mut self, from: DevAddr, to: DevAddr, now: Ticks) -> Ticks {
+        let read_at = self.read(from, now);
+        if let Some(images) = &mut self.images {
+            images.transfer(from, to);
+        }
+        self.send(to, read_at)
+    }
+
+    /// The words of a mechanism's own line. In no time: [`Board::read`] takes that.
+    pub fn words(&self, at: DevAddr) -> [u64; WORDS_PER_LINE] {
+        let word = |n| self.word(at + n as u64 * WORD_BYTES);
+        core::array::from_fn(word)
+    }
+
+    /// A word of a mechanism's own. In no time.
+    pub fn word(&self, at: DevAddr) -> u64 {
+        self.images
+            .as_ref()
+            .map_or(0, |images| images.device_word(at))
+    }
+
+    /// Replaces a word of a mechanism's own. In no time: [`Board::send`] takes that.
+    pub fn set_word(&mut self, at: DevAddr, word: u64) {
+        if let Some(images) = &mut self.images {
+            images.set_device_word(at, word);
+        }
+    }
+
+    /// Sends a line of a mechanism's own, whose words were set. Returns when it is accepted.
+    pub fn send(&mut self, at: DevAddr, now: Ticks) -> Ticks {
+        match &mut self.controller {
+            Some(controller) => controller.write(at.bytes() / LINE_BYTES, now),
+            None => now,
+        }
+    }
+
+    /// Every line that memory lacks, in the order of addresses. The caches keep them, and think that memory has
+    /// them from here on: the mechanism has to write them.
+    pub fn flush(&mut self) -> Vec<Departure> {
+        let dirty = self.caches.dirty();
+        for leaving in &dirty {
+            self.caches.clean(leaving.line);
+        }
+        dirty.into_iter().map(Departure::from).collect()
+    }
+}

@@ -1,0 +1,174 @@
+//! FFCCD's hardware with its time (Xu, Ye, Solihin, Shen, ISCA 2022, section 4), over the state machines that the
+//! crash medium uses as well.
+//!
+//! ```text
+//! reach     pending bits that arrive, the reached bitmap and its buffer (4.2)
+//! lookup    filters, forwarding table and its look-aside buffers (4.3)
+//! ```
+//!
+//! `relocate` itself is loads and stores that leave a pending bit; the computer does it. What a pending bit costs
+//! is traffic of the controller: nobody waits for it, as a line is persistent whether its word is at hand or not.
+
+mod lookup;
+mod reach;
+
+use firn_hardware::lookup::{Sizes, forwarding};
+use firn_hardware::relocate::Unit;
+use firn_hardware::storage::{self, FORWARDING_BYTES_PER_PAGE};
+use firn_media::{Lookup, Move};
+use firn_units::{DevAddr, FRAME_BYTES, LINE_BYTES, PhysAddr, WORD_BYTES, round_up};
+
+use super::{Asked, Board, Bundle, Counts, Departure, Mechanism, Part, Regions, Site};
+use crate::time::{Ticks, cycles};
+use lookup::Lookups;
+use reach::Reach;
+
+/// Cycles of Table 2.
+pub(super) const FILTER_CHECK: Ticks = cycles(2);
+pub(super) const FILTER_MISS: Ticks = cycles(120);
+pub(super) const LOOK_ASIDE: Ticks = cycles(4);
+pub(super) const REACHED_BUFFER: Ticks = cycles(30);
+
+/// Where it has its memory: a word for each page of the program, then the forwarding table's entries.
+struct Layout {
+    bitmap: DevAddr,
+    table: DevAddr,
+}
+
+impl Layout {
+    fn of(site: &Site<'_>) -> Self {
+        let bitmap = DevAddr(site.capacity);
+        let table = bitmap + bitmap_bytes(site.capacity);
+        Self { bitmap, table }
+    }
+}
+
+const fn bitmap_bytes(capacity: u64) -> u64 {
+    round_up(capacity / FRAME_BYTES * WORD_BYTES, LINE_BYTES)
+}
+
+/// Bytes of a page's entry of the forwarding table, from a line's start.
+const ENTRY_BYTES: u64 = round_up(FORWARDING_BYTES_PER_PAGE, LINE_BYTES);
+
+struct Ffccd {
+    reach: Reach,
+    lookups: Option<Lookups>,
+}
+
+impl Mechanism for Ffccd {
+    fn write(&mut self, leaving: Departure, now: Ticks, board: &mut Board<'_>) -> Ticks {
+        let accepted_at = board.write(leaving.at.unmapped(), leaving.at, now);
+        if leaving.is_relocated {
+            self.reach.arrives(leaving.at, accepted_at, board);
+        }
+        accepted_at
+    }
+
+    fn power_fails(&mut self, board: &mut Board<'_>) {
+        self.reach.drain(board);
+    }
+
+    fn reached(&mut self, at: PhysAddr, board: &mut Board<'_>) -> (bool, Asked) {
+        self.reach.asked(at, board)
+    }
+
+    fn clear_reached(&mut self, at: PhysAddr, len: u64, board: &mut Board<'_>) -> Asked {
+        self.reach.clear(at, len, board)
+    }
+
+    fn install_lookup(&mut self, moves: &mut dyn Iterator<Item = Move>) -> Asked {
+        match &mut self.lookups {
+            Some(lookups) => lookups.install(moves),
+            None => Asked::default(),
+        }
+    }
+
+    fn retire_lookup(&mut self) {
+        if let Some(lookups) = &mut self.lookups {
+            lookups.retire();
+        }
+    }
+
+    fn check_lookup(&mut self, core: usize, at: PhysAddr) -> (Lookup, Asked) {
+        match &mut self.lookups {
+            Some(lookups) => lookups.ask(core, at),
+            None => (Lookup::Stays, Asked::default()),
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let mut counts = self.reach.counts();
+        if let Some(lookups) = &self.lookups {
+            counts.extend(lookups.counts());
+        }
+        counts
+    }
+}
+
+/// Table 1. The look-aside buffer's entries reach over a quarter of a page there.
+const PARTS: [Part; 3] = {
+    let [buffer, look_aside, filter] = storage::components(forwarding::QUARTER_PAGE_BYTES);
+    [
+        Part {
+            name: buffer.name,
+            bytes: buffer.bytes(),
+            printed_bytes: Some(100),
+            printed_area_mm2: Some(0.004),
+        },
+        Part {
+            name: look_aside.name,
+            bytes: look_aside.bytes(),
+            printed_bytes: Some(1132),
+            printed_area_mm2: Some(0.045),
+        },
+        Part {
+            name: filter.name,
+            bytes: filter.bytes(),
+            printed_bytes: Some(1024),
+            printed_area_mm2: Some(0.041),
+        },
+    ]
+};
+static RELOCATE_PARTS: [Part; 1] = [PARTS[0]];
+static CHECKLOOKUP_PARTS: [Part; 3] = PARTS;
+
+/// Copies that the controller remembers.
+pub static RELOCATE: Bundle = Bundle {
+    name: "ffccd-relocate",
+    about: "copies whose lines the controller remembers as they reach persistence; no fences",
+    source: "FFCCD, sections 4.1 and 4.2",
+    offers: |has| has.relocate = true,
+    relocate: Some(Unit::Functional),
+    regions: |site| Regions {
+        nvm: bitmap_bytes(site.capacity),
+        dram: 0,
+    },
+    build: |site| {
+        Box::new(Ffccd {
+            reach: Reach::new(Layout::of(site).bitmap),
+            lookups: None,
+        })
+    },
+    parts: &RELOCATE_PARTS,
+};
+
+/// The same, and an instruction that says where objects go.
+pub static CHECKLOOKUP: Bundle = Bundle {
+    name: "ffccd-checklookup",
+    about: "the same, and an instruction that says whether an object moves, and where to",
+    source: "FFCCD, section 4",
+    offers: |has| (has.relocate, has.check_lookup) = (true, true),
+    relocate: Some(Unit::Functional),
+    regions: |site| Regions {
+        nvm: bitmap_bytes(site.capacity) + site.capacity / FRAME_BYTES * ENTRY_BYTES,
+        dram: 0,
+    },
+    build: |site| {
+        let (layout, cores) = (Layout::of(site), site.description.core.count as usize);
+        Box::new(Ffccd {
+            reach: Reach::new(layout.bitmap),
+            lookups: Some(Lookups::new(layout.table, cores, Sizes::default())),
+        })
+    },
+    parts: &CHECKLOOKUP_PARTS,
+};

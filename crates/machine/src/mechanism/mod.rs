@@ -1,0 +1,215 @@
+//! Mechanisms: hardware that somebody proposes, on the machine that a description says.
+//!
+//! A mechanism is a file of its own and a line in [`MECHANISMS`]. It sits between the caches and memory and beside
+//! the cores, and every hook has a default, which is what happens without it:
+//!
+//! ```text
+//! core ── instructions ──▶ caches ── misses, departures ──▶ MECHANISM ──▶ board: queue, devices, what they hold
+//!   └──── instructions of its own ────────────────────────────▲
+//! ```
+//!
+//! Life of one: it is built when the machine starts; is asked for lines and given lines; wakes at times of its
+//! choice; and when the power fails it may use its batteries ([`Mechanism::power_fails`]) and is gone. A new one is
+//! built at the next start, finds what the devices hold, and says where physical memory lies
+//! ([`Mechanism::recovers`], [`Mechanism::home`]); software recovers after that.
+//!
+//! `docs/mechanisms.md` adds one step by step.
+
+pub mod board;
+pub mod ffccd;
+mod none;
+mod start_gap;
+
+pub use board::{Board, Departure, Regions};
+pub use none::NONE;
+pub use start_gap::START_GAP;
+
+use firn_hardware::relocate::Unit;
+use firn_media::{Capabilities, Lookup, Move};
+use firn_units::{DevAddr, PhysAddr};
+
+use crate::description::Description;
+use crate::time::Ticks;
+
+/// A mechanism as the command line knows it.
+pub struct Bundle {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    /// Paper and section.
+    pub source: &'static str,
+    /// What software may use of it.
+    pub offers: fn(&mut Capabilities),
+    /// How its `relocate` is built, if it has one.
+    pub relocate: Option<Unit>,
+    /// Memory that it needs besides the program's.
+    pub regions: fn(&Site<'_>) -> Regions,
+    /// Builds it, without any memory of what was before.
+    pub build: fn(&Site<'_>) -> Box<dyn Mechanism>,
+    /// What of it lies on the chip.
+    pub parts: &'static [Part],
+}
+
+/// Every mechanism there is.
+pub static MECHANISMS: [&Bundle; 4] = [&NONE, &ffccd::RELOCATE, &ffccd::CHECKLOOKUP, &START_GAP];
+
+impl Bundle {
+    /// The mechanism of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        MECHANISMS.into_iter().find(|bundle| bundle.name == name)
+    }
+}
+
+impl core::fmt::Debug for Bundle {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Bundle").field(&self.name).finish()
+    }
+}
+
+/// A part of the chip, with what its paper says of it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Part {
+    /// What it is.
+    pub name: &'static str,
+    /// Bytes, computed from the structure that the model uses.
+    pub bytes: u64,
+    /// Bytes as printed.
+    pub printed_bytes: Option<u64>,
+    /// Square millimetres as printed, of 45 nm.
+    pub printed_area_mm2: Option<f64>,
+}
+
+/// Where a mechanism is built in.
+pub struct Site<'s> {
+    /// The machine.
+    pub description: &'s Description,
+    /// Bytes of persistent memory that the program has, from zero.
+    pub capacity: u64,
+}
+
+/// What one instruction of a mechanism's took.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Asked {
+    /// Ticks of its own parts.
+    pub ticks: Ticks,
+    /// Lines that the core loads for it, the first one before the others.
+    pub loads: Vec<PhysAddr>,
+}
+
+/// What a mechanism counts, by name.
+pub type Counts = Vec<(&'static str, u64)>;
+
+/// The hooks. Times are [`Ticks`] since the machine's start; addresses are those of lines.
+pub trait Mechanism: Send {
+    // ---- memory ----
+
+    /// A line that no cache has is wanted at `now`. Returns when it is there.
+    fn read(&mut self, at: PhysAddr, now: Ticks, board: &mut Board<'_>) -> Ticks {
+        board.read(at.unmapped(), now)
+    }
+
+    /// A line leaves the caches at `now`. Returns when a power failure does not lose it any more.
+    fn write(&mut self, leaving: Departure, now: Ticks, board: &mut Board<'_>) -> Ticks {
+        board.write(leaving.at.unmapped(), leaving.at, now)
+    }
+
+    /// Where a line of persistent memory lies.
+    fn home(&self, at: PhysAddr) -> DevAddr {
+        at.unmapped()
+    }
+
+    // ---- in the background ----
+
+    /// When it wants to do something by itself; [`Mechanism::wake`] comes a quantum of threads later at most.
+    fn wakes_at(&self) -> Ticks {
+        Ticks::MAX
+    }
+
+    /// The time has come. Returns until when all cores stand still, if beyond `now`.
+    fn wake(&mut self, now: Ticks, board: &mut Board<'_>) -> Ticks {
+        let _ = board;
+        now
+    }
+
+    // ---- power ----
+
+    /// The power fails: what batteries and capacitors do, in no time. Caches are gone.
+    fn power_fails(&mut self, board: &mut Board<'_>) {
+        let _ = board;
+    }
+
+    /// The power is back; nothing but the devices remembers. Once it returns, [`Mechanism::home`] says where the
+    /// program's memory is.
+    fn recovers(&mut self, board: &mut Board<'_>) {
+        let _ = board;
+    }
+
+    // ---- transactions ----
+
+    /// A core begins a region whose stores become durable together. Returns when it may go on.
+    fn begins(&mut self, core: usize, now: Ticks, board: &mut Board<'_>) -> Ticks {
+        let _ = (core, board);
+        now
+    }
+
+    /// A core ends its region. Returns when it is durable.
+    fn ends(&mut self, core: usize, now: Ticks, board: &mut Board<'_>) -> Ticks {
+        let _ = (core, board);
+        now
+    }
+
+    // ---- instructions of its own ----
+
+    /// Whether the line of a copy reached persistence. For [`Capabilities::relocate`].
+    fn reached(&mut self, at: PhysAddr, board: &mut Board<'_>) -> (bool, Asked) {
+        let _ = (at, board);
+        (false, Asked::default())
+    }
+
+    /// Nothing of these lines has reached persistence. For [`Capabilities::relocate`].
+    fn clear_reached(&mut self, at: PhysAddr, len: u64, board: &mut Board<'_>) -> Asked {
+        let _ = (at, len, board);
+        Asked::default()
+    }
+
+    /// Software says what moves. For [`Capabilities::check_lookup`].
+    fn install_lookup(&mut self, moves: &mut dyn Iterator<Item = Move>) -> Asked {
+        let _ = moves;
+        Asked::default()
+    }
+
+    /// Nothing moves any more. For [`Capabilities::check_lookup`].
+    fn retire_lookup(&mut self) {}
+
+    /// Where an object goes. For [`Capabilities::check_lookup`].
+    fn check_lookup(&mut self, core: usize, at: PhysAddr) -> (Lookup, Asked) {
+        let _ = (core, at);
+        (Lookup::Stays, Asked::default())
+    }
+
+    // ---- figures ----
+
+    /// What it counted since it was built.
+    fn counts(&self) -> Counts {
+        Counts::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_mechanisms_apart() {
+        for (place, bundle) in MECHANISMS.iter().enumerate() {
+            let found = Bundle::named(bundle.name).unwrap();
+            assert!(core::ptr::eq(found, *bundle));
+            assert!(
+                MECHANISMS[..place]
+                    .iter()
+                    .all(|other| other.name != bundle.name)
+            );
+        }
+    }
+}

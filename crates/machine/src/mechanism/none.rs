@@ -1,0 +1,19 @@
+//! No mechanism: every hook as it is. The example to begin from.
+
+use super::{Bundle, Mechanism, Regions};
+
+struct Nothing;
+
+impl Mechanism for Nothing {}
+
+/// The machine as it is described.
+pub static NONE: Bundle = Bundle {
+    name: "none",
+    about: "the machine as it is described",
+    source: "",
+    offers: |_| {},
+    relocate: None,
+    regions: |_| Regions::default(),
+    build: |_| Box::new(Nothing),
+    parts: &[],
+};

@@ -1,0 +1,110 @@
+//! Start-Gap: wear levelling by a gap that wanders through memory (Qureshi and others, MICRO 2009, section 4).
+//!
+//! Memory has one line more than the program. Every [`PERIOD`] writes the line before the gap moves into it, and
+//! the gap is where that line was; once the gap has been everywhere each line lies one further, and `start` counts
+//! that. Two registers say where each line is, and lie in a line of their own that is written when they change:
+//! of what is moved both places hold the same until then, so that whichever registers a power failure leaves are
+//! right.
+
+use firn_units::{DevAddr, LINE_BYTES, PhysAddr};
+
+use super::{Board, Bundle, Counts, Departure, Mechanism, Regions, Site};
+use crate::DRAM_START;
+use crate::time::Ticks;
+
+/// Writes between two moves (section 4.2).
+const PERIOD: u64 = 100;
+
+struct StartGap {
+    /// Lines of the program.
+    lines: u64,
+    /// How far everything has wandered, and the line that holds nothing.
+    start: u64,
+    gap: u64,
+    writes: u64,
+    moves: u64,
+}
+
+impl StartGap {
+    fn new(site: &Site<'_>) -> Self {
+        let lines = site.capacity / LINE_BYTES;
+        Self {
+            lines,
+            start: 0,
+            gap: lines,
+            writes: 0,
+            moves: 0,
+        }
+    }
+
+    /// Where the registers are kept: behind the line that the program lacks.
+    fn registers(&self) -> DevAddr {
+        DevAddr((self.lines + 1) * LINE_BYTES)
+    }
+
+    fn move_gap(&mut self, now: Ticks, board: &mut Board<'_>) {
+        let line = |number: u64| DevAddr(number * LINE_BYTES);
+        let (from, start) = match self.gap {
+            0 => (self.lines, (self.start + 1) % self.lines),
+            gap => (gap - 1, self.start),
+        };
+        let moved_at = board.transfer(line(from), line(self.gap), now);
+        (self.gap, self.start) = (from, start);
+        let registers = self.registers();
+        // One word, so that a power failure leaves both or neither.
+        board.set_word(registers, self.start << 32 | self.gap << 1 | 1);
+        board.send(registers, moved_at);
+        self.moves += 1;
+    }
+}
+
+impl Mechanism for StartGap {
+    fn home(&self, at: PhysAddr) -> DevAddr {
+        if at >= DRAM_START {
+            return at.unmapped();
+        }
+        let line = (at.bytes() / LINE_BYTES + self.start) % self.lines;
+        DevAddr((line + u64::from(line >= self.gap)) * LINE_BYTES)
+    }
+
+    fn read(&mut self, at: PhysAddr, now: Ticks, board: &mut Board<'_>) -> Ticks {
+        board.read(self.home(at), now)
+    }
+
+    fn write(&mut self, leaving: Departure, now: Ticks, board: &mut Board<'_>) -> Ticks {
+        let accepted_at = board.write(self.home(leaving.at), leaving.at, now);
+        if leaving.at < DRAM_START {
+            self.writes += 1;
+            if self.writes.is_multiple_of(PERIOD) {
+                self.move_gap(accepted_at, board);
+            }
+        }
+        accepted_at
+    }
+
+    fn recovers(&mut self, board: &mut Board<'_>) {
+        let word = board.word(self.registers());
+        if word & 1 != 0 {
+            (self.start, self.gap) = (word >> 32, word >> 1 & 0x7fff_ffff);
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        vec![("gap moves", self.moves)]
+    }
+}
+
+/// Wear levelling by a wandering gap.
+pub static START_GAP: Bundle = Bundle {
+    name: "start-gap",
+    about: "wear levelling: a gap wanders through persistent memory, a line every hundred writes",
+    source: "Qureshi and others, MICRO 2009, section 4; the example of docs/mechanisms.md",
+    offers: |_| {},
+    relocate: None,
+    regions: |_| Regions {
+        nvm: 2 * LINE_BYTES,
+        dram: 0,
+    },
+    build: |site| Box::new(StartGap::new(site)),
+    parts: &[],
+};
