@@ -176,8 +176,13 @@ Examples:
     Damage(crate::damage::Damage),
     /// Lists simulated machines, or the numbers of one, each with where it comes from
     Machines(crate::simulate::Machines),
+    /// Lists the mechanisms that simulated machines may have, and what they take of the chip
+    Mechanisms,
     /// Lists workloads that can be simulated
     Workloads,
+    /// Reproduces a paper's figures and tables on its simulated machine
+    #[command(after_long_help = crate::reproduce::AFTER_HELP)]
+    Reproduce(crate::reproduce::Reproduce),
     /// Runs a workload on a simulated machine, and tells what the machine counted
     #[command(after_long_help = crate::simulate::AFTER_HELP)]
     Simulate(crate::simulate::Simulate),

@@ -12,6 +12,7 @@ mod demo;
 mod failure;
 mod figures;
 mod output;
+mod reproduce;
 mod simulate;
 mod top;
 
@@ -71,7 +72,9 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Crash(crash) => crash::run(&crash, output),
         Command::Damage(damage) => damage::run(&damage, output),
         Command::Machines(machines) => simulate::machines(&machines, output),
+        Command::Mechanisms => simulate::mechanisms(output),
         Command::Workloads => simulate::workloads(output),
+        Command::Reproduce(reproduce) => reproduce::run(&reproduce, output),
         Command::Simulate(simulate) => simulate::run(&simulate, output),
         Command::Bench(bench) => bench::run(&bench, output),
         Command::DemoWriter(writer) => demo::write(&writer),

@@ -3,7 +3,7 @@
 use clap::Args;
 use firn_lab::LabError;
 use firn_lab::demo::Table;
-use firn_lab::simulation::{self, Phase, Simulation, SimulationPlan};
+use firn_lab::simulation::{self, Driver, Phase, Simulation, SimulationPlan};
 
 use crate::Verdict;
 use crate::failure::Failure;
@@ -36,9 +36,18 @@ pub struct Simulate {
     /// Objects that are inserted first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub n: u64,
+    /// The hardware that the machine has besides; what the scheme needs if not given
+    #[arg(long, value_name = "NAME")]
+    pub mechanism: Option<String>,
     /// How objects move while the program runs; `none` if they stay
     #[arg(long, value_name = "NAME", default_value = "none")]
     pub scheme: String,
+    /// Who collects: a thread with a core of its own, or the program as FFCCD prints it (section 5)
+    #[arg(long, value_name = "WHO", default_value = "thread", value_parser = ["thread", "program"])]
+    pub driver: String,
+    /// Allocations and frees between two looks of a program that collects
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    pub every: u64,
     /// Ratio of page bytes to live bytes above which they move
     #[arg(long, value_name = "RATIO", default_value_t = 1.5)]
     pub trigger: f64,
@@ -57,14 +66,25 @@ pub struct Machines {
 }
 
 pub fn run(arguments: &Simulate, output: &mut Output) -> Result<Verdict, Failure> {
+    let scheme = firn_lab::crash::scheme(&arguments.scheme).map_err(LabError::from)?;
+    let mechanism = match &arguments.mechanism {
+        Some(name) => simulation::mechanism(name).map_err(LabError::from)?,
+        None => simulation::mechanism_for(scheme),
+    };
     let plan = SimulationPlan {
         machine: arguments.machine.clone(),
-        workload: arguments.workload.clone(),
-        objects: arguments.n,
-        scheme: firn_lab::scheme(&arguments.scheme)?,
+        mechanism,
+        scheme,
+        driver: match arguments.driver.as_str() {
+            "program" => Driver::Program {
+                every: arguments.every,
+            },
+            _ => Driver::Thread,
+        },
         trigger: arguments.trigger,
         target: arguments.target,
         seed: arguments.seed,
+        ..SimulationPlan::of(&arguments.workload, arguments.n)
     };
     let simulation = simulation::simulate(&plan).map_err(LabError::from)?;
     match output.json() {
@@ -79,10 +99,11 @@ fn print(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
     let each = |phase: &Phase, what: u64| format!("{:.1}", what as f64 / operations(phase));
     output.table(&Table {
         title: format!(
-            "{} of {} objects on {}, scheme {}, seed {}: an operation each",
+            "{} of {} objects on {}, mechanism {}, scheme {}, seed {}: an operation each",
             simulation.workload,
             count(simulation.objects),
             simulation.machine,
+            simulation.mechanism,
             simulation.scheme,
             simulation.seed
         ),
@@ -129,6 +150,7 @@ fn print(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
             "translation",
             "store buffer",
             "fences",
+            "mechanism",
         ]
         .map(str::to_owned)
         .to_vec(),
@@ -145,13 +167,24 @@ fn print(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
                     waited.translation,
                     waited.store_buffer,
                     waited.fence,
+                    waited.mechanism,
                 ];
                 let figures = figures.map(|what| each(phase, what));
                 [phase.name.to_owned()].into_iter().chain(figures).collect()
             })
             .collect(),
     })?;
+    if simulation
+        .phases
+        .iter()
+        .any(|phase| phase.spent.total() > 0)
+    {
+        print_spent(simulation, output)?;
+    }
     output.line("")?;
+    for (name, number) in &simulation.counts {
+        output.line(&format!("{name}: {}", count(*number)))?;
+    }
     output.line("cycles and waits: of the program's core; the rest: of all cores and devices")?;
     output.line(&format!(
         "{} memory operations; {} objects were to move; pages are {:.2} times the live bytes at the end",
@@ -164,6 +197,67 @@ fn print(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
         simulation.digest
     ))?;
     Ok(())
+}
+
+fn print_spent(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
+    let head = [
+        "phase",
+        "copy",
+        "check",
+        "lookup",
+        "state",
+        "references",
+        "mark",
+        "plan",
+        "finish",
+        "pages / live",
+    ];
+    let rows = simulation.phases.iter().map(|phase| {
+        let spent = &phase.spent;
+        let figures = [
+            spent.copy,
+            spent.check,
+            spent.lookup,
+            spent.state,
+            spent.reference,
+            spent.mark,
+            spent.summary,
+            spent.finish,
+        ];
+        let each = |cycles| format!("{:.1}", cycles as f64 / phase.operations.max(1) as f64);
+        let ratio = format!("{:.2}", phase.page_bytes / phase.live_bytes);
+        let names = [phase.name.to_owned()].into_iter();
+        names.chain(figures.map(each)).chain([ratio]).collect()
+    });
+    output.table(&Table {
+        title: "cycles of all cores that the collector took, an operation each".to_owned(),
+        head: head.map(str::to_owned).to_vec(),
+        rows: rows.collect(),
+    })?;
+    Ok(())
+}
+
+pub fn mechanisms(output: &mut Output) -> Result<Verdict, Failure> {
+    let all = simulation::mechanisms();
+    if output.json() {
+        output.object(&all)?;
+        return Ok(Verdict::Well);
+    }
+    for mechanism in &all {
+        output.line(&format!("{}: {}", mechanism.name, mechanism.about))?;
+        if !mechanism.source.is_empty() {
+            output.line(&format!("  {}", mechanism.source))?;
+        }
+        for part in &mechanism.parts {
+            let printed = match (part.printed_bytes, part.printed_area_mm2) {
+                (Some(bytes), Some(area)) => format!(" (printed: {bytes} bytes, {area} mm2)"),
+                _ => String::new(),
+            };
+            let (name, bytes) = (part.name, count(part.bytes));
+            output.line(&format!("  on the chip: {name}, {bytes} bytes{printed}"))?;
+        }
+    }
+    Ok(Verdict::Well)
 }
 
 pub fn machines(arguments: &Machines, output: &mut Output) -> Result<Verdict, Failure> {

@@ -25,6 +25,9 @@ pub enum LabError {
     /// A workload was not simulated.
     #[error(transparent)]
     Simulation(#[from] crate::simulation::SimulationError),
+    /// A figure was not reproduced.
+    #[error(transparent)]
+    Reproduction(#[from] crate::reproduction::ReproductionError),
     /// A picture was not drawn.
     #[error(transparent)]
     Map(#[from] crate::map::MapError),

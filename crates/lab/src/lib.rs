@@ -16,6 +16,7 @@
 //! crash      campaigns of crashes on memory that loses power, with every image that a crash may leave
 //! damage     damaged pools, each of which must be a clear error or a sound answer
 //! simulation workloads on simulated machines
+//! reproduction  FFCCD's figures and tables on them
 //! bench      what it costs, beside others in one run
 //! ```
 //!
@@ -38,6 +39,7 @@ pub mod kill;
 mod load;
 pub mod map;
 mod progress;
+pub mod reproduction;
 mod scratch;
 mod select;
 pub mod simulation;

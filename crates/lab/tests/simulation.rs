@@ -8,13 +8,8 @@ use firn_lab::simulation::{
 
 fn plan(workload: &str, scheme: &str, objects: u64) -> SimulationPlan {
     SimulationPlan {
-        machine: "ffccd".into(),
-        workload: workload.into(),
-        objects,
         scheme: Scheme::named(scheme).unwrap(),
-        trigger: 1.5,
-        target: 1.25,
-        seed: 1,
+        ..SimulationPlan::of(workload, objects)
     }
 }
 

@@ -5,16 +5,22 @@ use std::sync::Arc;
 
 use firn_fibers::Confined;
 use firn_media::{
-    Capabilities, Domain, Lookup, Medium, MediumError, Move, Place, Scope, Ticket, Unsupported,
+    Capabilities, Domain, Lookup, Medium, MediumError, Move, Place, Scope, Table, Ticket,
+    Unsupported,
 };
-use firn_units::{FRAME_BYTES, VirtAddr};
+use firn_units::{FRAME_BYTES, PhysAddr, VirtAddr};
 
+use crate::computer::{DRAM_START, Overlap};
 use crate::mechanism::{Asked, Board, Mechanism};
 use crate::options::MachineOptions;
 use crate::state::State;
 use crate::statistics::Statistics;
 use crate::threads::MachineThread;
 use crate::words::MachineWords;
+
+/// Where the heap's tables lie: in volatile memory that nothing else uses.
+const TABLES: PhysAddr = PhysAddr(DRAM_START.0 + (1 << 35));
+const TABLE_BYTES: u64 = 1 << 32;
 
 /// Tells machines apart that live at the same time.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -87,6 +93,14 @@ impl Machine {
     /// Memory operations since the machine was made.
     pub fn events(&self) -> u64 {
         self.shared.state.with(|state| state.events)
+    }
+
+    /// Looks at memory without time: nothing that `look` loads counts, and no cache learns of it. It stores nothing.
+    pub fn aside<R>(&self, look: impl FnOnce() -> R) -> R {
+        self.shared.state.with(|state| state.aside += 1);
+        let seen = look();
+        self.shared.state.with(|state| state.aside -= 1);
+        seen
     }
 
     /// Starts a machine whose power has failed, or lets it fail now: caches are cold, clocks and counts begin
@@ -317,8 +331,25 @@ impl Medium for Machine {
     #[inline]
     fn work(&self, instructions: u64) {
         self.shared.act(|state| {
-            let core = state.core();
-            state.computer.work(core, instructions);
+            if state.takes_time() {
+                let core = state.core();
+                state.computer.work(core, instructions);
+            }
+        });
+    }
+
+    #[inline]
+    fn table_load(&self, table: Table, offset: u64) {
+        let table = match table {
+            Table::Frames => 0,
+            Table::Forwarding => 1,
+        };
+        let at = TABLES + (table * TABLE_BYTES + offset % TABLE_BYTES);
+        self.shared.act(|state| {
+            if state.takes_time() {
+                let core = state.core();
+                state.computer.load(core, at, Overlap::Chain);
+            }
         });
     }
 

@@ -40,6 +40,8 @@ pub(crate) struct State {
     /// The power fails before this one.
     pub(crate) fails_at: u64,
     pub(crate) dead: bool,
+    /// Looks at memory that take no time, one within the other.
+    pub(crate) aside: u32,
     /// Pauses since somebody stored.
     pub(crate) idle_pauses: u64,
     pub(crate) ticket: u64,
@@ -72,6 +74,7 @@ impl State {
             events: 0,
             fails_at: u64::MAX,
             dead: false,
+            aside: 0,
             idle_pauses: 0,
             ticket: 0,
             random: fastrand::Rng::with_seed(options.seed),
@@ -143,9 +146,18 @@ impl State {
         self.now() > self.slice_end || self.dead
     }
 
-    /// Counts a memory operation. False if the power failed before it.
+    /// Whether what the current thread does takes time.
+    #[inline(always)]
+    pub(crate) fn takes_time(&self) -> bool {
+        self.aside == 0 && !self.dead
+    }
+
+    /// Counts a memory operation. False if the power failed before it, or if it takes no time.
     #[inline(always)]
     pub(crate) fn happens(&mut self) -> bool {
+        if self.aside > 0 {
+            return false;
+        }
         self.events += 1;
         if self.events >= self.fails_at {
             self.dead = true;
@@ -153,15 +165,23 @@ impl State {
         !self.dead
     }
 
+    /// The same, of one that changes memory.
+    #[inline(always)]
+    fn changes(&mut self) -> bool {
+        assert_eq!(self.aside, 0, "a look that takes no time stores nothing");
+        self.happens()
+    }
+
     // ---- persistent memory ----
 
     #[inline(always)]
     pub(crate) fn load(&mut self, at: VirtAddr) -> u64 {
-        if !self.happens() {
+        if self.happens() {
+            self.computer
+                .load(self.core(), at.identity(), Overlap::Chain);
+        } else if self.dead {
             return 0;
         }
-        self.computer
-            .load(self.core(), at.identity(), Overlap::Chain);
         self.word(at)
     }
 
@@ -176,7 +196,7 @@ impl State {
 
     #[inline(always)]
     pub(crate) fn store(&mut self, at: VirtAddr, value: u64) {
-        if !self.happens() {
+        if !self.changes() {
             return;
         }
         self.check(at);
@@ -193,7 +213,7 @@ impl State {
         current: u64,
         new: u64,
     ) -> Result<u64, u64> {
-        let happens = self.happens();
+        let happens = self.changes();
         if happens {
             self.check(at);
             self.computer.locked(self.core(), at.identity());
@@ -240,7 +260,7 @@ impl State {
 
     /// Stores a range, its last word whole.
     pub(crate) fn store_range(&mut self, at: VirtAddr, from: &[u8]) {
-        if !self.happens() {
+        if !self.changes() {
             return;
         }
         self.idle_pauses = 0;
@@ -269,7 +289,7 @@ impl State {
         self.idle_pauses = 0;
         for one in instructions(from, to, len) {
             for (place, store) in one.stores(unit).enumerate() {
-                if !self.happens() {
+                if !self.changes() {
                     return;
                 }
                 self.relocate_piece(store, place == 0);

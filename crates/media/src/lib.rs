@@ -36,6 +36,6 @@ pub use error::MediumError;
 pub use lock::{Lock, LockGuard, RwLockTable};
 pub use medium::{Medium, MediumExt, Ticket};
 pub use place::Place;
-pub use scope::{Scope, ScopeGuard};
+pub use scope::{Scope, ScopeGuard, Table};
 pub use step::Step;
 pub use words::Words;

@@ -5,8 +5,8 @@ use core::ops::Range;
 use firn_units::{VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use crate::{
-    Capabilities, Domain, Lookup, MediumError, Move, Place, Scope, ScopeGuard, Step, Unsupported,
-    Words,
+    Capabilities, Domain, Lookup, MediumError, Move, Place, Scope, ScopeGuard, Step, Table,
+    Unsupported, Words,
 };
 
 /// A commit's position in the order in which commits become durable.
@@ -252,6 +252,12 @@ pub trait Medium: Send + Sync + Sized + 'static {
     #[inline(always)]
     fn work(&self, instructions: u64) {
         let _ = instructions;
+    }
+
+    /// Says that a table is loaded from, so many bytes from its start. Free on media without time.
+    #[inline(always)]
+    fn table_load(&self, table: Table, offset: u64) {
+        let _ = (table, offset);
     }
 
     /// Begins a scope of the breakdown; use [`MediumExt::scope`].

@@ -23,6 +23,16 @@ pub enum Scope {
     Finish,
 }
 
+/// A table of the heap's own in volatile memory, which no [`crate::Words`] hold because nobody changes it while it
+/// is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Table {
+    /// Which pages are emptied and filled.
+    Frames,
+    /// Where the objects of each emptied page go.
+    Forwarding,
+}
+
 /// Ends its scope when dropped. Costs nothing on media without time.
 pub struct ScopeGuard<'m, M: Medium> {
     medium: &'m M,

@@ -2,7 +2,9 @@
 //!
 //! Software makes up to [`FILTERS`] filters when it plans a cycle, each over a range of pages; the processor
 //! has one of them at hand, with its range. As read here, where the paper is silent: ranges do not overlap,
-//! each has as many of the pages, the processor knows them all, and a filter hashes four times.
+//! each has as many of the pages, the processor knows them all, and a filter hashes four times. There are no more
+//! of them than it takes to have a byte for each page, at which one answer of forty is wrong: each further one
+//! costs a fetch wherever the program goes from one range to another.
 
 use super::{Check, VirtPage};
 
@@ -73,7 +75,7 @@ impl Filters {
         let mut pages: Vec<VirtPage> = pages.into_iter().collect();
         pages.sort_unstable();
         pages.dedup();
-        let of_each = pages.len().div_ceil(filters.max(1)).max(1);
+        let of_each = pages.len().div_ceil(filters.max(1)).max(bytes).max(1);
         let some = pages.chunks(of_each);
         Self(
             some.filter_map(|pages| Filter::over(pages, bytes))
@@ -127,8 +129,16 @@ mod tests {
     }
 
     #[test]
+    fn there_are_no_more_than_it_takes() {
+        for (pages_there, expected) in [(1, 1), (1024, 1), (1025, 2), (8000, 8), (20_000, 8)] {
+            let filters = Filters::over(pages(pages_there), FILTERS, BYTES);
+            assert_eq!(filters.all().len(), expected, "{pages_there} pages");
+        }
+    }
+
+    #[test]
     fn ranges_do_not_overlap() {
-        let filters = Filters::over(pages(1000), FILTERS, BYTES);
+        let filters = Filters::over(pages(8000), FILTERS, BYTES);
         let ranges = filters.all().windows(2);
         assert!(ranges.clone().count() == FILTERS - 1);
         assert!(ranges.into_iter().all(|two| two[0].last < two[1].first));

@@ -14,10 +14,10 @@ use firn_format::geometry::Frame;
 use firn_format::header::{HEADER_BYTES, ObjectHeader};
 use firn_format::plan::{ENTRY_WORDS, Entry, PlanHeader, entries_checksum};
 use firn_format::reference::RefWord;
-use firn_media::{Medium, MediumExt, Scope, Words};
+use firn_media::{Medium, MediumExt, Scope, Table, Words};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES, round_up};
 
-use super::frame_map::{FrameMap, Part};
+use super::frame_map::{FRAME_MAP_BYTES, FrameMap, Part};
 use super::scheme::{Scheme, Settle, Shown};
 use super::soundness::is_sound;
 use crate::error::Error;
@@ -33,6 +33,12 @@ const COPIED: u64 = 2;
 const STORED: u64 = 3;
 /// The settled word is durable.
 const DURABLE: u64 = 4;
+
+/// Instructions, beyond the loads, in which x86-64 code finds a frame's part.
+const CHECK_INSTRUCTIONS: u64 = 8;
+/// The same, of the destination of an object in a frame: its slot, its rank among those that move, and where that
+/// lies.
+const FORWARD_INSTRUCTIONS: u64 = 30;
 
 /// A run that a cycle fills, from its first slot on.
 #[derive(Clone, Copy, Debug)]
@@ -240,13 +246,18 @@ impl<M: Medium> Cycle<M> {
             let moved = self.looked_up(medium, at);
             return self.unit_at(moved.unwrap_or(at));
         }
-        self.find_in_tables(at)
+        load_frame(medium, at);
+        self.find_in_tables(medium, at)
     }
 
+    /// The same, from tables that the program has in volatile memory. The caller has said that it looks at the
+    /// frame's part.
     #[inline]
-    pub(super) fn find_in_tables(&self, at: VirtAddr) -> Option<Unit> {
+    pub(super) fn find_in_tables(&self, medium: &M, at: VirtAddr) -> Option<Unit> {
         match self.map.get(Frame::holding(at))? {
             Part::Source(index) => {
+                medium.table_load(Table::Forwarding, index as u64 * size_of::<Entry>() as u64);
+                medium.work(FORWARD_INSTRUCTIONS);
                 let entry = &self.entries[index];
                 let slot = exact_slot(entry.class, at.0.checked_sub(entry.source.start().0)?)?;
                 let rank = entry.rank(slot)?;
@@ -337,12 +348,20 @@ impl<M: Medium> Cycle<M> {
         if self.asks_hardware() {
             return self.touch_by_hardware(medium, word, field);
         }
-        match self.part(Frame::holding(at)) {
-            None => return at,
-            Some(Part::Destination(_)) if !self.has_lost_copies(medium) => return at,
-            Some(_) => {}
+        {
+            let _scope = medium.scope(Scope::Check);
+            load_frame(medium, at);
+            match self.part(Frame::holding(at)) {
+                None => return at,
+                Some(Part::Destination(_)) if !self.has_lost_copies(medium) => return at,
+                Some(_) => {}
+            }
         }
-        let Some(unit) = self.find_in_tables(at) else {
+        let found = {
+            let _scope = medium.scope(Scope::Lookup);
+            self.find_in_tables(medium, at)
+        };
+        let Some(unit) = found else {
             return at;
         };
         self.relocate(medium, unit);
@@ -642,6 +661,13 @@ pub(super) fn heal<M: Medium>(medium: &M, field: VirtAddr, old: RefWord, unit: U
     }
     let found = medium.compare_exchange_u64(field, old.0, healed.0);
     found.is_ok()
+}
+
+/// Says that the part of the frame of `at` is looked at.
+#[inline(always)]
+fn load_frame<M: Medium>(medium: &M, at: VirtAddr) {
+    medium.table_load(Table::Frames, Frame::holding(at).0 * FRAME_MAP_BYTES);
+    medium.work(CHECK_INSTRUCTIONS);
 }
 
 /// The unit that fills the slot at `at` of a run.

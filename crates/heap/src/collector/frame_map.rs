@@ -12,6 +12,9 @@ pub(crate) enum Part {
     Destination(usize),
 }
 
+/// Bytes of a frame's part.
+pub(super) const FRAME_MAP_BYTES: u64 = size_of::<u32>() as u64;
+
 type Chunk = Box<[u32; FRAMES_PER_CHUNK as usize]>;
 
 /// A table of two levels: a chunk that has no part in the cycle costs one word.

@@ -59,7 +59,10 @@ impl<M: Medium> Cycle<M> {
         field: Option<VirtAddr>,
     ) -> VirtAddr {
         let at = word.address();
-        let moved = self.looked_up(medium, at);
+        let moved = {
+            let _scope = medium.scope(Scope::Check);
+            self.looked_up(medium, at)
+        };
         let Some(unit) = moved.and_then(|to| self.unit_at(to)) else {
             return at;
         };
@@ -195,7 +198,7 @@ mod tests {
         let cycle = pool.inner.collector.cycle(medium).unwrap();
         let mut moving = 0;
         for at in addresses(medium) {
-            let by_tables = cycle.find_in_tables(at);
+            let by_tables = cycle.find_in_tables(medium, at);
             let is_source = matches!(cycle.part(Frame::holding(at)), Some(Part::Source(_)));
             let known = by_tables.filter(|_| is_source || is_resumed);
             let expected = known.map_or(Lookup::Stays, |unit| Lookup::MovesTo(unit.to));

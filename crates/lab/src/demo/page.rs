@@ -121,7 +121,7 @@ fn row(html: &mut String, tag: &str, cells: &[String]) {
 }
 
 /// Text as HTML: names of files may hold anything.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -1,0 +1,141 @@
+//! The runs that artefacts need, each once.
+
+use firn_heap::collector::scheme::{NONE, Recovery, Scheme};
+use firn_heap::collector::{Forwarding, Marking};
+use firn_machine::description::Description;
+
+use super::artefacts::Made;
+use super::scale::Scale;
+use crate::simulation::{Driver, SimulationPlan, mechanism_for};
+
+/// When a collection begins, and when it is content (section 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parameters {
+    /// From 1.5 down to 1.25.
+    Normal,
+    /// From 1.7 down to 1.5.
+    Relaxed,
+}
+
+impl Parameters {
+    const fn trigger_and_target(self) -> (f64, f64) {
+        match self {
+            Self::Normal => (1.5, 1.25),
+            Self::Relaxed => (1.7, 1.5),
+        }
+    }
+}
+
+/// What of the machine is taken for granted, where it is not as described.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Assumed {
+    /// Misses that overlap.
+    pub(super) parallel_misses: Option<u32>,
+    /// Cycles that an instruction takes, in thousandths.
+    pub(super) millicycles: Option<u32>,
+}
+
+impl Assumed {
+    pub(super) const AS_DESCRIBED: Self = Self {
+        parallel_misses: None,
+        millicycles: None,
+    };
+
+    fn key(self) -> String {
+        let misses = self
+            .parallel_misses
+            .map(|misses| format!("/{misses} misses"));
+        let instruction = self
+            .millicycles
+            .map(|cycles| format!("/{cycles} millicycles"));
+        misses.unwrap_or_default() + &instruction.unwrap_or_default()
+    }
+
+    /// The machine that it is taken for granted of.
+    pub(super) fn on(self, mut described: Description) -> Description {
+        let core = &mut described.core;
+        core.parallel_misses = self.parallel_misses.unwrap_or(core.parallel_misses);
+        core.millicycles_per_instruction =
+            self.millicycles.unwrap_or(core.millicycles_per_instruction);
+        described
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    /// What tells it from the others.
+    pub(super) key: String,
+    pub(super) plan: SimulationPlan,
+    pub(super) assumed: Assumed,
+}
+
+/// A run of one structure, before it has a scale.
+#[derive(Clone, Copy)]
+pub(super) struct Cell {
+    pub(super) structure: &'static str,
+    pub(super) scheme: &'static Scheme,
+    pub(super) parameters: Parameters,
+    pub(super) assumed: Assumed,
+}
+
+impl Cell {
+    pub(super) const fn of(structure: &'static str, scheme: &'static Scheme) -> Self {
+        Self {
+            structure,
+            scheme,
+            parameters: Parameters::Normal,
+            assumed: Assumed::AS_DESCRIBED,
+        }
+    }
+
+    /// What tells its run from others. Where nothing moves, it does not matter when.
+    pub(super) fn key(&self, scale: Scale, seed: u64) -> String {
+        let parameters = match (core::ptr::eq(self.scheme, &NONE), self.parameters) {
+            (true, _) => "",
+            (false, Parameters::Normal) => "/N",
+            (false, Parameters::Relaxed) => "/R",
+        };
+        let assumed = self.assumed.key();
+        let (structure, scheme, scale) = (self.structure, self.scheme.name, scale.name());
+        format!("{scale}/{seed}/{structure}/{scheme}{parameters}{assumed}")
+    }
+
+    fn run(&self, scale: Scale, seed: u64) -> Run {
+        let (trigger, target) = self.parameters.trigger_and_target();
+        // What is run as printed has the printed forwarding table, too (section 4.3.1).
+        let is_printed = !self.scheme.sound || self.scheme.recovery == Recovery::CopyReached;
+        Run {
+            key: self.key(scale, seed),
+            plan: SimulationPlan {
+                mechanism: mechanism_for(self.scheme),
+                scheme: self.scheme,
+                driver: Driver::Program {
+                    every: scale.every(),
+                },
+                trigger,
+                target,
+                marking: Marking::StopTheWorld,
+                forwarding: match is_printed {
+                    true => Forwarding::OneDestination,
+                    false => Forwarding::Split,
+                },
+                seed,
+                ..SimulationPlan::of(self.structure, scale.objects())
+            },
+            assumed: self.assumed,
+        }
+    }
+}
+
+/// The runs of these artefacts, each once.
+pub(super) fn runs(wanted: &[&Made], scale: Scale, seed: u64) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for cell in wanted.iter().flat_map(|artefact| (artefact.cells)()) {
+        let run = cell.run(scale, seed);
+        if runs.iter().all(|other| other.key != run.key) {
+            runs.push(run);
+        }
+    }
+    runs
+}

@@ -1,0 +1,180 @@
+//! FFCCD's figures and tables again, on the simulated machine: published, ours, the deviation, and why.
+//!
+//! ```text
+//! scale       how many objects, and how large the machine's caches are
+//! matrix      the runs that artefacts need, each once
+//! outcome     what is kept of a run
+//! runner      does the runs that a directory lacks, on all processors
+//! artefacts   figures and tables, each from the outcomes: a table, bars where it has any
+//! bars        stacked bars as SVG
+//! page        one HTML page that needs no other file
+//! ```
+
+mod artefacts;
+mod bars;
+mod matrix;
+mod outcome;
+mod page;
+mod runner;
+mod scale;
+
+use std::path::PathBuf;
+
+use firn_machine::description::{Description, DescriptionError};
+use serde::Serialize;
+
+use crate::Progress;
+use crate::bench::commit;
+use crate::demo::Table;
+use crate::simulation::SimulationError;
+use artefacts::Context;
+
+pub use artefacts::{NAMES, Row};
+pub use scale::Scale;
+
+/// What is reproduced.
+#[derive(Clone, Debug)]
+pub struct Reproduction {
+    /// Names of artefacts; all if empty.
+    pub only: Vec<String>,
+    /// How large runs are.
+    pub scale: Scale,
+    /// Where outcomes and the page go.
+    pub out: PathBuf,
+    /// What everything random follows from.
+    pub seed: u64,
+}
+
+/// Why nothing was reproduced.
+#[derive(thiserror::Error, Debug)]
+#[non_exhaustive]
+pub enum ReproductionError {
+    /// There is no such artefact.
+    #[error("`{name}` is nothing that is reproduced; there are {known}")]
+    Artefact {
+        /// What was asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// There is no such scale.
+    #[error("no scale is called `{name}`; there are quick, tenth, paper")]
+    Scale {
+        /// What was asked for.
+        name: String,
+    },
+    /// The machine cannot be.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
+    /// A run failed.
+    #[error("{run}: {source}")]
+    Run {
+        /// Which.
+        run: String,
+        /// Why.
+        source: SimulationError,
+    },
+    /// A file of the directory.
+    #[error("{path}: {what}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What was being done.
+        what: &'static str,
+        /// Why it could not.
+        source: std::io::Error,
+    },
+    /// A line of the outcomes is none.
+    #[error("{path}, line {line} is no outcome: {reason}; take the file away to begin anew")]
+    Outcome {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A thread of the runner's ended by a panic.
+    #[error("a thread that runs simulations ended by a panic")]
+    Runner,
+}
+
+/// Something that the paper prints, and ours beside it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Artefact {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is.
+    pub title: String,
+    /// What is compared.
+    pub rows: Vec<Row>,
+    /// What else was counted.
+    #[serde(skip)]
+    pub tables: Vec<Table>,
+    /// What stands below it.
+    pub notes: Vec<String>,
+    #[serde(skip)]
+    chart: Option<bars::Chart>,
+}
+
+/// What was reproduced.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reproduced {
+    /// The commit of the checkout.
+    pub commit: String,
+    /// The machine.
+    pub machine: String,
+    /// Digest of its description, as it was run.
+    pub digest: String,
+    /// How large runs were.
+    pub scale: &'static str,
+    /// Objects that each run inserted first.
+    pub objects: u64,
+    /// The seed.
+    pub seed: u64,
+    /// Runs that artefacts are made of, and how many of them were done now.
+    pub runs: (usize, usize),
+    /// In the paper's order.
+    pub artefacts: Vec<Artefact>,
+    /// The page.
+    pub page: PathBuf,
+}
+
+/// The machine that everything runs on.
+const MACHINE: &str = "ffccd";
+
+impl Reproduction {
+    /// Does the runs that are missing, and writes the page.
+    ///
+    /// Errors: no such artefact; a run fails; the directory cannot be written. Outcomes that are there stay there.
+    pub fn run(&self, progress: &mut dyn Progress) -> Result<Reproduced, ReproductionError> {
+        let wanted = artefacts::wanted(&self.only)?;
+        let description = self.scale.machine(Description::of(MACHINE)?);
+        let runs = matrix::runs(&wanted, self.scale, self.seed);
+        let (outcomes, done) = runner::complete(&self.out, &description, &runs, progress)?;
+        let context = Context {
+            outcomes: &outcomes,
+            scale: self.scale,
+            seed: self.seed,
+        };
+        let mut reproduced = Reproduced {
+            commit: commit(),
+            machine: description.name.clone(),
+            digest: format!("{:016x}", description.digest()),
+            scale: self.scale.name(),
+            objects: self.scale.objects(),
+            seed: self.seed,
+            runs: (runs.len(), done),
+            artefacts: wanted
+                .iter()
+                .map(|artefact| artefact.make(&context))
+                .collect(),
+            page: self.out.join("index.html"),
+        };
+        reproduced
+            .artefacts
+            .retain(|artefact| !artefact.rows.is_empty());
+        page::write(&reproduced)?;
+        Ok(reproduced)
+    }
+}

@@ -1,0 +1,82 @@
+//! What is kept of a run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::simulation::{Simulation, Spent};
+
+/// A run's outcome: of the three phases that follow the first inserts (FFCCD, section 6).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Outcome {
+    /// Which run.
+    pub(super) key: String,
+    /// Digest of the machine.
+    pub(super) digest: String,
+    /// Cycles of the program's core.
+    pub(super) cycles: u64,
+    /// Instructions of all cores.
+    pub(super) instructions: u64,
+    /// Of them, cycles of the collector.
+    pub(super) spent: Spent,
+    /// Fences.
+    pub(super) fences: u64,
+    /// Lines written to persistent memory.
+    pub(super) nvm_writes: u64,
+    /// Mean bytes of pages of 2 MiB that hold an object, and of what the program asked for.
+    pub(super) page_bytes: f64,
+    pub(super) live_bytes: f64,
+    /// Objects that were planned to move, and cycles of the collector.
+    pub(super) moved: u64,
+    pub(super) collections: u64,
+    /// Pages that were emptied.
+    pub(super) emptied_frames: u64,
+    /// Operations.
+    pub(super) operations: u64,
+    /// What the mechanism counted.
+    pub(super) counts: Vec<(String, u64)>,
+}
+
+impl Outcome {
+    pub(super) fn of(key: String, simulation: &Simulation) -> Self {
+        let phases = &simulation.phases[1..];
+        let sum = |of: fn(&crate::simulation::Phase) -> u64| phases.iter().map(of).sum();
+        let mean = |of: fn(&crate::simulation::Phase) -> f64| {
+            phases.iter().map(of).sum::<f64>() / phases.len() as f64
+        };
+        let counts = simulation.counts.iter();
+        Self {
+            key,
+            digest: simulation.digest.clone(),
+            cycles: sum(|phase| phase.cycles),
+            instructions: sum(|phase| phase.instructions),
+            spent: phases
+                .iter()
+                .fold(Spent::default(), |spent, phase| spent + phase.spent),
+            fences: sum(|phase| phase.fences),
+            nvm_writes: sum(|phase| phase.nvm_writes),
+            page_bytes: mean(|phase| phase.page_bytes),
+            live_bytes: mean(|phase| phase.live_bytes),
+            moved: simulation.moved,
+            collections: simulation.collections,
+            emptied_frames: simulation.emptied_frames,
+            operations: sum(|phase| phase.operations),
+            counts: counts
+                .map(|&(name, count)| (name.to_owned(), count))
+                .collect(),
+        }
+    }
+
+    /// Copying, and making it durable that a copy counts.
+    pub(super) fn copy(&self) -> u64 {
+        self.spent.copy + self.spent.state
+    }
+
+    /// Asking whether an object moves, and where to.
+    pub(super) fn check_and_lookup(&self) -> u64 {
+        self.spent.check + self.spent.lookup
+    }
+
+    /// Page bytes over live bytes.
+    pub(super) fn ratio(&self) -> f64 {
+        self.page_bytes / self.live_bytes
+    }
+}

@@ -1,0 +1,139 @@
+//! Does the runs whose outcomes a directory lacks.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, create_dir_all, read_to_string};
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use firn_machine::description::Description;
+
+use super::ReproductionError;
+use super::matrix::Run;
+use super::outcome::Outcome;
+use crate::Progress;
+use crate::simulation::simulate_on;
+
+/// Outcomes, a line each: what is there is not run again.
+const FILE: &str = "outcomes.jsonl";
+
+pub(super) type Outcomes = BTreeMap<String, Outcome>;
+
+/// The outcomes of all runs, and how many of them were missing.
+pub(super) fn complete(
+    out: &Path,
+    description: &Description,
+    runs: &[Run],
+    progress: &mut dyn Progress,
+) -> Result<(Outcomes, usize), ReproductionError> {
+    let path = out.join(FILE);
+    let failed = |what| {
+        let path = path.clone();
+        move |source| ReproductionError::File { path, what, source }
+    };
+    create_dir_all(out).map_err(failed("making the directory"))?;
+    let mut outcomes = known(&path, &format!("{:016x}", description.digest()))?;
+    let missing: Vec<&Run> = runs
+        .iter()
+        .filter(|run| !outcomes.contains_key(&run.key))
+        .collect();
+    let mut options = OpenOptions::new();
+    let file = options.create(true).append(true).open(&path);
+    let mut file = file.map_err(failed("opening it"))?;
+    progress.begin("simulating", Some(missing.len() as u64));
+    let done = run_all(&missing, description, |outcome| {
+        append(&mut file, &outcome).map_err(failed("writing an outcome"))?;
+        progress.advance(1);
+        outcomes.insert(outcome.key.clone(), outcome);
+        Ok(())
+    });
+    progress.end();
+    done.map(|()| (outcomes, missing.len()))
+}
+
+fn append(file: &mut File, outcome: &Outcome) -> std::io::Result<()> {
+    let mut line = serde_json::to_string(outcome).map_err(std::io::Error::other)?;
+    line.push('\n');
+    file.write_all(line.as_bytes())
+}
+
+/// Outcomes of this machine. What another one did stays in the file, and counts for nothing.
+fn known(path: &Path, digest: &str) -> Result<Outcomes, ReproductionError> {
+    let text = match read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Outcomes::new()),
+        Err(source) => {
+            return Err(ReproductionError::File {
+                path: path.to_path_buf(),
+                what: "reading it",
+                source,
+            });
+        }
+    };
+    let mut outcomes = Outcomes::new();
+    for (number, line) in text.lines().enumerate() {
+        let outcome: Outcome =
+            serde_json::from_str(line).map_err(|error| ReproductionError::Outcome {
+                path: path.to_path_buf(),
+                line: number + 1,
+                reason: error.to_string(),
+            })?;
+        if outcome.digest == digest {
+            outcomes.insert(outcome.key.clone(), outcome);
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Runs all of them on all processors. The first that fails ends it, after those that are under way.
+fn run_all(
+    runs: &[&Run],
+    description: &Description,
+    mut take: impl FnMut(Outcome) -> Result<(), ReproductionError>,
+) -> Result<(), ReproductionError> {
+    let next = &AtomicUsize::new(0);
+    let (tell, told) = mpsc::channel();
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for _ in 0..workers.min(runs.len()) {
+            let tell = tell.clone();
+            threads.push(scope.spawn(move || {
+                while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if tell.send(one(run, description)).is_err() {
+                        break;
+                    }
+                }
+            }));
+        }
+        drop(tell);
+        let mut result = Ok(());
+        for outcome in told {
+            result = outcome.and_then(&mut take);
+            if result.is_err() {
+                next.store(runs.len(), Ordering::Relaxed);
+                break;
+            }
+        }
+        let ended = threads.into_iter().all(|thread| thread.join().is_ok());
+        match (result, ended) {
+            (Ok(()), false) => Err(ReproductionError::Runner),
+            (result, _) => result,
+        }
+    })
+}
+
+fn one(run: &Run, description: &Description) -> Result<Outcome, ReproductionError> {
+    let digest = format!("{:016x}", description.digest());
+    let described = run.assumed.on(description.clone());
+    let simulated = simulate_on(described, &run.plan).map_err(|source| ReproductionError::Run {
+        run: run.key.clone(),
+        source,
+    })?;
+    Ok(Outcome {
+        digest,
+        ..Outcome::of(run.key.clone(), &simulated)
+    })
+}

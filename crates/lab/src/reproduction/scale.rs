@@ -1,0 +1,80 @@
+//! How large runs are.
+
+use firn_machine::description::{Buffer, Description};
+use firn_units::LINE_BYTES;
+
+use super::ReproductionError;
+
+/// How large runs are, against the paper's five million objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// A hundredth, on a machine whose caches and translation buffers are smaller by as much as objects are fewer
+    /// than at a tenth: seconds a run.
+    Quick,
+    /// A tenth, on the machine as it is.
+    Tenth,
+    /// As printed.
+    Paper,
+}
+
+/// Objects of the paper's runs (section 6).
+const PAPER: u64 = 5_000_000;
+/// Parts that the smallest runs take of caches.
+const QUICK_CACHES: u64 = 10;
+
+impl Scale {
+    /// The scale of this name.
+    ///
+    /// Errors: there is none.
+    pub fn named(name: &str) -> Result<Self, ReproductionError> {
+        let all = [Self::Quick, Self::Tenth, Self::Paper];
+        let found = all.into_iter().find(|scale| scale.name() == name);
+        found.ok_or_else(|| ReproductionError::Scale {
+            name: name.to_owned(),
+        })
+    }
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Tenth => "tenth",
+            Self::Paper => "paper",
+        }
+    }
+
+    /// Objects that are inserted first.
+    pub const fn objects(self) -> u64 {
+        match self {
+            Self::Quick => PAPER / 100,
+            Self::Tenth => PAPER / 10,
+            Self::Paper => PAPER,
+        }
+    }
+
+    /// Allocations and frees between two looks of the program at its pool: as many looks at every scale.
+    pub(super) const fn every(self) -> u64 {
+        self.objects() / 1_000
+    }
+
+    /// The machine of this scale.
+    pub(super) fn machine(self, mut described: Description) -> Description {
+        if self != Self::Quick {
+            return described;
+        }
+        for cache in &mut described.caches {
+            let sets = cache.bytes / LINE_BYTES / u64::from(cache.ways) / QUICK_CACHES;
+            cache.bytes = sets.max(1) * u64::from(cache.ways) * LINE_BYTES;
+        }
+        let translation = &mut described.translation;
+        for buffer in translation.small.iter_mut().chain(&mut translation.huge) {
+            shrink(buffer);
+        }
+        described
+    }
+}
+
+fn shrink(buffer: &mut Buffer) {
+    let sets = buffer.entries / buffer.ways / QUICK_CACHES as u32;
+    buffer.entries = sets.max(1) * buffer.ways;
+}

@@ -1,0 +1,22 @@
+//! Workloads on simulated machines: FFCCD's phases on one structure, and what the machine counted.
+//!
+//! ```text
+//! catalogue   the machines, mechanisms and workloads that there are
+//! plan        what is simulated
+//! run         the program on the machine
+//! report      what came of it
+//! ```
+
+mod catalogue;
+mod plan;
+mod report;
+mod run;
+
+pub use catalogue::{
+    MachineLine, MachineNumber, MechanismLine, PartLine, machine_numbers, machines, mechanisms,
+    workloads,
+};
+pub use plan::{Driver, MOST_OBJECTS, SimulationError, SimulationPlan, mechanism, mechanism_for};
+pub use report::{Phase, Simulation, Spent, Waited};
+pub use run::simulate;
+pub(crate) use run::simulate_on;

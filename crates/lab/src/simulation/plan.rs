@@ -1,0 +1,172 @@
+//! What is simulated.
+
+use firn_heap::collector::scheme::Scheme;
+use firn_heap::collector::{Forwarding, Marking};
+use firn_heap::{Error, OpenError};
+use firn_machine::description::DescriptionError;
+use firn_machine::mechanism::{Bundle, MECHANISMS, NONE, ffccd};
+
+use super::catalogue::workloads;
+use crate::bench::population::Shape;
+
+/// Most objects: of more, the host would have to keep two images of tens of gigabytes.
+pub const MOST_OBJECTS: u64 = 16 << 20;
+/// Fewest objects, of which four are deleted.
+const FEWEST_OBJECTS: u64 = 5;
+
+/// The structures that workloads are about.
+pub(super) const SHAPES: [Shape; 7] = [
+    Shape::Chain,
+    Shape::Avl,
+    Shape::Strings,
+    Shape::InlineTree,
+    Shape::RedBlack,
+    Shape::Hash,
+    Shape::Map,
+];
+
+/// Who collects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// A thread with a core of its own.
+    Thread,
+    /// The program itself, which looks at the pool every so many allocations and frees; nothing moves but what it
+    /// touches, until nothing does (FFCCD, section 5).
+    Program {
+        /// Allocations and frees between two looks.
+        every: u64,
+    },
+}
+
+/// What is simulated.
+#[derive(Clone, Debug)]
+pub struct SimulationPlan {
+    /// A machine's name, or the file of its description.
+    pub machine: String,
+    /// The hardware that it has besides.
+    pub mechanism: &'static Bundle,
+    /// A workload's name.
+    pub workload: String,
+    /// Objects that are inserted first.
+    pub objects: u64,
+    /// How objects move while the program runs; they do not if `none`.
+    pub scheme: &'static Scheme,
+    /// Who moves them.
+    pub driver: Driver,
+    /// Ratio of page bytes to live bytes at which they begin to move.
+    pub trigger: f64,
+    /// Ratio at which they are content.
+    pub target: f64,
+    /// How marking is done.
+    pub marking: Marking,
+    /// How many destinations a page may have.
+    pub forwarding: Forwarding,
+    /// What everything random follows from.
+    pub seed: u64,
+}
+
+impl SimulationPlan {
+    /// So many objects of a workload on FFCCD's machine, where nothing moves.
+    pub fn of(workload: &str, objects: u64) -> Self {
+        Self {
+            machine: "ffccd".into(),
+            mechanism: &NONE,
+            workload: workload.into(),
+            objects,
+            scheme: &firn_heap::collector::scheme::NONE,
+            driver: Driver::Thread,
+            trigger: 1.5,
+            target: 1.25,
+            marking: Marking::Concurrent,
+            forwarding: Forwarding::Split,
+            seed: 1,
+        }
+    }
+
+    pub(super) fn shape(&self) -> Result<Shape, SimulationError> {
+        let mut shapes = SHAPES.into_iter();
+        let found = shapes.find(|shape| shape.name() == self.workload);
+        found.ok_or_else(|| SimulationError::Workload {
+            name: self.workload.clone(),
+            known: workloads().collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// Errors: too few objects, or too many.
+    pub(super) fn check(&self) -> Result<(), SimulationError> {
+        let objects = self.objects;
+        if !(FEWEST_OBJECTS..=MOST_OBJECTS).contains(&objects) {
+            return Err(SimulationError::Objects { objects });
+        }
+        if let Driver::Program { every: 0 } = self.driver {
+            return Err(SimulationError::Every);
+        }
+        Ok(())
+    }
+}
+
+/// Why nothing was simulated.
+#[derive(thiserror::Error, Debug)]
+#[non_exhaustive]
+pub enum SimulationError {
+    /// The machine cannot be.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
+    /// There is no such workload.
+    #[error("no workload is called `{name}`; there are {known}")]
+    Workload {
+        /// What was asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// There is no such mechanism.
+    #[error("no mechanism is called `{name}`; there are {known}")]
+    Mechanism {
+        /// What was asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// Too few, or more than the host has memory for.
+    #[error(
+        "{objects} objects cannot be simulated: between {FEWEST_OBJECTS} and {MOST_OBJECTS} can"
+    )]
+    Objects {
+        /// How many were asked for.
+        objects: u64,
+    },
+    /// The program would never look.
+    #[error(
+        "a program that looks at its pool every 0 allocations never does; 1 or more are possible"
+    )]
+    Every,
+    /// The pool was not made.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// An operation failed.
+    #[error("the simulated program failed: {0}")]
+    Program(#[from] Error),
+    /// A simulated thread ended by a panic.
+    #[error("the simulated program failed: {0}")]
+    Panic(String),
+}
+
+/// The mechanism of this name.
+///
+/// Errors: there is none.
+pub fn mechanism(name: &str) -> Result<&'static Bundle, SimulationError> {
+    Bundle::named(name).ok_or_else(|| SimulationError::Mechanism {
+        name: name.to_owned(),
+        known: MECHANISMS.map(|bundle| bundle.name).join(", "),
+    })
+}
+
+/// The mechanism that a scheme needs.
+pub fn mechanism_for(scheme: &Scheme) -> &'static Bundle {
+    match (scheme.checks_lookup(), scheme.relocates()) {
+        (true, _) => &ffccd::CHECKLOOKUP,
+        (false, true) => &ffccd::RELOCATE,
+        (false, false) => &NONE,
+    }
+}
