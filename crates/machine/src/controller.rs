@@ -8,8 +8,9 @@ use crate::description::Description;
 use crate::device::{Device, DeviceCounts};
 use crate::time::{CYCLE, Ticks, cycles};
 
-/// First line of volatile memory; those below are persistent memory's.
-pub(crate) const FIRST_DRAM_LINE: u64 = 1 << 41;
+/// First line of volatile memory; those below are persistent memory's. Each has 128 GiB, so that the number of
+/// a line has 32 bits.
+pub(crate) const FIRST_DRAM_LINE: u64 = 1 << 31;
 
 /// A line on its way to persistent memory.
 #[derive(Clone, Copy)]
