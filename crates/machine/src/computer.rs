@@ -128,14 +128,11 @@ impl Computer {
     /// A load from the line at `at`.
     #[inline(always)]
     pub fn load(&mut self, core: usize, at: PhysAddr, overlap: Overlap) {
-        self.work(core, 1);
-        self.processors[core].counts.loads += 1;
-        self.translate(core, at);
+        self.begin(core, at).counts.loads += 1;
         let line = at.bytes() / LINE_BYTES;
-        let found = self.caches.access(core, line, 0);
-        self.processors[core].counts.found_in[usize::from(found.level)] += 1;
-        if found.level > 0 || found.transfer {
-            self.wait_for(core, line, found, overlap);
+        match self.caches.is_near(core, line, 0) {
+            true => self.processors[core].counts.found_in[0] += 1,
+            false => self.load_further(core, line, overlap),
         }
     }
 
@@ -146,45 +143,74 @@ impl Computer {
     }
 
     #[inline(always)]
-    fn store_with(&mut self, core: usize, at: PhysAddr, flags: u64) {
-        self.work(core, 1);
-        self.processors[core].counts.stores += 1;
-        self.translate(core, at);
+    fn store_with(&mut self, core: usize, at: PhysAddr, flags: u32) {
+        self.begin(core, at).counts.stores += 1;
         let line = at.bytes() / LINE_BYTES;
-        let found = self.caches.access(core, line, flags);
+        if !self.caches.is_near(core, line, flags) {
+            return self.store_further(core, line, flags);
+        }
+        let processor = &mut self.processors[core];
+        processor.counts.found_in[0] += 1;
+        processor.store(CYCLE);
+    }
+
+    /// An instruction that touches memory: its time, and that of finding its address.
+    #[inline(always)]
+    fn begin(&mut self, core: usize, at: PhysAddr) -> &mut Processor {
+        let processor = &mut self.processors[core];
+        processor.counts.instructions += 1;
+        processor.now += self.instruction;
+        if !processor.translator.is_recent(at.bytes()) {
+            let pages = match at < DRAM_START {
+                true => self.nvm_pages,
+                false => self.dram_pages,
+            };
+            processor.translate(at, pages);
+        }
+        processor
+    }
+
+    #[inline(never)]
+    fn load_further(&mut self, core: usize, line: u64, overlap: Overlap) {
+        let found = self.caches.further(core, line, 0);
+        self.processors[core].counts.found_in[usize::from(found.level)] += 1;
+        if found.level > 0 || found.transfer {
+            self.wait_for(core, line, found, overlap);
+        }
+    }
+
+    #[inline(never)]
+    fn store_further(&mut self, core: usize, line: u64, flags: u32) {
+        let found = self.caches.further(core, line, flags);
         self.processors[core].counts.found_in[usize::from(found.level)] += 1;
         let mut taken = CYCLE;
         if found.level > 0 || found.transfer {
             let (asked, memory, transfer) = self.latency(core, line, found);
             taken = taken.max((asked + memory + transfer) / self.parallel_misses);
         }
-        let processor = &mut self.processors[core];
-        let room_at = processor.stores.push(processor.now, taken);
-        processor.counts.stalls.store_buffer += room_at - processor.now;
-        processor.now = room_at;
+        self.processors[core].store(taken);
     }
 
     /// A locked instruction on the line at `at`: older stores enter the cache first, and the core waits for
     /// the line.
     pub fn locked(&mut self, core: usize, at: PhysAddr) {
-        self.work(core, 1);
-        self.translate(core, at);
-        let processor = &mut self.processors[core];
+        let processor = self.begin(core, at);
         processor.counts.locked += 1;
         let empty_at = processor.stores.empty_at().max(processor.now);
         processor.counts.stalls.fence += empty_at - processor.now;
         processor.now = empty_at;
         let line = at.bytes() / LINE_BYTES;
-        let found = self.caches.access(core, line, flag::DIRTY);
+        let found = match self.caches.is_near(core, line, flag::DIRTY) {
+            true => Found::at(0),
+            false => self.caches.further(core, line, flag::DIRTY),
+        };
         self.processors[core].counts.found_in[usize::from(found.level)] += 1;
         self.wait_for(core, line, found, Overlap::Chain);
     }
 
     /// Writes the line at `at` back (clwb). The core goes on; its next fence waits until the line is accepted.
     pub fn write_back(&mut self, core: usize, at: PhysAddr) {
-        self.work(core, 1);
-        self.processors[core].counts.write_backs += 1;
-        self.translate(core, at);
+        self.begin(core, at).counts.write_backs += 1;
         let Some(departure) = self.caches.clean(at.bytes() / LINE_BYTES) else {
             return;
         };
@@ -242,22 +268,6 @@ impl Computer {
     /// Ticks from a core to the controller: the way through its caches.
     fn path(&self) -> Ticks {
         self.levels.last().copied().unwrap_or(0)
-    }
-
-    #[inline(always)]
-    fn translate(&mut self, core: usize, at: PhysAddr) {
-        let pages = if at < DRAM_START {
-            self.nvm_pages
-        } else {
-            self.dram_pages
-        };
-        let processor = &mut self.processors[core];
-        let (ticks, walked) = processor.translator.translate(at.bytes(), pages);
-        if ticks > 0 {
-            processor.counts.walks += u64::from(walked);
-            processor.counts.stalls.translation += ticks;
-            processor.now += ticks;
-        }
     }
 
     /// What a line takes that the nearest cache does not have: of caches, of memory, of other cores. What had
