@@ -130,9 +130,8 @@ impl Computer {
     pub fn load(&mut self, core: usize, at: PhysAddr, overlap: Overlap) {
         self.begin(core, at).counts.loads += 1;
         let line = at.bytes() / LINE_BYTES;
-        match self.caches.is_near(core, line, 0) {
-            true => self.processors[core].counts.found_in[0] += 1,
-            false => self.load_further(core, line, overlap),
+        if !self.caches.is_near(core, line, 0) {
+            self.load_further(core, line, overlap);
         }
     }
 
@@ -149,16 +148,13 @@ impl Computer {
         if !self.caches.is_near(core, line, flags) {
             return self.store_further(core, line, flags);
         }
-        let processor = &mut self.processors[core];
-        processor.counts.found_in[0] += 1;
-        processor.store(CYCLE);
+        self.processors[core].store(CYCLE);
     }
 
     /// An instruction that touches memory: its time, and that of finding its address.
     #[inline(always)]
     fn begin(&mut self, core: usize, at: PhysAddr) -> &mut Processor {
         let processor = &mut self.processors[core];
-        processor.counts.instructions += 1;
         processor.now += self.instruction;
         if !processor.translator.is_recent(at.bytes()) {
             let pages = match at < DRAM_START {
@@ -173,7 +169,7 @@ impl Computer {
     #[inline(never)]
     fn load_further(&mut self, core: usize, line: u64, overlap: Overlap) {
         let found = self.caches.further(core, line, 0);
-        self.processors[core].counts.found_in[usize::from(found.level)] += 1;
+        self.processors[core].count_further(found.level);
         if found.level > 0 || found.transfer {
             self.wait_for(core, line, found, overlap);
         }
@@ -182,7 +178,7 @@ impl Computer {
     #[inline(never)]
     fn store_further(&mut self, core: usize, line: u64, flags: u32) {
         let found = self.caches.further(core, line, flags);
-        self.processors[core].counts.found_in[usize::from(found.level)] += 1;
+        self.processors[core].count_further(found.level);
         let mut taken = CYCLE;
         if found.level > 0 || found.transfer {
             let (asked, memory, transfer) = self.latency(core, line, found);
@@ -204,7 +200,7 @@ impl Computer {
             true => Found::at(0),
             false => self.caches.further(core, line, flag::DIRTY),
         };
-        self.processors[core].counts.found_in[usize::from(found.level)] += 1;
+        self.processors[core].count_further(found.level);
         self.wait_for(core, line, found, Overlap::Chain);
     }
 
@@ -223,8 +219,8 @@ impl Computer {
 
     /// Waits for older stores, and for the lines that were written back (sfence).
     pub fn fence(&mut self, core: usize) {
-        self.work(core, 1);
         let processor = &mut self.processors[core];
+        processor.now += self.instruction;
         processor.counts.fences += 1;
         let done_at = processor.stores.empty_at().max(processor.accepted_at);
         let done_at = done_at.max(processor.now);
@@ -242,7 +238,7 @@ impl Computer {
     pub fn statistics(&self) -> Statistics {
         let (queue, nvm, dram) = self.controller.counts();
         let core = |processor: &Processor| {
-            CoreStatistics::of(processor.counts, &processor.scopes, processor.now)
+            CoreStatistics::of(processor.all_counts(), &processor.scopes, processor.now)
         };
         Statistics {
             cores: self.processors.iter().map(core).collect(),
@@ -292,20 +288,21 @@ impl Computer {
     }
 
     fn wait_for(&mut self, core: usize, line: u64, found: Found, overlap: Overlap) {
-        let (asked, memory, transfer) = self.latency(core, line, found);
-        let share = match overlap {
-            Overlap::Chain => 1,
-            Overlap::Independent => self.parallel_misses,
-        };
+        let (mut asked, mut memory, mut transfer) = self.latency(core, line, found);
+        if overlap == Overlap::Independent {
+            for part in [&mut asked, &mut memory, &mut transfer] {
+                *part /= self.parallel_misses;
+            }
+        }
         let processor = &mut self.processors[core];
         let stalls = &mut processor.counts.stalls;
-        stalls.caches += asked / share;
-        stalls.transfer += transfer / share;
-        *match line < FIRST_DRAM_LINE {
-            true => &mut stalls.nvm,
-            false => &mut stalls.dram,
-        } += memory / share;
-        processor.now += asked / share + transfer / share + memory / share;
+        stalls.caches += asked;
+        stalls.transfer += transfer;
+        match line < FIRST_DRAM_LINE {
+            true => stalls.nvm += memory,
+            false => stalls.dram += memory,
+        }
+        processor.now += asked + transfer + memory;
     }
 
     /// A line leaves the caches: from here on it is on its way to be persistent. Returns when it is accepted.

@@ -12,7 +12,8 @@
 //!   translation   its look-aside buffers
 //!   caches        which lines are where, without data
 //!     sets          what caches and look-aside buffers have in common
-//!   controller    the write-pending queue
+//!   controller    what reads and writes come to
+//!     queue         the write-pending queue
 //!     device        latency, rows and bandwidth
 //!   image         what memory holds, and what a power failure leaves
 //! statistics    what was counted
@@ -29,6 +30,7 @@ mod image;
 mod machine;
 mod options;
 mod processor;
+mod queue;
 mod sets;
 mod state;
 pub mod statistics;

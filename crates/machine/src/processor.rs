@@ -57,6 +57,7 @@ pub(crate) struct Processor {
     pub(crate) stores: StoreBuffer,
     /// When all lines that it wrote back will have been accepted.
     pub(crate) accepted_at: Ticks,
+    /// Without what follows from the rest: instructions that touch memory, and lines of the nearest cache.
     pub(crate) counts: CoreCounts,
     pub(crate) scopes: Scopes,
 }
@@ -71,6 +72,21 @@ impl Processor {
             counts: CoreCounts::default(),
             scopes: Scopes::default(),
         }
+    }
+
+    /// Counts an access that the nearest cache was not enough for.
+    #[inline(always)]
+    pub(crate) fn count_further(&mut self, level: u8) {
+        self.counts.found_in[usize::from(level)] += 1;
+    }
+
+    /// What was counted, and what follows from it.
+    pub(crate) fn all_counts(&self) -> CoreCounts {
+        let mut counts = self.counts;
+        let accesses = counts.loads + counts.stores + counts.locked;
+        counts.instructions += accesses + counts.write_backs + counts.fences;
+        counts.found_in[0] = accesses - counts.found_in[1..].iter().sum::<u64>();
+        counts
     }
 
     /// Finds an address in a page of that size.

@@ -1,7 +1,7 @@
 //! Translations of addresses: what a core's look-aside buffers hold, and what a miss costs.
 
 use crate::description;
-use crate::sets::Sets;
+use crate::sets::{Place, Sets};
 use crate::time::{Ticks, cycles};
 
 /// What a page measures.
@@ -59,10 +59,9 @@ impl Levels {
         let mut asked = 0;
         for buffer in &mut self.buffers {
             asked += buffer.hit;
-            if buffer.pages.touch(page).is_some() {
+            if let Place::Held(_) = buffer.pages.touch_or_put(page) {
                 return (asked, false);
             }
-            buffer.pages.put(page);
         }
         (asked + self.walk, true)
     }

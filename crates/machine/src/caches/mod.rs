@@ -13,6 +13,7 @@ mod tests;
 mod word;
 
 use crate::description;
+use crate::sets::Place;
 use level::Level;
 pub(crate) use word::{MOST_CORES, flag};
 use word::{SHARED, sharer, sharers};
@@ -109,17 +110,19 @@ impl Caches {
     /// The same for a line that the nearest cache does not have, or not as it has to be.
     pub(crate) fn further(&mut self, core: usize, line: u64, flags: u32) -> Found {
         let request = Request { core, line, flags };
-        let mut levels = self.of(core).iter_mut().enumerate();
-        let held = levels.find_map(|(number, level)| Some((number, level.lines.touch(line)?)));
-        let Some((level, slot)) = held else {
-            return self.miss(request);
-        };
-        let word = *self.of(core)[level].word(slot);
-        if flags == 0 || word & flag::OWNED != 0 {
-            self.fill(request, (level, slot), word & flag::OWNED);
-            return Found::at(level);
+        // Of loads it is known that the nearest level does not have them.
+        for level in usize::from(flags == 0)..self.levels {
+            let Some(slot) = self.of(core)[level].lines.touch(line) else {
+                continue;
+            };
+            let word = *self.of(core)[level].word(slot);
+            if flags == 0 || word & flag::OWNED != 0 {
+                self.fill(request, (level, slot), word & flag::OWNED);
+                return Found::at(level);
+            }
+            return self.claim(request, (level, slot));
         }
-        self.claim(request, (level, slot))
+        self.miss(request)
     }
 
     /// A store to a line that the core does not own: others give it up.
@@ -142,13 +145,12 @@ impl Caches {
     /// None of the core's own levels has the line.
     fn miss(&mut self, request: Request) -> Found {
         let mut found = Found::at(self.levels);
-        let slot = match self.last.lines.touch(request.line) {
-            Some(slot) => slot,
-            None => {
+        let slot = match self.last.lines.touch_or_put(request.line) {
+            Place::Held(slot) => slot,
+            Place::Put(slot, victim) => {
                 found.level += 1;
-                let (slot, victim) = self.last.put(request.line, 0);
-                let departure = |(line, word)| self.leave_last(line, word);
-                found.departure = victim.and_then(departure);
+                let word = core::mem::take(self.last.word(slot));
+                found.departure = victim.and_then(|victim| self.leave_last(victim, word));
                 slot
             }
         };
