@@ -6,8 +6,10 @@
 //!   threads       simulated ones, the one that is behind first
 //!   words         volatile memory
 //!   state         what threads share
+//!     range       ranges, line by line
 //! description   what a machine is made of: numbers, each with its unit, kind and source
 //! computer      the whole: an instruction's way through it
+//!   miss          what the nearest cache is not enough for
 //!   processor     a core's clock and store buffer
 //!   translation   its look-aside buffers
 //!   caches        which lines are where, without data
@@ -31,6 +33,7 @@ mod machine;
 mod options;
 mod processor;
 mod queue;
+mod range;
 mod sets;
 mod state;
 pub mod statistics;

@@ -5,6 +5,7 @@ use firn_units::{FRAME_BYTES, LINE_BYTES, PhysAddr, VirtAddr, WORD_BYTES};
 use crate::computer::{Computer, DRAM_START, Overlap};
 use crate::image::Images;
 use crate::options::MachineOptions;
+use crate::range::lines_of;
 use crate::time::Ticks;
 
 /// Bytes that one instruction moves of a range.
@@ -28,6 +29,8 @@ pub(crate) struct State {
     /// Threads there were; the first is whoever is outside all simulated ones.
     pub(crate) threads: Vec<Thread>,
     pub(crate) current: usize,
+    /// Its core.
+    core: usize,
     pub(crate) turns: u64,
     /// When the current thread lets others run.
     pub(crate) slice_end: Ticks,
@@ -59,6 +62,7 @@ impl State {
             computer,
             threads: vec![Thread::outside()],
             current: 0,
+            core: 0,
             turns: 0,
             slice_end: Ticks::MAX,
             events: 0,
@@ -92,7 +96,15 @@ impl State {
 
     #[inline(always)]
     pub(crate) fn core(&self) -> usize {
-        self.threads[self.current].core
+        self.core
+    }
+
+    /// From now on this thread is the current one, until `slice_end`.
+    pub(crate) fn switch(&mut self, thread: usize, slice_end: Ticks) {
+        self.turns += 1;
+        self.threads[thread].turn = self.turns;
+        self.core = self.threads[thread].core;
+        (self.current, self.slice_end) = (thread, slice_end);
     }
 
     #[inline(always)]
@@ -123,9 +135,11 @@ impl State {
         if !self.happens() {
             return 0;
         }
+        // First of all, as the host may take long for it.
+        let word = self.word(at);
         self.computer
             .load(self.core(), at.identity(), Overlap::Chain);
-        self.word(at)
+        word
     }
 
     /// The word at `at`, for nobody's time.
@@ -278,23 +292,4 @@ impl State {
         self.next_volatile = at + (words * WORD_BYTES).next_multiple_of(LINE_BYTES);
         at
     }
-}
-
-/// A part of a range within one line.
-struct Piece {
-    at: VirtAddr,
-    len: u64,
-}
-
-fn lines_of(at: VirtAddr, len: u64) -> impl Iterator<Item = Piece> {
-    let end = at + len;
-    let mut next = at;
-    core::iter::from_fn(move || {
-        let at = next;
-        if at >= end {
-            return None;
-        }
-        next = VirtAddr((at.line_start() + LINE_BYTES).bytes().min(end.bytes()));
-        Some(Piece { at, len: next - at })
-    })
 }

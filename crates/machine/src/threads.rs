@@ -82,9 +82,7 @@ impl State {
                 .scopes
                 .exchange(&mut self.threads[id].scopes, processor.now);
         }
-        self.turns += 1;
-        self.threads[thread].turn = self.turns;
-        (self.current, self.slice_end) = (thread, slice_end);
+        self.switch(thread, slice_end);
     }
 }
 
