@@ -2,23 +2,14 @@
 //!
 //! A line is persistent from the moment when the queue accepts it: a power failure drains the queue.
 
-use std::collections::VecDeque;
-
 use crate::description::Description;
 use crate::device::{Device, DeviceCounts};
+use crate::queue::{Pending, Queue};
 use crate::time::{CYCLE, Ticks, cycles};
 
-/// First line of volatile memory; those below are persistent memory's.
-pub(crate) const FIRST_DRAM_LINE: u64 = 1 << 41;
-
-/// A line on its way to persistent memory.
-#[derive(Clone, Copy)]
-struct Pending {
-    line: u64,
-    written_at: Ticks,
-    /// From here on the device takes it, and another store to the line needs an entry of its own.
-    begun_at: Ticks,
-}
+/// First line of volatile memory; those below are persistent memory's. Each has 128 GiB, so that the number of
+/// a line has 32 bits.
+pub(crate) const FIRST_DRAM_LINE: u64 = 1 << 31;
 
 /// What the queue did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -42,9 +33,8 @@ impl QueueCounts {
 
 /// The controller and what lies behind it.
 pub(crate) struct Controller {
-    entries: usize,
     accept: Ticks,
-    queue: VecDeque<Pending>,
+    queue: Queue,
     nvm: Device,
     dram: Device,
     counts: QueueCounts,
@@ -54,9 +44,8 @@ impl Controller {
     pub(crate) fn new(described: &Description) -> Self {
         let clock = described.core.clock_mhz;
         Self {
-            entries: described.controller.queue_entries as usize,
             accept: cycles(described.controller.accept_cycles),
-            queue: VecDeque::with_capacity(described.controller.queue_entries as usize),
+            queue: Queue::new(described.controller.queue_entries as usize),
             nvm: Device::new(&described.nvm, clock),
             dram: Device::new(&described.dram, clock),
             counts: QueueCounts::default(),
@@ -72,8 +61,8 @@ impl Controller {
         if line >= FIRST_DRAM_LINE {
             return self.dram.read(line - FIRST_DRAM_LINE, now);
         }
-        self.retire(now);
-        if self.queue.iter().any(|pending| pending.line == line) {
+        self.queue.retire(now);
+        if self.queue.has(line, |_| true) {
             self.counts.forwarded += 1;
             return now + self.accept;
         }
@@ -86,44 +75,20 @@ impl Controller {
             self.dram.write(line - FIRST_DRAM_LINE, now);
             return now;
         }
-        self.retire(now);
+        self.queue.retire(now);
         self.counts.accepted += 1;
-        let waits = |pending: &&Pending| pending.line == line && pending.begun_at > now;
-        if self.queue.iter().any(|pending| waits(&pending)) {
+        if self.queue.has(line, |pending| pending.begun_at > now) {
             self.counts.coalesced += 1;
             return now + self.accept;
         }
-        let mut entered = now;
-        if self.queue.len() == self.entries
-            && let Some(first) = self.queue.pop_front()
-        {
-            entered = first.written_at.max(now);
-            self.counts.full_ticks += entered - now;
-        }
+        let entered = self.queue.make_room(now);
+        self.counts.full_ticks += entered - now;
         let written_at = self.nvm.write(line, entered + self.accept);
-        let begun_at = self.nvm.last_begun();
-        // Banks finish out of order, the queue is in the order of the ends.
-        let place = self
-            .queue
-            .partition_point(|pending| pending.written_at <= written_at);
-        self.queue.insert(
-            place,
-            Pending {
-                line,
-                written_at,
-                begun_at,
-            },
-        );
+        self.queue.insert(Pending {
+            line,
+            written_at,
+            begun_at: self.nvm.last_begun(),
+        });
         entered + self.accept
-    }
-
-    fn retire(&mut self, now: Ticks) {
-        while self
-            .queue
-            .front()
-            .is_some_and(|first| first.written_at <= now)
-        {
-            self.queue.pop_front();
-        }
     }
 }

@@ -29,9 +29,44 @@ pub struct DeviceCounts {
     pub row_misses: u64,
 }
 
+/// What an access takes.
+#[derive(Clone, Copy)]
+enum Taken {
+    Fixed {
+        read: Ticks,
+        write: Ticks,
+    },
+    Rows {
+        hit: Ticks,
+        clean_miss: Ticks,
+        dirty_miss: Ticks,
+    },
+}
+
+impl Taken {
+    fn of(latency: &Latency) -> Self {
+        match *latency {
+            Latency::Fixed { read, write } => Self::Fixed {
+                read: cycles(read),
+                write: cycles(write),
+            },
+            Latency::Rows {
+                hit,
+                clean_miss,
+                dirty_miss,
+                ..
+            } => Self::Rows {
+                hit: cycles(hit),
+                clean_miss: cycles(clean_miss),
+                dirty_miss: cycles(dirty_miss),
+            },
+        }
+    }
+}
+
 /// Memory behind the controller.
 pub(crate) struct Device {
-    latency: Latency,
+    taken: Taken,
     row_lines: u64,
     banks: Vec<Bank>,
     line_read: Ticks,
@@ -58,7 +93,7 @@ impl Device {
         };
         let line = |rate| transfer(LINE_BYTES, rate, clock_mhz);
         Self {
-            latency: described.latency.clone(),
+            taken: Taken::of(&described.latency),
             row_lines: u64::from(row_bytes) / LINE_BYTES,
             banks: vec![closed; banks as usize],
             line_read: line(described.read_megabytes_per_s),
@@ -98,15 +133,12 @@ impl Device {
 
     /// Rows follow each other over the banks.
     fn access(&mut self, line: u64, begin: Ticks, writes: bool) -> Ticks {
-        let (hit, clean, dirty) = match self.latency {
-            Latency::Fixed { read, write } => {
-                return begin + cycles(if writes { write } else { read });
-            }
-            Latency::Rows {
+        let (hit, clean, dirty) = match self.taken {
+            Taken::Fixed { read, write } => return begin + if writes { write } else { read },
+            Taken::Rows {
                 hit,
                 clean_miss,
                 dirty_miss,
-                ..
             } => (hit, clean_miss, dirty_miss),
         };
         let row = line / self.row_lines;
@@ -120,7 +152,7 @@ impl Device {
         let is_hit = bank.row == row;
         self.counts.row_hits += u64::from(is_hit);
         self.counts.row_misses += u64::from(!is_hit);
-        let end = begin.max(bank.free_at) + cycles(taken);
+        let end = begin.max(bank.free_at) + taken;
         *bank = Bank {
             row,
             written: writes || is_hit && bank.written,

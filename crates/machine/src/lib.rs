@@ -6,14 +6,17 @@
 //!   threads       simulated ones, the one that is behind first
 //!   words         volatile memory
 //!   state         what threads share
+//!     range       ranges, line by line
 //! description   what a machine is made of: numbers, each with its unit, kind and source
 //! computer      the whole: an instruction's way through it
+//!   miss          what the nearest cache is not enough for
 //!   processor     a core's clock and store buffer
 //!   translation   its look-aside buffers
 //!   caches        which lines are where, without data
 //!     sets          what caches and look-aside buffers have in common
 //!   mechanism     hardware that somebody proposes, and the board it is plugged on
-//!   controller    the write-pending queue
+//!   controller    what reads and writes come to
+//!     queue         the write-pending queue
 //!     device        latency, rows and bandwidth
 //!   image         what memory holds, and what a power failure leaves
 //! statistics    what was counted
@@ -31,6 +34,8 @@ mod machine;
 pub mod mechanism;
 mod options;
 mod processor;
+mod queue;
+mod range;
 mod sets;
 mod state;
 pub mod statistics;

@@ -1,62 +1,52 @@
 //! A core: its clock, what it has not finished yet, and what it waited for.
 
+use firn_units::{CHUNK_BYTES, LINE_BYTES, PhysAddr};
+
+use crate::controller::FIRST_DRAM_LINE;
 use crate::description::Translation;
 use crate::statistics::{CoreCounts, Scopes};
 use crate::time::Ticks;
-use crate::translation::Translator;
+use crate::translation::{PageSize, Translator};
 
-/// Stores that have not entered the nearest cache yet, in their order: when each will have.
+/// Where addresses end. A huge page less than all, as caches need a number that no line has.
+const END_OF_MEMORY: PhysAddr = PhysAddr(2 * FIRST_DRAM_LINE * LINE_BYTES - CHUNK_BYTES);
+
+/// Stores that have not entered the nearest cache yet: when each will have, a ring in their order.
 pub(crate) struct StoreBuffer {
-    done_at: Vec<Ticks>,
+    done_at: Box<[Ticks]>,
     oldest: usize,
-    len: usize,
     last: Ticks,
 }
 
 impl StoreBuffer {
     fn new(entries: u32) -> Self {
         Self {
-            done_at: vec![0; entries as usize],
+            done_at: vec![0; entries as usize].into(),
             oldest: 0,
-            len: 0,
             last: 0,
         }
     }
 
     /// When the newest store will have entered the cache.
+    #[inline(always)]
     pub(crate) fn empty_at(&self) -> Ticks {
         self.last
     }
 
-    /// Takes a store that needs `taken` ticks once those before it are done. Returns when there was room.
+    /// Takes a store that needs `taken` ticks once those before it are done. Returns when there was room: they
+    /// are done in their order, so when the oldest one is.
     #[inline(always)]
     pub(crate) fn push(&mut self, now: Ticks, taken: Ticks) -> Ticks {
         let entries = self.done_at.len();
-        while self.len > 0 && self.done_at[self.oldest] <= now {
-            self.drop_oldest(entries);
-        }
-        let mut room_at = now;
-        if self.len == entries {
-            room_at = self.done_at[self.oldest];
-            self.drop_oldest(entries);
-        }
+        let oldest = &mut self.done_at[self.oldest];
+        let room_at = now.max(*oldest);
         self.last = self.last.max(room_at) + taken;
-        let mut next = self.oldest + self.len;
-        if next >= entries {
-            next -= entries;
-        }
-        self.done_at[next] = self.last;
-        self.len += 1;
-        room_at
-    }
-
-    #[inline(always)]
-    fn drop_oldest(&mut self, entries: usize) {
+        *oldest = self.last;
         self.oldest += 1;
         if self.oldest == entries {
             self.oldest = 0;
         }
-        self.len -= 1;
+        room_at
     }
 }
 
@@ -67,6 +57,7 @@ pub(crate) struct Processor {
     pub(crate) stores: StoreBuffer,
     /// When all lines that it wrote back will have been accepted.
     pub(crate) accepted_at: Ticks,
+    /// Without what follows from the rest: instructions that touch memory, and lines of the nearest cache.
     pub(crate) counts: CoreCounts,
     pub(crate) scopes: Scopes,
 }
@@ -81,5 +72,41 @@ impl Processor {
             counts: CoreCounts::default(),
             scopes: Scopes::default(),
         }
+    }
+
+    /// Counts an access that the nearest cache was not enough for.
+    #[inline(always)]
+    pub(crate) fn count_further(&mut self, level: u8) {
+        self.counts.found_in[usize::from(level)] += 1;
+    }
+
+    /// What was counted, and what follows from it.
+    pub(crate) fn all_counts(&self) -> CoreCounts {
+        let mut counts = self.counts;
+        let accesses = counts.loads + counts.stores + counts.locked;
+        counts.instructions += accesses + counts.write_backs + counts.fences;
+        counts.found_in[0] = accesses - counts.found_in[1..].iter().sum::<u64>();
+        counts
+    }
+
+    /// Finds an address in a page of that size.
+    #[inline(never)]
+    pub(crate) fn translate(&mut self, at: PhysAddr, size: PageSize) {
+        assert!(
+            at < END_OF_MEMORY,
+            "memory ends before {at}: it has 128 GiB of either kind"
+        );
+        let (ticks, walked) = self.translator.translate(at.bytes(), size);
+        self.counts.walks += u64::from(walked);
+        self.counts.stalls.translation += ticks;
+        self.now += ticks;
+    }
+
+    /// A store enters the store buffer.
+    #[inline(always)]
+    pub(crate) fn store(&mut self, taken: Ticks) {
+        let room_at = self.stores.push(self.now, taken);
+        self.counts.stalls.store_buffer += room_at - self.now;
+        self.now = room_at;
     }
 }

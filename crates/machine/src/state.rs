@@ -7,6 +7,7 @@ use crate::computer::{Computer, DRAM_START, Overlap};
 use crate::image::Images;
 use crate::mechanism::{Asked, Board, Mechanism};
 use crate::options::MachineOptions;
+use crate::range::lines_of;
 use crate::time::Ticks;
 
 /// Bytes that one instruction moves of a range.
@@ -30,6 +31,8 @@ pub(crate) struct State {
     /// Threads there were; the first is whoever is outside all simulated ones.
     pub(crate) threads: Vec<Thread>,
     pub(crate) current: usize,
+    /// Its core.
+    core: usize,
     pub(crate) turns: u64,
     /// When the current thread lets others run.
     pub(crate) slice_end: Ticks,
@@ -68,6 +71,7 @@ impl State {
             computer,
             threads: vec![Thread::outside()],
             current: 0,
+            core: 0,
             turns: 0,
             slice_end: Ticks::MAX,
             due,
@@ -116,7 +120,16 @@ impl State {
 
     #[inline(always)]
     pub(crate) fn core(&self) -> usize {
-        self.threads[self.current].core
+        self.core
+    }
+
+    /// From now on this thread is the current one, until `slice_end`.
+    pub(crate) fn switch(&mut self, thread: usize, slice_end: Ticks) {
+        self.turns += 1;
+        self.threads[thread].turn = self.turns;
+        self.core = self.threads[thread].core;
+        self.current = thread;
+        self.set_slice_end(slice_end);
     }
 
     #[inline(always)]
@@ -176,13 +189,15 @@ impl State {
 
     #[inline(always)]
     pub(crate) fn load(&mut self, at: VirtAddr) -> u64 {
+        // First of all, as the host may take long for it.
+        let word = self.word(at);
         if self.happens() {
             self.computer
                 .load(self.core(), at.identity(), Overlap::Chain);
         } else if self.dead {
             return 0;
         }
-        self.word(at)
+        word
     }
 
     /// The word at `at`, for nobody's time.
@@ -383,23 +398,4 @@ impl State {
         self.next_volatile = at + (words * WORD_BYTES).next_multiple_of(LINE_BYTES);
         at
     }
-}
-
-/// A part of a range within one line.
-struct Piece {
-    at: VirtAddr,
-    len: u64,
-}
-
-fn lines_of(at: VirtAddr, len: u64) -> impl Iterator<Item = Piece> {
-    let end = at + len;
-    let mut next = at;
-    core::iter::from_fn(move || {
-        let at = next;
-        if at >= end {
-            return None;
-        }
-        next = VirtAddr((at.line_start() + LINE_BYTES).bytes().min(end.bytes()));
-        Some(Piece { at, len: next - at })
-    })
 }

@@ -82,10 +82,7 @@ impl State {
                 .scopes
                 .exchange(&mut self.threads[id].scopes, processor.now);
         }
-        self.turns += 1;
-        self.threads[thread].turn = self.turns;
-        self.current = thread;
-        self.set_slice_end(slice_end);
+        self.switch(thread, slice_end);
     }
 }
 

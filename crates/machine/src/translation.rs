@@ -1,7 +1,7 @@
 //! Translations of addresses: what a core's look-aside buffers hold, and what a miss costs.
 
 use crate::description;
-use crate::sets::Sets;
+use crate::sets::{Place, Sets};
 use crate::time::{Ticks, cycles};
 
 /// What a page measures.
@@ -25,53 +25,45 @@ impl PageSize {
     }
 }
 
+/// A buffer of one core for pages of one size.
+struct Buffer {
+    pages: Sets,
+    hit: Ticks,
+}
+
+impl Buffer {
+    fn new(described: &description::Buffer) -> Self {
+        Self {
+            pages: Sets::new(described.entries.into(), described.ways),
+            hit: cycles(described.hit_cycles),
+        }
+    }
+}
+
 /// The buffers of one core for pages of one size, from the nearest on.
 struct Levels {
-    buffers: Vec<(Sets, Ticks)>,
+    buffers: Vec<Buffer>,
     walk: Ticks,
 }
 
 impl Levels {
     fn new(levels: &[description::Buffer], walk_cycles: u32) -> Self {
-        let level = |level: &description::Buffer| {
-            let sets = Sets::new(level.entries.into(), level.ways);
-            (sets, cycles(level.hit_cycles))
-        };
         Self {
-            buffers: levels.iter().map(level).collect(),
+            buffers: levels.iter().map(Buffer::new).collect(),
             walk: cycles(walk_cycles),
         }
     }
 
     #[inline(always)]
     fn translate(&mut self, page: u64) -> (Ticks, bool) {
-        if let Some((nearest, ticks)) = self.buffers.first_mut()
-            && nearest.touch(page).is_some()
-        {
-            return (*ticks, false);
+        let mut asked = 0;
+        for buffer in &mut self.buffers {
+            asked += buffer.hit;
+            if let Place::Held(_) = buffer.pages.touch_or_put(page) {
+                return (asked, false);
+            }
         }
-        self.further(page)
-    }
-
-    fn further(&mut self, page: u64) -> (Ticks, bool) {
-        let found = self
-            .buffers
-            .iter_mut()
-            .position(|(level, _)| level.touch(page).is_some());
-        let missed = found.unwrap_or(self.buffers.len());
-        for (level, _) in &mut self.buffers[..missed] {
-            level.insert(page << Sets::FLAG_BITS);
-        }
-        let asked: Ticks = self
-            .buffers
-            .iter()
-            .take(missed + 1)
-            .map(|(_, ticks)| ticks)
-            .sum();
-        match found {
-            Some(_) => (asked, false),
-            None => (asked + self.walk, true),
-        }
+        (asked + self.walk, true)
     }
 }
 
@@ -79,6 +71,9 @@ impl Levels {
 pub(crate) struct Translator {
     small: Levels,
     huge: Levels,
+    /// The page that was translated last, and its bytes; none if its translation takes time.
+    recent: u64,
+    recent_bytes: u64,
 }
 
 impl Translator {
@@ -86,16 +81,32 @@ impl Translator {
         Self {
             small: Levels::new(&described.small, described.small_walk_cycles),
             huge: Levels::new(&described.huge, described.huge_walk_cycles),
+            recent: 0,
+            recent_bytes: 0,
         }
     }
 
-    /// What finding an address takes, and whether it took a walk.
+    /// Whether an address is in the page that was translated last: finding it takes no time, and changes
+    /// nothing, since no page was used later.
     #[inline(always)]
+    pub(crate) fn is_recent(&self, address: u64) -> bool {
+        address ^ self.recent < self.recent_bytes
+    }
+
+    /// What finding an address takes, and whether it took a walk.
     pub(crate) fn translate(&mut self, address: u64, size: PageSize) -> (Ticks, bool) {
         let page = address >> size.bits();
-        match size {
-            PageSize::Small => self.small.translate(page),
-            PageSize::Huge => self.huge.translate(page),
-        }
+        let levels = match size {
+            PageSize::Small => &mut self.small,
+            PageSize::Huge => &mut self.huge,
+        };
+        let found = levels.translate(page);
+        let is_free = levels
+            .buffers
+            .first()
+            .is_some_and(|nearest| nearest.hit == 0);
+        self.recent = page << size.bits();
+        self.recent_bytes = if is_free { 1 << size.bits() } else { 0 };
+        found
     }
 }

@@ -79,8 +79,7 @@ impl Board<'_> {
 
     /// The words of a mechanism's own line. In no time: [`Board::read`] takes that.
     pub fn words(&self, at: DevAddr) -> [u64; WORDS_PER_LINE] {
-        let word = |n| self.word(at + n as u64 * WORD_BYTES);
-        core::array::from_fn(word)
+        core::array::from_fn(|n| self.word(at + n as u64 * WORD_BYTES))
     }
 
     /// A word of a mechanism's own. In no time.

@@ -4,9 +4,11 @@
 //! latency where the program follows what it loads ([`Overlap::Chain`]), and its share of the misses that
 //! overlap where it does not.
 
+mod miss;
+
 use firn_units::{DevAddr, LINE_BYTES, PhysAddr};
 
-use crate::caches::{Caches, Departure, Found, flag};
+use crate::caches::{Caches, Found, flag};
 use crate::controller::{Controller, FIRST_DRAM_LINE};
 use crate::description::Description;
 use crate::image::Images;
@@ -140,14 +142,10 @@ impl Computer {
     /// A load from the line at `at`.
     #[inline(always)]
     pub fn load(&mut self, core: usize, at: PhysAddr, overlap: Overlap) {
-        self.work(core, 1);
-        self.processors[core].counts.loads += 1;
-        self.translate(core, at);
+        self.begin(core, at).counts.loads += 1;
         let line = at.bytes() / LINE_BYTES;
-        let found = self.caches.access(core, line, 0);
-        self.processors[core].counts.found_in[usize::from(found.level)] += 1;
-        if found.level > 0 || found.transfer {
-            self.wait_for(core, line, found, overlap);
+        if !self.caches.is_near(core, line, 0) {
+            self.load_further(core, line, overlap);
         }
     }
 
@@ -163,45 +161,50 @@ impl Computer {
     }
 
     #[inline(always)]
-    fn store_with(&mut self, core: usize, at: PhysAddr, flags: u64) {
-        self.work(core, 1);
-        self.processors[core].counts.stores += 1;
-        self.translate(core, at);
+    fn store_with(&mut self, core: usize, at: PhysAddr, flags: u32) {
+        self.begin(core, at).counts.stores += 1;
         let line = at.bytes() / LINE_BYTES;
-        let found = self.caches.access(core, line, flags);
-        self.processors[core].counts.found_in[usize::from(found.level)] += 1;
-        let mut taken = CYCLE;
-        if found.level > 0 || found.transfer {
-            let (asked, memory, transfer) = self.latency(core, line, found);
-            taken = taken.max((asked + memory + transfer) / self.parallel_misses);
+        if !self.caches.is_near(core, line, flags) {
+            return self.store_further(core, line, flags);
         }
+        self.processors[core].store(CYCLE);
+    }
+
+    /// An instruction that touches memory: its time, and that of finding its address.
+    #[inline(always)]
+    fn begin(&mut self, core: usize, at: PhysAddr) -> &mut Processor {
         let processor = &mut self.processors[core];
-        let room_at = processor.stores.push(processor.now, taken);
-        processor.counts.stalls.store_buffer += room_at - processor.now;
-        processor.now = room_at;
+        processor.now += self.instruction;
+        if !processor.translator.is_recent(at.bytes()) {
+            let pages = match at < DRAM_START {
+                true => self.nvm_pages,
+                false => self.dram_pages,
+            };
+            processor.translate(at, pages);
+        }
+        processor
     }
 
     /// A locked instruction on the line at `at`: older stores enter the cache first, and the core waits for
     /// the line.
     pub fn locked(&mut self, core: usize, at: PhysAddr) {
-        self.work(core, 1);
-        self.translate(core, at);
-        let processor = &mut self.processors[core];
+        let processor = self.begin(core, at);
         processor.counts.locked += 1;
         let empty_at = processor.stores.empty_at().max(processor.now);
         processor.counts.stalls.fence += empty_at - processor.now;
         processor.now = empty_at;
         let line = at.bytes() / LINE_BYTES;
-        let found = self.caches.access(core, line, flag::DIRTY);
-        self.processors[core].counts.found_in[usize::from(found.level)] += 1;
+        let found = match self.caches.is_near(core, line, flag::DIRTY) {
+            true => Found::at(0),
+            false => self.caches.further(core, line, flag::DIRTY),
+        };
+        self.processors[core].count_further(found.level);
         self.wait_for(core, line, found, Overlap::Chain);
     }
 
     /// Writes the line at `at` back (clwb). The core goes on; its next fence waits until the line is accepted.
     pub fn write_back(&mut self, core: usize, at: PhysAddr) {
-        self.work(core, 1);
-        self.processors[core].counts.write_backs += 1;
-        self.translate(core, at);
+        self.begin(core, at).counts.write_backs += 1;
         let Some(departure) = self.caches.clean(at.bytes() / LINE_BYTES) else {
             return;
         };
@@ -214,8 +217,8 @@ impl Computer {
 
     /// Waits for older stores, and for the lines that were written back (sfence).
     pub fn fence(&mut self, core: usize) {
-        self.work(core, 1);
         let processor = &mut self.processors[core];
+        processor.now += self.instruction;
         processor.counts.fences += 1;
         let done_at = processor.stores.empty_at().max(processor.accepted_at);
         let done_at = done_at.max(processor.now);
@@ -233,7 +236,7 @@ impl Computer {
     pub fn statistics(&self) -> Statistics {
         let (queue, nvm, dram) = self.controller.counts();
         let core = |processor: &Processor| {
-            CoreStatistics::of(processor.counts, &processor.scopes, processor.now)
+            CoreStatistics::of(processor.all_counts(), &processor.scopes, processor.now)
         };
         Statistics {
             cores: self.processors.iter().map(core).collect(),
@@ -334,67 +337,5 @@ impl Computer {
     /// Ticks from a core to the controller: the way through its caches.
     fn path(&self) -> Ticks {
         self.levels.last().copied().unwrap_or(0)
-    }
-
-    #[inline(always)]
-    fn translate(&mut self, core: usize, at: PhysAddr) {
-        let pages = if at < DRAM_START {
-            self.nvm_pages
-        } else {
-            self.dram_pages
-        };
-        let processor = &mut self.processors[core];
-        let (ticks, walked) = processor.translator.translate(at.bytes(), pages);
-        if ticks > 0 {
-            processor.counts.walks += u64::from(walked);
-            processor.counts.stalls.translation += ticks;
-            processor.now += ticks;
-        }
-    }
-
-    /// What a line takes that the nearest cache does not have: of caches, of memory, of other cores. What had
-    /// to go for it leaves meanwhile.
-    fn latency(&mut self, core: usize, line: u64, found: Found) -> (Ticks, Ticks, Ticks) {
-        let now = self.processors[core].now;
-        if let Some(departure) = found.departure {
-            self.depart(departure, now + self.path());
-        }
-        let level = usize::from(found.level);
-        let asked = if level == 0 { 0 } else { self.levels[level] };
-        let memory = if level + 1 == self.levels.len() {
-            let (mechanism, mut board) = self.board();
-            let at = PhysAddr(line * LINE_BYTES);
-            mechanism.read(at, now + asked, &mut board) - (now + asked)
-        } else {
-            0
-        };
-        (
-            asked,
-            memory,
-            if found.transfer { self.transfer } else { 0 },
-        )
-    }
-
-    fn wait_for(&mut self, core: usize, line: u64, found: Found, overlap: Overlap) {
-        let (asked, memory, transfer) = self.latency(core, line, found);
-        let share = match overlap {
-            Overlap::Chain => 1,
-            Overlap::Independent => self.parallel_misses,
-        };
-        let processor = &mut self.processors[core];
-        let stalls = &mut processor.counts.stalls;
-        stalls.caches += asked / share;
-        stalls.transfer += transfer / share;
-        *match line < FIRST_DRAM_LINE {
-            true => &mut stalls.nvm,
-            false => &mut stalls.dram,
-        } += memory / share;
-        processor.now += asked / share + transfer / share + memory / share;
-    }
-
-    /// A line leaves the caches: from here on it is on its way to be persistent. Returns when it is accepted.
-    fn depart(&mut self, departure: Departure, now: Ticks) -> Ticks {
-        let (mechanism, mut board) = self.board();
-        mechanism.write(departure.into(), now, &mut board)
     }
 }

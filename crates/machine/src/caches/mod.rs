@@ -1,0 +1,295 @@
+//! Caches without data: which lines each level of each core holds, and what became of them.
+//!
+//! Invariants: a line in a level of a core is in that core's further levels and in the last one, which all
+//! share (inclusive). The last level knows whose caches hold a line. A line is *owned* by a core while it is
+//! in no other core's caches: only then is it stored to. It is dirty if any level says so.
+//!
+//! A line stays in its slot until it leaves, and each level of a core knows the slot in the next one. So what is
+//! learned of a line is passed on without a search.
+
+mod level;
+#[cfg(test)]
+mod tests;
+mod word;
+
+use crate::description;
+use crate::sets::Place;
+use level::Level;
+pub(crate) use word::{MOST_CORES, flag};
+use word::{SHARED, sharer, sharers};
+
+/// A line that goes to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Departure {
+    pub(crate) line: u64,
+    pub(crate) dirty: bool,
+    pub(crate) pending: bool,
+}
+
+impl Departure {
+    fn of(line: u64, word: u32) -> Option<Self> {
+        (word & flag::KEPT != 0).then_some(Self {
+            line,
+            dirty: word & flag::DIRTY != 0,
+            pending: word & flag::PENDING != 0,
+        })
+    }
+}
+
+/// What an access came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Found {
+    /// The level that had the line, from zero; the number of levels if none had.
+    pub(crate) level: u8,
+    /// Another core's caches were asked: for the line, or to give it up.
+    pub(crate) transfer: bool,
+    /// A line that had to go.
+    pub(crate) departure: Option<Departure>,
+}
+
+impl Found {
+    pub(crate) fn at(level: usize) -> Self {
+        Self {
+            level: level as u8,
+            transfer: false,
+            departure: None,
+        }
+    }
+}
+
+/// A line that an access asks for.
+#[derive(Clone, Copy)]
+struct Request {
+    core: usize,
+    line: u64,
+    /// From [`flag::KEPT`], none of a load.
+    flags: u32,
+}
+
+/// The caches of all cores.
+pub(crate) struct Caches {
+    /// Levels that each core has of its own.
+    levels: usize,
+    /// Those of the first core, the nearest first, then those of the next one.
+    private: Vec<Level>,
+    last: Level,
+}
+
+impl Caches {
+    pub(crate) fn new(levels: &[description::Cache], cores: u32) -> Self {
+        let (last, near) = levels.split_last().expect("a machine has a cache");
+        assert!(cores <= MOST_CORES, "{cores} cores: at most {MOST_CORES}");
+        Self {
+            levels: near.len(),
+            private: (0..cores)
+                .flat_map(|_| near.iter().map(Level::new))
+                .collect(),
+            last: Level::new(last),
+        }
+    }
+
+    /// Loads from a line, or stores to it with `flags` from [`flag::KEPT`]. True if that was all: the nearest
+    /// cache had it. Otherwise `further` says what became of it.
+    #[inline(always)]
+    pub(crate) fn is_near(&mut self, core: usize, line: u64, flags: u32) -> bool {
+        let Some(near) = self.private.get_mut(core * self.levels) else {
+            return false;
+        };
+        let Some(slot) = near.lines.touch(line) else {
+            return false;
+        };
+        if flags == 0 {
+            return true;
+        }
+        let word = near.word(slot);
+        let owned = *word & flag::OWNED != 0;
+        *word |= if owned { flags } else { 0 };
+        owned
+    }
+
+    /// The same for a line that the nearest cache does not have, or not as it has to be.
+    pub(crate) fn further(&mut self, core: usize, line: u64, flags: u32) -> Found {
+        let request = Request { core, line, flags };
+        // Of loads it is known that the nearest level does not have them.
+        for level in usize::from(flags == 0)..self.levels {
+            let Some(slot) = self.of(core)[level].lines.touch(line) else {
+                continue;
+            };
+            let word = *self.of(core)[level].word(slot);
+            if flags == 0 || word & flag::OWNED != 0 {
+                self.fill(request, (level, slot), word & flag::OWNED);
+                return Found::at(level);
+            }
+            return self.claim(request, (level, slot));
+        }
+        self.miss(request)
+    }
+
+    /// A store to a line that the core does not own: others give it up.
+    fn claim(&mut self, request: Request, held: (usize, usize)) -> Found {
+        let (level, mut slot) = held;
+        for level in &mut self.of(request.core)[level..] {
+            let word = level.word(slot);
+            *word |= flag::OWNED;
+            slot = (*word >> flag::BITS) as usize;
+        }
+        self.last.lines.touch_slot(slot);
+        let (transfer, _) = self.enter(request, slot);
+        self.fill(request, held, flag::OWNED);
+        Found {
+            transfer,
+            ..Found::at(level)
+        }
+    }
+
+    /// None of the core's own levels has the line.
+    fn miss(&mut self, request: Request) -> Found {
+        let mut found = Found::at(self.levels);
+        let slot = match self.last.lines.touch_or_put(request.line) {
+            Place::Held(slot) => slot,
+            Place::Put(slot, victim) => {
+                found.level += 1;
+                let word = core::mem::take(self.last.word(slot));
+                found.departure = victim.and_then(|victim| self.leave_last(victim, word));
+                slot
+            }
+        };
+        let (transfer, owned) = self.enter(request, slot);
+        found.transfer = transfer;
+        match self.levels {
+            0 => *self.last.word(slot) |= request.flags,
+            levels => self.fill(request, (levels, slot), owned),
+        }
+        found
+    }
+
+    /// A line in a slot of the last level enters a core's caches. Returns whether others were asked, and
+    /// [`flag::OWNED`] if none is left that has the line.
+    #[inline(always)]
+    fn enter(&mut self, request: Request, slot: usize) -> (bool, u32) {
+        let word = *self.last.word(slot);
+        let me = sharer(request.core);
+        let others = word & SHARED & !me;
+        if others == 0 {
+            *self.last.word(slot) = word | me | flag::OWNED;
+            return (false, flag::OWNED);
+        }
+        let stores = request.flags != 0;
+        let asked = stores || word & flag::OWNED != 0;
+        let mut kept = 0;
+        for other in sharers(others).filter(|_| asked) {
+            kept |= match stores {
+                true => self.invalidate(other, request.line),
+                false => self.share(other, request.line),
+            };
+        }
+        let (remaining, owned) = match stores {
+            true => (me, flag::OWNED),
+            false => (others | me, 0),
+        };
+        *self.last.word(slot) = (word & flag::KEPT) | kept | remaining | owned;
+        (asked, owned)
+    }
+
+    #[inline(always)]
+    fn of(&mut self, core: usize) -> &mut [Level] {
+        let first = core * self.levels;
+        &mut self.private[first..first + self.levels]
+    }
+
+    /// Puts a line into the levels of a core before the one that has it, in that slot. What the request says of
+    /// the line goes to the nearest.
+    #[inline(always)]
+    fn fill(&mut self, request: Request, (from, slot): (usize, usize), owned: u32) {
+        let first = request.core * self.levels;
+        if from == 0 {
+            *self.private[first].word(slot) |= request.flags;
+            return;
+        }
+        let mut next = slot;
+        for level in (0..from).rev() {
+            let kept = if level == 0 { request.flags } else { 0 };
+            let word = (next as u32) << flag::BITS | owned | kept;
+            let (slot, victim) = self.private[first + level].put(request.line, word);
+            if let Some((line, word)) = victim {
+                self.leave(request.core, level, line, word);
+            }
+            next = slot;
+        }
+    }
+
+    /// A line leaves a level of a core: nearer ones give it up, the next one learns what they knew.
+    #[inline(always)]
+    fn leave(&mut self, core: usize, level: usize, line: u64, word: u32) {
+        let (nearer, further) = self.of(core).split_at_mut(level);
+        let known = nearer
+            .iter_mut()
+            .fold(word & flag::KEPT, |kept, near| kept | near.take(line));
+        let slot = (word >> flag::BITS) as usize;
+        match further.get_mut(1) {
+            Some(next) => *next.word(slot) |= known,
+            None => {
+                let word = self.last.word(slot);
+                *word = (*word | known) & !(flag::OWNED | sharer(core));
+            }
+        }
+    }
+
+    /// A line leaves the last level, and so all of them.
+    fn leave_last(&mut self, line: u64, word: u32) -> Option<Departure> {
+        let kept = sharers(word).fold(0, |kept, core| kept | self.invalidate(core, line));
+        Departure::of(line, word | kept)
+    }
+
+    /// Takes a line from a core. Returns what was known of it there.
+    fn invalidate(&mut self, core: usize, line: u64) -> u32 {
+        let levels = self.of(core).iter_mut();
+        levels.fold(0, |kept, level| kept | level.take(line))
+    }
+
+    /// Of what a core knows of a line it forgets `flags`. Returns what of it memory has to learn.
+    fn forget(&mut self, core: usize, line: u64, flags: u32) -> u32 {
+        let words = self
+            .of(core)
+            .iter_mut()
+            .filter_map(|level| level.find(line));
+        words.fold(0, |kept, word| {
+            let before = *word;
+            *word &= !flags;
+            kept | before & flag::KEPT
+        })
+    }
+
+    /// A core owns a line no longer. Returns what it knew of it.
+    fn share(&mut self, core: usize, line: u64) -> u32 {
+        self.forget(core, line, flag::OWNED | flag::KEPT)
+    }
+
+    /// Writes a line back, which stays where it is (clwb).
+    pub(crate) fn clean(&mut self, line: u64) -> Option<Departure> {
+        let slot = self.last.lines.find(line)?;
+        let word = *self.last.word(slot);
+        let cores = sharers(word);
+        let known = cores.fold(word, |known, core| {
+            known | self.forget(core, line, flag::KEPT)
+        });
+        *self.last.word(slot) &= !flag::KEPT;
+        Departure::of(line, known)
+    }
+
+    /// Every line that memory has not seen as it is.
+    pub(crate) fn dirty(&mut self) -> Vec<Departure> {
+        let lines: Vec<(usize, u64)> = self.last.lines.tags().collect();
+        let departure = |(slot, line)| {
+            let word = *self.last.word(slot);
+            let cores = sharers(word);
+            let known = cores.fold(word, |known, core| known | self.forget(core, line, 0));
+            Departure::of(line, known)
+        };
+        let mut departures: Vec<Departure> = lines.into_iter().filter_map(departure).collect();
+        departures.sort_unstable_by_key(|departure| departure.line);
+        departures
+    }
+}
+
+const LINE: u64 = firn_units::LINE_BYTES;

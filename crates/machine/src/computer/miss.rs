@@ -1,0 +1,79 @@
+//! What an access comes to that the nearest cache is not enough for.
+
+use firn_units::{LINE_BYTES, PhysAddr};
+
+use crate::caches::{Departure, Found};
+use crate::controller::FIRST_DRAM_LINE;
+use crate::time::{CYCLE, Ticks};
+
+use super::{Computer, Overlap};
+
+impl Computer {
+    #[inline(never)]
+    pub(super) fn load_further(&mut self, core: usize, line: u64, overlap: Overlap) {
+        let found = self.caches.further(core, line, 0);
+        self.processors[core].count_further(found.level);
+        if found.level > 0 || found.transfer {
+            self.wait_for(core, line, found, overlap);
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn store_further(&mut self, core: usize, line: u64, flags: u32) {
+        let found = self.caches.further(core, line, flags);
+        self.processors[core].count_further(found.level);
+        let mut taken = CYCLE;
+        if found.level > 0 || found.transfer {
+            let (asked, memory, transfer) = self.latency(core, line, found);
+            taken = taken.max((asked + memory + transfer) / self.parallel_misses);
+        }
+        self.processors[core].store(taken);
+    }
+
+    /// What a line takes that the nearest cache does not have: of caches, of memory, of other cores. What had
+    /// to go for it leaves meanwhile.
+    fn latency(&mut self, core: usize, line: u64, found: Found) -> (Ticks, Ticks, Ticks) {
+        let now = self.processors[core].now;
+        if let Some(departure) = found.departure {
+            self.depart(departure, now + self.path());
+        }
+        let level = usize::from(found.level);
+        let asked = if level == 0 { 0 } else { self.levels[level] };
+        let memory = if level + 1 == self.levels.len() {
+            let (mechanism, mut board) = self.board();
+            let at = PhysAddr(line * LINE_BYTES);
+            mechanism.read(at, now + asked, &mut board) - (now + asked)
+        } else {
+            0
+        };
+        (
+            asked,
+            memory,
+            if found.transfer { self.transfer } else { 0 },
+        )
+    }
+
+    pub(super) fn wait_for(&mut self, core: usize, line: u64, found: Found, overlap: Overlap) {
+        let (mut asked, mut memory, mut transfer) = self.latency(core, line, found);
+        if overlap == Overlap::Independent {
+            for part in [&mut asked, &mut memory, &mut transfer] {
+                *part /= self.parallel_misses;
+            }
+        }
+        let processor = &mut self.processors[core];
+        let stalls = &mut processor.counts.stalls;
+        stalls.caches += asked;
+        stalls.transfer += transfer;
+        match line < FIRST_DRAM_LINE {
+            true => stalls.nvm += memory,
+            false => stalls.dram += memory,
+        }
+        processor.now += asked + transfer + memory;
+    }
+
+    /// A line leaves the caches: from here on it is on its way to be persistent. Returns when it is accepted.
+    pub(super) fn depart(&mut self, departure: Departure, now: Ticks) -> Ticks {
+        let (mechanism, mut board) = self.board();
+        mechanism.write(departure.into(), now, &mut board)
+    }
+}

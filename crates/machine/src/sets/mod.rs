@@ -1,0 +1,263 @@
+//! Ways in sets: what caches and translation buffers have in common.
+//!
+//! Whoever simulates spends his time here, and a processor that has to guess spends his in wrong guesses. So a
+//! set is searched without branches: all its ways are compared, and at most one adds its number to the result.
+
+#[cfg(test)]
+mod tests;
+
+/// Ways that are compared at once.
+const GROUP: usize = 8;
+/// Code of a set's first way, in sets of at most two groups; the bits below are the ways' numbers.
+const FIRST_CODE: u32 = 6 * GROUP as u32;
+/// A way that holds nothing. No line and no page has its tag.
+const EMPTY: u32 = u32::MAX;
+/// When a way was used that is none: a set's last group may have fewer.
+const NEVER_OLDEST: i32 = i32::MAX;
+
+/// A part of a set, on one line of the host's cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Group {
+    tags: [u32; GROUP],
+    /// When each was used last, with its number in the set in the low bits. Nothing but the number if it holds
+    /// nothing.
+    used: [i32; GROUP],
+}
+
+impl Group {
+    /// The group of a set that begins with the way `first`.
+    fn new(first: usize, ways: usize) -> Self {
+        let used = |way| match first + way < ways {
+            true => (first + way) as i32,
+            false => NEVER_OLDEST,
+        };
+        Self {
+            tags: [EMPTY; GROUP],
+            used: core::array::from_fn(used),
+        }
+    }
+
+    /// The code of the way that holds a tag, where the first way's is `first`; zero if none does. The compiler
+    /// compares all ways at once, as long as no code is a power of two, which it had better shift.
+    #[inline(always)]
+    fn code(&self, tag: u32, first: u32) -> u32 {
+        let mut code = 0;
+        for (way, &held) in (0..).zip(&self.tags) {
+            code += if held == tag { first + way } else { 0 };
+        }
+        code
+    }
+}
+
+/// What became of a tag.
+pub(crate) enum Place {
+    /// It is in this slot.
+    Held(usize),
+    /// It was put into this slot, and what was there had to go.
+    Put(usize, Option<u64>),
+}
+
+/// Tags in sets that replace what was used longest ago. Each stays in the slot that it was put into.
+pub(crate) struct Sets {
+    count: u64,
+    /// One over `count`, in fractions of 2^64, rounded up.
+    inverse: u64,
+    groups_per_set: usize,
+    groups: Vec<Group>,
+    now: i32,
+    /// From one time to the next: the bits below are a way's number.
+    step: i32,
+    /// The last time before times are numbered anew.
+    last: i32,
+}
+
+impl Sets {
+    /// Tags are smaller.
+    pub(crate) const END_OF_TAGS: u64 = EMPTY as u64;
+    /// Sets there may be.
+    pub(crate) const MOST_SETS: u64 = 1 << 22;
+
+    pub(crate) fn new(entries: u64, ways: u32) -> Self {
+        let count = entries / u64::from(ways);
+        assert!(
+            0 < count && count <= Self::MOST_SETS,
+            "{count} sets: a description has 1 to {}",
+            Self::MOST_SETS
+        );
+        let ways = ways as usize;
+        let groups = (0..ways).step_by(GROUP);
+        let set: Vec<Group> = groups.map(|first| Group::new(first, ways)).collect();
+        let step = (set.len() * GROUP).next_power_of_two() as i32;
+        Self {
+            count,
+            inverse: (u64::MAX / count).wrapping_add(1),
+            groups_per_set: set.len(),
+            step,
+            last: NEVER_OLDEST - 2 * step,
+            groups: set.repeat(count as usize),
+            now: 0,
+        }
+    }
+
+    /// Slots are smaller.
+    pub(crate) fn slots(&self) -> usize {
+        self.groups.len() * GROUP
+    }
+
+    /// First group of the set of a tag. The remainder is exact for tags and counts of 32 bits (Lemire, Kaser,
+    /// Kurz, "Faster remainder by direct computation").
+    #[inline(always)]
+    fn first(&self, tag: u64) -> usize {
+        debug_assert!(tag < Self::END_OF_TAGS);
+        let fraction = self.inverse.wrapping_mul(tag);
+        let set = (u128::from(fraction) * u128::from(self.count)) >> 64;
+        set as usize * self.groups_per_set
+    }
+
+    /// The slot of a tag, which does not count as used.
+    #[inline(always)]
+    pub(crate) fn find(&self, tag: u64) -> Option<usize> {
+        self.find_in(self.first(tag), tag as u32)
+    }
+
+    #[inline(always)]
+    fn find_in(&self, first: usize, tag: u32) -> Option<usize> {
+        let code = match self.groups_per_set {
+            1 => self.groups[first].code(tag, FIRST_CODE),
+            2 => {
+                let set = &self.groups[first..first + 2];
+                set[0].code(tag, FIRST_CODE) + set[1].code(tag, FIRST_CODE + GROUP as u32)
+            }
+            _ => return self.find_in_many(first, tag),
+        };
+        let way = code as usize % (2 * GROUP);
+        (code != 0).then_some(first * GROUP + way)
+    }
+
+    fn find_in_many(&self, first: usize, tag: u32) -> Option<usize> {
+        let mut groups = first..first + self.groups_per_set;
+        groups.find_map(|group| {
+            let code = self.groups[group].code(tag, FIRST_CODE);
+            (code != 0).then(|| group * GROUP + code as usize % GROUP)
+        })
+    }
+
+    /// The slot of a tag, which counts as used.
+    #[inline(always)]
+    pub(crate) fn touch(&mut self, tag: u64) -> Option<usize> {
+        let first = self.first(tag);
+        if self.groups_per_set > 1 {
+            let slot = self.find_in(first, tag as u32)?;
+            self.touch_way(first, slot - first * GROUP);
+            return Some(slot);
+        }
+        let time = self.tick();
+        let group = &mut self.groups[first];
+        let code = group.code(tag as u32, FIRST_CODE);
+        if code == 0 {
+            return None;
+        }
+        let way = code as usize % GROUP;
+        group.used[way] = time | way as i32;
+        Some(first * GROUP + way)
+    }
+
+    /// What a slot holds counts as used.
+    #[inline(always)]
+    pub(crate) fn touch_slot(&mut self, slot: usize) {
+        let (group, way) = (slot / GROUP, slot % GROUP);
+        let used = self.groups[group].used[way];
+        self.groups[group].used[way] = self.tick() | used & (self.step - 1);
+    }
+
+    #[inline(always)]
+    fn touch_way(&mut self, first: usize, way: usize) {
+        let time = self.tick();
+        self.groups[first + way / GROUP].used[way % GROUP] = time | way as i32;
+    }
+
+    /// The same as `touch`, and `put` if it is not there.
+    #[inline(always)]
+    pub(crate) fn touch_or_put(&mut self, tag: u64) -> Place {
+        let first = self.first(tag);
+        match self.find_in(first, tag as u32) {
+            Some(slot) => {
+                self.touch_way(first, slot - first * GROUP);
+                Place::Held(slot)
+            }
+            None => {
+                let (slot, victim) = self.put_in(first, tag as u32);
+                Place::Put(slot, victim)
+            }
+        }
+    }
+
+    /// Puts a tag where it is not. Returns its slot, and what had to go from it.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, tag: u64) -> (usize, Option<u64>) {
+        self.put_in(self.first(tag), tag as u32)
+    }
+
+    #[inline(always)]
+    fn put_in(&mut self, first: usize, tag: u32) -> (usize, Option<u64>) {
+        let time = self.tick();
+        let way = (self.oldest(first) & (self.step - 1)) as usize;
+        let group = &mut self.groups[first + way / GROUP];
+        group.used[way % GROUP] = time | way as i32;
+        let victim = core::mem::replace(&mut group.tags[way % GROUP], tag);
+        let slot = first * GROUP + way;
+        (slot, (victim != EMPTY).then_some(victim.into()))
+    }
+
+    /// When the way of a set was used that was not for longest.
+    #[inline(always)]
+    fn oldest(&self, first: usize) -> i32 {
+        let mut oldest = self.groups[first].used;
+        for group in 1..self.groups_per_set {
+            let used = &self.groups[first + group].used;
+            oldest = core::array::from_fn(|way| oldest[way].min(used[way]));
+        }
+        oldest.into_iter().fold(NEVER_OLDEST, i32::min)
+    }
+
+    /// Empties a slot.
+    pub(crate) fn take(&mut self, slot: usize) {
+        let (group, way) = (&mut self.groups[slot / GROUP], slot % GROUP);
+        group.tags[way] = EMPTY;
+        group.used[way] &= self.step - 1;
+    }
+
+    /// Every tag there is, with its slot.
+    pub(crate) fn tags(&self) -> impl Iterator<Item = (usize, u64)> {
+        let tags = self.groups.iter().flat_map(|group| group.tags).enumerate();
+        tags.filter(|&(_, tag)| tag != EMPTY)
+            .map(|(slot, tag)| (slot, tag.into()))
+    }
+
+    #[inline(always)]
+    fn tick(&mut self) -> i32 {
+        self.now += self.step;
+        if self.now > self.last {
+            self.renumber();
+        }
+        self.now
+    }
+
+    /// Times begin anew; in each set their order stays.
+    #[cold]
+    #[inline(never)]
+    fn renumber(&mut self) {
+        let step = self.step;
+        for set in self.groups.chunks_mut(self.groups_per_set) {
+            let used = set.iter_mut().flat_map(|group| &mut group.used);
+            let held = used.filter(|used| (step..NEVER_OLDEST).contains(*used));
+            let mut held: Vec<&mut i32> = held.collect();
+            held.sort();
+            for (place, used) in (1..).zip(held) {
+                *used = place * step + *used % step;
+            }
+        }
+        self.now = (step + 1) * step;
+    }
+}
