@@ -7,6 +7,7 @@ use firn_fibers::Confined;
 use firn_media::{Capabilities, Domain, Medium, MediumError, Place, Scope, Ticket};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
+use crate::computer::DRAM_START;
 use crate::options::MachineOptions;
 use crate::state::State;
 use crate::statistics::Statistics;
@@ -55,8 +56,9 @@ impl Machine {
     /// A machine whose memory is empty.
     pub fn new(options: MachineOptions) -> Self {
         assert!(
-            options.capacity.is_power_of_two() && options.capacity >= FRAME_BYTES,
-            "the capacity is {}: it is a power of two of at least a frame",
+            options.capacity.is_power_of_two()
+                && (FRAME_BYTES..=DRAM_START.bytes()).contains(&options.capacity),
+            "the capacity is {}: it is a power of two, from a frame to 128 GiB",
             options.capacity
         );
         let state = Confined::new(State::new(&options));
