@@ -9,6 +9,7 @@ thread_local! {
     static HERE: u8 = const { 0 };
 }
 
+#[inline(always)]
 fn here() -> usize {
     HERE.with(|here| ptr::from_ref(here).addr())
 }

@@ -64,8 +64,9 @@ impl Machine {
     /// A machine whose memory is empty.
     pub fn new(options: MachineOptions) -> Self {
         assert!(
-            options.capacity.is_power_of_two() && options.capacity >= FRAME_BYTES,
-            "the capacity is {}: it is a power of two of at least a frame",
+            options.capacity.is_power_of_two()
+                && (FRAME_BYTES..=DRAM_START.bytes()).contains(&options.capacity),
+            "the capacity is {}: it is a power of two, from a frame to 128 GiB",
             options.capacity
         );
         let state = Confined::new(State::new(&options));

@@ -18,7 +18,8 @@ pub struct MachineOptions {
     pub mechanism: &'static Bundle,
     /// What survives a power failure: what the queue accepted, or what the caches hold as well.
     pub domain: Domain,
-    /// Bytes of persistent memory; a power of two. The host's memory is used where it is touched, twice.
+    /// Bytes of persistent memory; a power of two, at most 128 GiB. The host's memory is used where it is touched,
+    /// twice.
     pub capacity: u64,
     /// Bytes that the device holds; reserving more fails with `NoSpace`.
     pub space_limit: u64,

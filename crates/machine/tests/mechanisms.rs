@@ -71,7 +71,7 @@ fn checklookup_takes_the_cycles_of_table_2() {
     assert_eq!(taken(&machine, ask(page(2))), 1 + 2 + 4, "a hit");
     let two_filters = |machine: &Machine| {
         machine.check_lookup(page(9)).unwrap();
-        machine.check_lookup(page(2001)).unwrap();
+        machine.check_lookup(page(2051)).unwrap();
     };
     assert_eq!(taken(&machine, two_filters), 2 * (1 + 2 + 120));
     assert_eq!(
