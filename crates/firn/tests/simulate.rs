@@ -21,6 +21,7 @@ fn machines_and_workloads_are_listed() {
     let out = |arguments: &[&str]| called(command(arguments).output().unwrap()).out;
     assert!(out(&["machines"]).contains("thynvm: ThyNVM"));
     assert!(out(&["machines", "hoop"]).contains("Table II"));
+    assert!(out(&["mechanisms"]).contains("1 132 bytes (printed: 1132 bytes, 0.045 mm2)"));
     assert!(out(&["workloads"]).contains("inline_tree"));
     assert!(out(&["machines", "ffccd", "--json"]).contains("\"kind\": \"SPEC\""));
 }
@@ -29,7 +30,10 @@ fn machines_and_workloads_are_listed() {
 fn what_there_is_not_is_named() {
     for arguments in [
         &["simulate", "--machine", "cray"][..],
-        &["simulate", "--scheme", "ffccd-as-printed"],
+        &["simulate", "--scheme", "mark-sweep"],
+        &["simulate", "--mechanism", "flux"],
+        &["reproduce", "ffccd", "--scale", "huge"],
+        &["reproduce", "ffccd", "--only", "fig99"],
         &["machines", "none.toml"],
     ] {
         let called = called(command(arguments).output().unwrap());
@@ -37,4 +41,23 @@ fn what_there_is_not_is_named() {
         let name = arguments.last().unwrap();
         assert!(called.err.contains(name), "{}", called.err);
     }
+}
+
+#[test]
+fn what_needs_no_run_is_reproduced_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().to_str().unwrap();
+    let arguments = [
+        "reproduce",
+        "ffccd",
+        "--only",
+        "table1,section4.3",
+        "--out",
+        out,
+    ];
+    let called = called(command(&arguments).output().unwrap());
+    assert_eq!(called.status, 0, "{}", called.err);
+    assert!(called.out.contains("13.3 %"), "{}", called.out);
+    let page = std::fs::read_to_string(directory.path().join("index.html")).unwrap();
+    assert!(page.contains("Table 1"));
 }

@@ -2,8 +2,8 @@
 
 use firn_heap::collector::scheme::Scheme;
 use firn_lab::simulation::{
-    MOST_OBJECTS, Simulation, SimulationError, SimulationPlan, machine_numbers, machines, simulate,
-    workloads,
+    Driver, MOST_OBJECTS, Simulation, SimulationError, SimulationPlan, machine_numbers, machines,
+    mechanism_for, simulate, workloads,
 };
 
 fn plan(workload: &str, scheme: &str, objects: u64) -> SimulationPlan {
@@ -75,8 +75,47 @@ fn what_cannot_be_simulated_is_told() {
     let mut other = plan("avl", "none", 10);
     other.machine = "pdp11".into();
     assert!(error(&other).contains("`ffccd`"));
-    // Hardware that the machine does not have yet.
+    // Hardware that the machine does not have.
     assert!(error(&plan("avl", "ffccd", 10)).contains("relocate"));
+    let every = SimulationPlan {
+        driver: Driver::Program { every: 0 },
+        ..plan("avl", "espresso", 10)
+    };
+    assert!(error(&every).contains("every 0"));
+}
+
+/// The same program on the same machine, with hardware that copies without fences and says where objects go.
+#[test]
+fn hardware_takes_the_place_of_fences_and_tables() {
+    let with = |scheme| {
+        let scheme = Scheme::named(scheme).unwrap();
+        let plan = SimulationPlan {
+            mechanism: mechanism_for(scheme),
+            driver: Driver::Program { every: 64 },
+            ..plan("avl", scheme.name, 40_000)
+        };
+        simulate(&plan).unwrap()
+    };
+    let [espresso, ffccd, both] = ["espresso", "ffccd", "ffccd+checklookup"].map(with);
+    assert!(fences(&espresso) > fences(&ffccd) + 0.5);
+    assert_eq!(fences(&ffccd), fences(&both));
+    let counted = |simulation: &Simulation, name: &str| {
+        let mut counts = simulation.counts.iter();
+        counts
+            .find(|count| count.0 == name)
+            .map_or(0, |count| count.1)
+    };
+    assert_eq!(espresso.counts.len(), 0);
+    assert!(counted(&ffccd, "reached buffer hits") > 10_000);
+    assert!(counted(&both, "checklookup: look-aside hits") > 10_000);
+    let spent = |simulation: &Simulation| -> u64 {
+        simulation
+            .phases
+            .iter()
+            .map(|phase| phase.spent.lookup)
+            .sum()
+    };
+    assert!(spent(&ffccd) > 0 && spent(&both) == 0);
 }
 
 #[test]

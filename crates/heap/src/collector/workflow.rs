@@ -11,12 +11,16 @@
 //! that run know, not the bitmap on media: a copy may be used before media says that it counts, so that a
 //! cycle may be found at rest a look earlier, never one that is not: the end of a cycle waits for media.
 //!
+//! A cycle that leaves the ratio above the trigger is followed by another only once the ratio has risen: what is
+//! left is in pages that are as full as they can be, and each look would mark everything again.
+//!
 //! Between two looks nobody holds the right to collect, so the program may collect, trace or close as ever.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_media::{Lock, Medium};
 
+use super::background::WORSE;
 use super::collection::CollectOptions;
 use super::figures::Collected;
 use crate::error::Error;
@@ -44,6 +48,8 @@ pub struct Workflow<M: Medium> {
     calls: AtomicU64,
     /// What of the open cycle had moved at the last look.
     seen: AtomicU64,
+    /// The ratio that the last cycle left, if that was above the trigger: the bits of a float, zero if not.
+    left: AtomicU64,
     collected: Lock<Collected>,
 }
 
@@ -63,6 +69,7 @@ impl<M: Medium> Workflow<M> {
             options: *options,
             calls: AtomicU64::new(0),
             seen: AtomicU64::new(UNSEEN),
+            left: AtomicU64::new(0),
             collected: Lock::new(Collected::default()),
         })
     }
@@ -88,7 +95,7 @@ impl<M: Medium> Workflow<M> {
     pub fn look(&self) -> Result<(), Error> {
         if !self.pool.has_open_cycle() {
             self.seen.store(UNSEEN, Ordering::Relaxed);
-            return match self.pool.ratio(self.options.collect.pages) > self.options.trigger {
+            return match self.is_due() {
                 true => later(self.begin()),
                 false => Ok(()),
             };
@@ -109,6 +116,7 @@ impl<M: Medium> Workflow<M> {
         collection.finish()?;
         self.seen.store(UNSEEN, Ordering::Relaxed);
         self.add(collection.collected());
+        self.note_what_is_left();
         Ok(())
     }
 
@@ -120,9 +128,36 @@ impl<M: Medium> Workflow<M> {
     /// Marks and plans; from then on objects move at their first touch.
     fn begin(&self) -> Result<(), Error> {
         let mut collection = self.pool.collection(&self.options.collect)?;
-        collection.begin()?;
+        let begun = collection.begin()?;
         self.add(collection.collected());
+        if !begun {
+            self.note_what_is_left();
+        }
         Ok(())
+    }
+
+    fn ratio(&self) -> f64 {
+        self.pool.ratio(self.options.collect.pages)
+    }
+
+    /// Whether the ratio is above the trigger, and above what a cycle could not mend since it was last below.
+    fn is_due(&self) -> bool {
+        let ratio = self.ratio();
+        if ratio <= self.options.trigger {
+            self.left.store(0, Ordering::Relaxed);
+            return false;
+        }
+        ratio > f64::from_bits(self.left.load(Ordering::Relaxed)) * WORSE
+    }
+
+    fn note_what_is_left(&self) {
+        let ratio = self.ratio();
+        let left = if ratio > self.options.trigger {
+            ratio
+        } else {
+            0.0
+        };
+        self.left.store(left.to_bits(), Ordering::Relaxed);
     }
 
     fn add(&self, more: &Collected) {

@@ -115,6 +115,7 @@ impl Cell {
                 },
                 trigger,
                 target,
+                pages: scale.pages(),
                 marking: Marking::StopTheWorld,
                 forwarding: match is_printed {
                     true => Forwarding::OneDestination,

@@ -21,7 +21,7 @@ pub(super) struct Outcome {
     pub(super) fences: u64,
     /// Lines written to persistent memory.
     pub(super) nvm_writes: u64,
-    /// Mean bytes of pages of 2 MiB that hold an object, and of what the program asked for.
+    /// Mean bytes of pages that hold an object, and of what the program asked for.
     pub(super) page_bytes: f64,
     pub(super) live_bytes: f64,
     /// Objects that were planned to move, and cycles of the collector.

@@ -1,5 +1,6 @@
 //! How large runs are.
 
+use firn_heap::collector::PageSize;
 use firn_machine::description::{Buffer, Description};
 use firn_units::LINE_BYTES;
 
@@ -9,7 +10,7 @@ use super::ReproductionError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// A hundredth, on a machine whose caches and translation buffers are smaller by as much as objects are fewer
-    /// than at a tenth: seconds a run.
+    /// than at a tenth, counting pages of 4 KiB: seconds a run.
     Quick,
     /// A tenth, on the machine as it is.
     Tenth,
@@ -55,6 +56,14 @@ impl Scale {
     /// Allocations and frees between two looks of the program at its pool: as many looks at every scale.
     pub(super) const fn every(self) -> u64 {
         self.objects() / 1_000
+    }
+
+    /// The pages that count: those of 2 MiB (section 7.2), but where a pool has a handful of them.
+    pub(super) const fn pages(self) -> PageSize {
+        match self {
+            Self::Quick => PageSize::Small,
+            Self::Tenth | Self::Paper => PageSize::Huge,
+        }
     }
 
     /// The machine of this scale.

@@ -1,7 +1,7 @@
 //! What is simulated.
 
 use firn_heap::collector::scheme::Scheme;
-use firn_heap::collector::{Forwarding, Marking};
+use firn_heap::collector::{Forwarding, Marking, PageSize};
 use firn_heap::{Error, OpenError};
 use firn_machine::description::DescriptionError;
 use firn_machine::mechanism::{Bundle, MECHANISMS, NONE, ffccd};
@@ -57,6 +57,8 @@ pub struct SimulationPlan {
     pub trigger: f64,
     /// Ratio at which they are content.
     pub target: f64,
+    /// The pages that the ratio counts.
+    pub pages: PageSize,
     /// How marking is done.
     pub marking: Marking,
     /// How many destinations a page may have.
@@ -77,6 +79,7 @@ impl SimulationPlan {
             driver: Driver::Thread,
             trigger: 1.5,
             target: 1.25,
+            pages: PageSize::Huge,
             marking: Marking::Concurrent,
             forwarding: Forwarding::Split,
             seed: 1,

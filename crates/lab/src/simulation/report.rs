@@ -29,7 +29,7 @@ pub struct Phase {
     pub waited: Waited,
     /// Cycles of all cores, by what they did.
     pub spent: Spent,
-    /// Bytes of pages of 2 MiB that hold an object, on average.
+    /// Bytes of pages that hold an object, on average: of those that the ratio counts.
     pub page_bytes: f64,
     /// Bytes of objects as the program asked for them, on average.
     pub live_bytes: f64,

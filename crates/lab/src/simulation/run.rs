@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use firn_heap::collector::scheme::NONE;
 use firn_heap::collector::{
-    BackgroundCollector, CollectOptions, Collected, CollectorOptions, Workflow, WorkflowOptions,
+    BackgroundCollector, CollectOptions, Collected, CollectorOptions, PageSize, Workflow,
+    WorkflowOptions,
 };
 use firn_heap::{Error, Pool, PoolOptions, Statistics as PoolStatistics};
 use firn_machine::description::Description;
@@ -108,6 +109,7 @@ impl Collector {
         }
         let collect = CollectOptions {
             target: plan.target,
+            pages: plan.pages,
             scheme: plan.scheme,
             marking: plan.marking,
             forwarding: plan.forwarding,
@@ -188,7 +190,7 @@ fn run(machine: &Machine, plan: &SimulationPlan, shape: Shape) -> Result<Made, S
                 change(&mut population, core::slice::from_ref(number))?;
                 collector.count()?;
             }
-            footprint.look(machine)?;
+            footprint.look(machine, plan.pages)?;
         }
         if place == last {
             collector.exit(&pool)?;
@@ -216,11 +218,14 @@ struct Footprint {
 }
 
 impl Footprint {
-    fn look(&mut self, machine: &Machine) -> Result<(), SimulationError> {
+    fn look(&mut self, machine: &Machine, pages: PageSize) -> Result<(), SimulationError> {
         let seen = machine
             .aside(|| PoolStatistics::read(machine))
             .map_err(Error::from)?;
-        self.page_bytes += seen.footprint_2m_bytes as f64;
+        self.page_bytes += match pages {
+            PageSize::Small => seen.footprint_4k_bytes,
+            PageSize::Huge => seen.footprint_2m_bytes,
+        } as f64;
         self.live_bytes += seen.live_bytes as f64;
         self.looks += 1.0;
         Ok(())
