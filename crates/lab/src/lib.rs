@@ -16,6 +16,7 @@
 //! crash      campaigns of crashes on memory that loses power, with every image that a crash may leave
 //! damage     damaged pools, each of which must be a clear error or a sound answer
 //! simulation workloads on simulated machines
+//! calibration the same on any medium, to see how far the simulated ones are from real
 //! bench      what it costs, beside others in one run
 //! ```
 //!
@@ -24,6 +25,7 @@
 
 mod any;
 pub mod bench;
+pub mod calibration;
 mod check;
 pub mod churn;
 mod collector_work;
