@@ -5,7 +5,7 @@
 //! calibration real WORKLOAD OBJECTS PHASES [collect]
 //! calibration simulated WORKLOAD OBJECTS PHASES [collect]
 //! ```
-//! `real` does the first PHASES of FFCCD's on a pool in real memory, for a program that counts, as
+//! `real` does the first PHASES of FFCCD's on a file in `TMPDIR`, for a program that counts, as
 //! `perf stat --event instructions:u`: what it says of two runs differs by what a phase took. `simulated` says
 //! itself what each phase took, in instructions of an operation; of all workloads, if WORKLOAD is `all`.
 //! `collect` goes on with a collection, of which `simulated` says the instructions.
@@ -13,7 +13,7 @@
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use firn_heap::collector::CollectOptions;
+use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Error, Pool};
 use firn_lab::calibration::{PHASES, Phases, PhasesError, run};
 use firn_lab::simulation::workloads;
@@ -32,20 +32,32 @@ type AnyError = Box<dyn std::error::Error>;
 /// Collects, if that was asked for.
 fn collect<M: Medium>(pool: &Pool<M>, collects: bool) -> Result<(), Error> {
     if collects {
-        let collected = pool.collect(&CollectOptions::default())?;
+        let collected = pool.collect(&CollectOptions {
+            pages: PageSize::Small,
+            ..CollectOptions::default()
+        })?;
         eprintln!("{collected:?}");
     }
     Ok(())
 }
 
+/// On a file that grows, as the simulated medium does: a collection looks at all there is.
+///
 /// Ends the process before the pool is closed, which would be counted too.
 fn real(plan: &Phases, collects: bool) -> Result<(), AnyError> {
     let options = MappedOptions::default().assume_persistent(Domain::Adr);
-    let medium = Mapped::anonymous(POOL_BYTES, &options)?;
-    run(medium, plan, |_| (), |pool| {
-        collect(pool, collects)?;
-        std::process::exit(0)
-    })?;
+    let path = std::env::temp_dir().join(format!("firn-calibration-{}.pool", std::process::id()));
+    let medium = Mapped::create(&path, 0, &options)?;
+    std::fs::remove_file(&path)?;
+    run(
+        medium,
+        plan,
+        |_| (),
+        |pool| {
+            collect(pool, collects)?;
+            std::process::exit(0)
+        },
+    )?;
     Ok(())
 }
 
@@ -61,7 +73,10 @@ fn simulated(plan: &Phases, collects: bool) -> Result<Vec<u64>, AnyError> {
     let job = move || {
         let instructions = || {
             let cores = medium.statistics().cores;
-            cores.iter().map(|core| core.counts.instructions).sum::<u64>()
+            cores
+                .iter()
+                .map(|core| core.counts.instructions)
+                .sum::<u64>()
         };
         let mut seen = Vec::new();
         let mut collected = None;
