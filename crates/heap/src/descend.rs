@@ -13,6 +13,7 @@ use crate::object::{KnownType, Obj};
 use crate::stored::{Ref, Target};
 use crate::value::Field;
 use crate::view::View;
+use crate::work;
 
 /// Objects between two looks at how many there were.
 const STRIDE: usize = 4;
@@ -45,6 +46,7 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         let (mut at, view, place) = (self, self.view(), self.view().medium().places());
         for _ in 0..most.div_ceil(STRIDE) {
             for _ in 0..STRIDE {
+                view.medium().work(work::DESCENT);
                 let Some(second) = onward(at, at.word_in_place(key.offset())) else {
                     return match at.differs_in_place(known) {
                         false => Ok(Some(at)),

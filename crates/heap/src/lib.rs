@@ -47,6 +47,7 @@ mod types;
 mod unbarriered;
 mod value;
 mod view;
+mod work;
 
 pub use check::{Finding, Traced};
 pub use copy::{CopyError, CopyProgress};

@@ -24,6 +24,7 @@ use crate::roots;
 use crate::shape::{ReferenceRange, Shapes};
 use crate::tally;
 use crate::types::Types;
+use crate::work;
 
 /// Objects that wait for their lines, and bytes of each that are asked for.
 const AHEAD: usize = 12;
@@ -280,6 +281,7 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
     }
 
     fn scan(&mut self, slot: &Slot) {
+        self.medium.work(work::MARKED);
         let at = self.visitor.content(slot.at);
         let header = ObjectHeader(self.medium.load_u64(at));
         let Some(requested) = requested_bytes(header, slot.bytes) else {
@@ -309,6 +311,7 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
             if word.is_null() {
                 continue;
             }
+            self.medium.work(work::MET);
             self.visitor.reference(field, word);
             self.meet(word, range.to_leaves, || format!("the object at {object}"));
         }

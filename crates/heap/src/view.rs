@@ -14,7 +14,7 @@ use crate::object::{KnownType, Obj};
 use crate::pool::Inner;
 use crate::session::Core;
 use crate::stored::{Raw, Target};
-use crate::{handles::Handle, roots};
+use crate::{handles::Handle, roots, work};
 
 /// Something objects can be read through: [`Reading`] in a guard, [`crate::Tx`] in a transaction.
 ///
@@ -75,6 +75,7 @@ pub trait View<'g>: Copy + private::Sealed {
         if reference.is_null() {
             return None;
         }
+        self.medium().work(work::DEREFERENCE);
         let at = match self.cycle() {
             None => reference.address(),
             Some(cycle) => cycle.touch(self.medium(), reference, field),

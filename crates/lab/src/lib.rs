@@ -17,6 +17,7 @@
 //! damage     damaged pools, each of which must be a clear error or a sound answer
 //! simulation workloads on simulated machines
 //! reproduction  FFCCD's figures and tables on them
+//! calibration the same on any medium, to see how far the simulated ones are from real
 //! bench      what it costs, beside others in one run
 //! ```
 //!
@@ -25,6 +26,7 @@
 
 mod any;
 pub mod bench;
+pub mod calibration;
 mod check;
 pub mod churn;
 mod collector_work;

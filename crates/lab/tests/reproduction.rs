@@ -32,8 +32,8 @@ fn figures_have_the_shape_that_is_printed() {
     let of = |name, what: &str| figure(&reproduced, name, what);
 
     // Fewer fences, less of copying; and less than that without any.
-    let sfccd = of("fig14", "data copy, SFCCD less than Espresso");
-    let ffccd = of("fig14", "data copy, FFCCD less than Espresso");
+    let sfccd = of("fig14", "data copy of an object, SFCCD less than Espresso");
+    let ffccd = of("fig14", "data copy of an object, FFCCD less than Espresso");
     assert!(sfccd > 0.0 && ffccd > sfccd, "{sfccd} and {ffccd}");
     let over = |scheme| of("fig14", &format!("time over no defragmentation, {scheme}"));
     assert!(over("espresso") > over("sfccd"));

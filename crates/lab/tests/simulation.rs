@@ -128,3 +128,32 @@ fn machines_say_where_their_numbers_come_from() {
     }
     assert_eq!(lines.len(), 3);
 }
+
+/// Instructions that a real processor executes for an operation of each phase, of 20,000 objects
+/// (`docs/decisions/calibrated-work.md`).
+const EXECUTED: [(&str, [f64; 4]); 7] = [
+    ("linked_list", [4520.0, 3410.0, 4454.0, 3410.0]),
+    ("avl", [7074.0, 6079.0, 7892.0, 5919.0]),
+    ("strings", [3771.0, 2690.0, 3717.0, 2689.0]),
+    ("inline_tree", [6056.0, 4251.0, 5779.0, 4266.0]),
+    ("red_black", [6727.0, 5680.0, 7063.0, 5631.0]),
+    ("hash", [7199.0, 4847.0, 6867.0, 4859.0]),
+    ("map", [10600.0, 13428.0, 10651.0, 13481.0]),
+];
+/// How far what is simulated may be from that.
+const DEVIATION: f64 = 0.15;
+
+#[test]
+fn as_many_instructions_are_simulated_as_are_executed() {
+    for (workload, executed) in EXECUTED {
+        let simulation = run(workload, "none", 20_000);
+        for (phase, executed) in simulation.phases.iter().zip(executed) {
+            let simulated = phase.instructions as f64 / phase.operations as f64;
+            assert!(
+                (simulated / executed - 1.0).abs() < DEVIATION,
+                "{workload}, {}: {simulated:.0} instructions, not about {executed}",
+                phase.name
+            );
+        }
+    }
+}

@@ -22,6 +22,7 @@ use super::scheme::{Scheme, Settle, Shown};
 use super::soundness::is_sound;
 use crate::error::Error;
 use crate::steps;
+use crate::work;
 
 /// Nobody has touched the unit.
 const NONE: u64 = 0;
@@ -408,6 +409,7 @@ impl<M: Medium> Cycle<M> {
     /// Copies the unit, and what is copied with it, or waits for who does. Returns how many objects this
     /// thread copied.
     fn claim(&self, medium: &M, unit: Unit, from: VirtAddr) -> u64 {
+        medium.work(work::MOVED);
         if self.scheme.relocates() {
             return self.claim_group(medium, unit);
         }
@@ -448,7 +450,7 @@ impl<M: Medium> Cycle<M> {
     fn move_unit(&self, medium: &M, unit: Unit, from: VirtAddr) {
         let needs_flush = medium.domain().needs_flush();
         let scheme = self.scheme;
-        let len = {
+        {
             let _scope = medium.scope(Scope::Copy);
             let len = self.copy(medium, from, unit.to);
             if scheme.write_back_copy {
@@ -457,8 +459,7 @@ impl<M: Medium> Cycle<M> {
             if scheme.fence_copy && needs_flush {
                 medium.fence_for(&steps::SCHEME_COPY_FENCE);
             }
-            len
-        };
+        }
         let _scope = medium.scope(Scope::State);
         // Where visible stores are durable in their order, the word after the copy is all there is.
         let state = if !needs_flush || scheme.settle == Settle::AtCopy {
@@ -479,7 +480,6 @@ impl<M: Medium> Cycle<M> {
         } else {
             COPIED
         };
-        medium.work(len / WORD_BYTES);
         self.states.store(unit.index as usize, state);
     }
 

@@ -25,6 +25,7 @@ use crate::roots;
 use crate::shape::Shapes;
 use crate::steps;
 use crate::trace::Marks;
+use crate::work;
 
 /// Which objects have reference fields, so that a sweep leaves the others alone.
 pub(super) struct Known<M: Medium> {
@@ -128,6 +129,7 @@ impl<M: Medium> Inner<M> {
             while bits != 0 {
                 let slot = word * 64 + u64::from(bits.trailing_zeros());
                 bits &= bits - 1;
+                medium.work(work::SWEPT);
                 let at = run.frame.start() + slot * slot_bytes;
                 let header = ObjectHeader(medium.load_u64(at));
                 let Some(requested) = requested_bytes(header, slot_bytes) else {

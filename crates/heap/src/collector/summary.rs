@@ -23,6 +23,7 @@ use crate::alloc::{FrameRun, GROUP_FRAMES, Run};
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::tx::redo::Ring;
+use crate::work;
 
 /// Largest object that moves, in frames. Larger ones pin their chunk: copying one would hold up
 /// whoever touches it first.
@@ -329,6 +330,7 @@ impl<M: Medium> Inner<M> {
                 survivors,
             };
             let count = entry.count();
+            medium.work(work::PLANNED_RUN);
             let placed = self.place(aim, run, count, &mut entry, draft, &mut rooms);
             match placed {
                 Ok(()) => {

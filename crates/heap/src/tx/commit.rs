@@ -18,6 +18,7 @@ use crate::pool::Inner;
 use crate::session::State;
 use crate::steps;
 use crate::tally::Tally;
+use crate::work;
 
 /// Commits. On an error nothing was logged and the caller rolls back.
 pub(super) fn commit<M: Medium>(
@@ -42,6 +43,7 @@ pub(super) fn commit<M: Medium>(
         return Ok(());
     }
     let medium = &inner.medium;
+    medium.work(work::TRANSACTION + work::LOGGED_LINE * changes.writes.len());
     check_homes(medium, &changes.writes)?;
     let mut entry = core::mem::take(&mut changes.scratch);
     entry.clear();
@@ -65,6 +67,7 @@ pub(super) fn commit<M: Medium>(
             return Err(error);
         }
     };
+    medium.work(work::LOGGED_WORD * entry.len() as u64);
     let mut free = inner.redo.free_slot(medium, lane, ring);
     let old_overflow = core::mem::take(&mut free.old_overflow);
     if changes.wrote_home {

@@ -24,7 +24,7 @@ use crate::pool::Inner;
 use crate::session::{Core, State};
 use crate::stored::{Bytes, Raw, Refs, Stored, Target};
 use crate::view::{Access, View};
-use crate::{roots, steps, tally};
+use crate::{roots, steps, tally, work};
 use store::Body;
 pub(crate) use write_set::StoredLines;
 use write_set::WriteSet;
@@ -166,6 +166,7 @@ impl<'t, M: Medium> View<'t> for Tx<'t, M> {
 
     #[inline(always)]
     fn load_word(self, place: M::Place<'t>, byte: u32) -> u64 {
+        self.medium().work(work::LOADED_WORD);
         let stored = &self.access.core.stored;
         if !stored.is_empty() {
             let at = self.medium().address(place) + u64::from(byte);
@@ -233,11 +234,13 @@ impl<'t, M: Medium> Tx<'t, M> {
     #[cold]
     #[inline(never)]
     fn own_word(self, at: VirtAddr) -> Option<u64> {
+        self.medium().work(work::OWN_WORD);
         self.access.core.state.borrow().changes.writes.word(at)
     }
 
     #[inline]
     fn store_word(self, at: VirtAddr, word: u64) {
+        self.medium().work(work::STORED_WORD);
         self.access.core.stored.note_word(at);
         self.medium().prefetch(at);
         self.state().changes.writes.store(at, word);
@@ -355,6 +358,7 @@ impl<'t, M: Medium> Tx<'t, M> {
     /// Takes a slot for an object of the transaction.
     fn take_for(self, type_id: TypeId, body_bytes: u64) -> Result<(Slot, ObjectHeader), Error> {
         let inner = &*self.access.core.inner;
+        inner.medium.work(work::ALLOCATION);
         let mut state = self.state();
         let State {
             cache,
@@ -457,6 +461,7 @@ impl<'t, M: Medium> Tx<'t, M> {
 
     pub(crate) fn free_at(self, at: VirtAddr, header: ObjectHeader) -> Result<(), Error> {
         let inner = &*self.access.core.inner;
+        inner.medium.work(work::FREE);
         let slot = inner.allocator.locate(&inner.medium, at)?;
         let mut state = self.state();
         if !inner.allocator.is_allocated(&inner.medium, slot.place)? {

@@ -117,6 +117,11 @@ impl WriteSet {
         self.shadows.is_empty()
     }
 
+    /// Lines that something was stored to.
+    pub(crate) fn len(&self) -> u64 {
+        self.shadows.len() as u64
+    }
+
     #[inline]
     fn find(&self, line: u64) -> Option<usize> {
         let mask = self.index.len() - 1;

@@ -4,6 +4,7 @@ use firn_heap::collector::scheme::{ESPRESSO, FFCCD_CHECKLOOKUP, NONE, Scheme};
 
 use super::{Artefact, Bar, Context, Row, percent, reduction};
 use crate::reproduction::matrix::{Assumed, Cell};
+use crate::reproduction::outcome::Outcome;
 
 /// The structure that is swept.
 const STRUCTURE: &str = "avl";
@@ -46,8 +47,11 @@ pub(super) fn make(context: &Context<'_>) -> Artefact {
     let mut rows = Vec::new();
     for (name, assumed) in sweeps() {
         let [base, espresso, ffccd] = SCHEMES.map(|scheme| context.outcome(&cell(scheme, assumed)));
-        let less = reduction(espresso.spent.total() as f64, ffccd.spent.total() as f64);
-        let what = format!("defragmentation, FFCCD with checklookup less than Espresso, {name}");
+        let each = |outcome: &Outcome| outcome.spent.total() as f64 / outcome.moved.max(1) as f64;
+        let less = reduction(each(espresso), each(ffccd));
+        let what = format!(
+            "defragmentation of an object, FFCCD with checklookup less than Espresso, {name}"
+        );
         rows.push(Row::new(what, (None, less), "%", Bar::None, ""));
         let over = percent(ffccd.cycles as f64, base.cycles as f64) - 100.0;
         let what = format!("time over no defragmentation, FFCCD with checklookup, {name}");

@@ -1,0 +1,93 @@
+//! FFCCD's phases on any medium, so that what a real machine executes can be held against what a simulated
+//! one counts. `docs/decisions/calibrated-work.md` has the figures.
+
+use firn_heap::{Error, OpenError, Pool, PoolOptions};
+use firn_media::Medium;
+
+use crate::bench::population::{Population, SEED, Shape, Sizes, shuffled};
+use crate::simulation::workloads;
+
+/// What the pool calls its content.
+const LAYOUT: &str = "calibration";
+/// How many phases there are.
+pub const PHASES: usize = 4;
+
+/// Every shape that may be a workload's.
+const SHAPES: [Shape; 7] = [
+    Shape::Chain,
+    Shape::Avl,
+    Shape::Strings,
+    Shape::InlineTree,
+    Shape::RedBlack,
+    Shape::Hash,
+    Shape::Map,
+];
+
+/// What is done.
+#[derive(Clone, Debug)]
+pub struct Phases {
+    /// The name of a workload that is simulated.
+    pub workload: String,
+    /// Objects that are inserted first.
+    pub objects: u64,
+    /// How many of the phases: all objects are inserted, four of five deleted, inserted and deleted again,
+    /// one a transaction.
+    pub count: usize,
+}
+
+/// Why it was not done.
+#[derive(thiserror::Error, Debug)]
+#[non_exhaustive]
+pub enum PhasesError {
+    /// There is no such workload.
+    #[error("no workload is called `{name}`; there are {known}")]
+    Workload {
+        /// What was asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The pool was not made.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// An operation failed.
+    #[error("an operation failed: {0}")]
+    Operation(#[from] Error),
+}
+
+/// Makes a pool on a medium and does what `plan` says. Calls `before` with the number of each phase that
+/// begins, and `end` with the pool before it is closed.
+///
+/// Errors: no such workload, an operation failed, what `end` returns.
+pub fn run<M: Medium>(
+    medium: M,
+    plan: &Phases,
+    mut before: impl FnMut(usize),
+    end: impl FnOnce(&Pool<M>) -> Result<(), Error>,
+) -> Result<(), PhasesError> {
+    let shape = SHAPES.into_iter().find(|s| s.name() == plan.workload);
+    let shape = shape.ok_or_else(|| PhasesError::Workload {
+        name: plan.workload.clone(),
+        known: workloads().collect::<Vec<_>>().join(", "),
+    })?;
+    let pool = Pool::create(medium, &PoolOptions::new(LAYOUT))?;
+    let mut population = Population::new(&pool, shape, Sizes::Fixed, plan.objects)?;
+    population.take_one_a_transaction();
+    let all: Vec<u32> = (0..plan.objects as u32).collect();
+    let [first, second] = [SEED, SEED + 1].map(|seed| shuffled(plan.objects, seed).0);
+    let changes: [(bool, &[u32]); PHASES] = [
+        (true, &all),
+        (false, &first),
+        (true, &first),
+        (false, &second),
+    ];
+    for (number, (comes, numbers)) in changes.into_iter().enumerate().take(plan.count) {
+        before(number);
+        match comes {
+            true => population.add(numbers)?,
+            false => population.remove(numbers)?,
+        }
+    }
+    before(plan.count);
+    Ok(end(&pool)?)
+}
