@@ -11,6 +11,7 @@
 //! tx        transactions, redo and undo logs       check      whether every invariant holds
 //! alloc     frames and slots                       types      the registry
 //! view, unbarriered    how objects are read, with and without the read barrier
+//! work      how many instructions all that is, for media that count
 //! ```
 #![deny(unsafe_code)]
 

@@ -5,23 +5,12 @@ use firn_heap::{Error, OpenError, Pool, PoolOptions};
 use firn_media::Medium;
 
 use crate::bench::population::{Population, SEED, Shape, Sizes, shuffled};
-use crate::simulation::workloads;
+use crate::simulation::{SHAPES, workloads};
 
 /// What the pool calls its content.
 const LAYOUT: &str = "calibration";
 /// How many phases there are.
 pub const PHASES: usize = 4;
-
-/// Every shape that may be a workload's.
-const SHAPES: [Shape; 7] = [
-    Shape::Chain,
-    Shape::Avl,
-    Shape::Strings,
-    Shape::InlineTree,
-    Shape::RedBlack,
-    Shape::Hash,
-    Shape::Map,
-];
 
 /// What is done.
 #[derive(Clone, Debug)]

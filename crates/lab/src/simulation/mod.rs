@@ -16,6 +16,7 @@ pub use catalogue::{
     MachineLine, MachineNumber, MechanismLine, PartLine, machine_numbers, machines, mechanisms,
     workloads,
 };
+pub(crate) use plan::SHAPES;
 pub use plan::{Driver, MOST_OBJECTS, SimulationError, SimulationPlan, mechanism, mechanism_for};
 pub use report::{Phase, Simulation, Spent, Waited};
 pub use run::simulate;

@@ -15,7 +15,7 @@ pub const MOST_OBJECTS: u64 = 16 << 20;
 const FEWEST_OBJECTS: u64 = 5;
 
 /// The structures that workloads are about.
-pub(super) const SHAPES: [Shape; 7] = [
+pub(crate) const SHAPES: [Shape; 7] = [
     Shape::Chain,
     Shape::Avl,
     Shape::Strings,
