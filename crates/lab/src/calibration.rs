@@ -4,7 +4,7 @@
 use firn_heap::{Error, OpenError, Pool, PoolOptions};
 use firn_media::Medium;
 
-use crate::bench::population::{Population, SEED, Shape, Sizes, shuffled};
+use crate::bench::population::{Population, SEED, Sizes, shuffled};
 use crate::simulation::{SHAPES, workloads};
 
 /// What the pool calls its content.

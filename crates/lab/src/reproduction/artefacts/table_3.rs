@@ -44,8 +44,9 @@ fn reduction(base: &Outcome, now: &Outcome) -> f64 {
     )
 }
 
-const MORE: &str = "the paper's cycles wait until the program has touched what moves, and its table has one \
-    destination a page, which stalls above its target; ours reaches the target of each cycle";
+const MORE: &str = "sources and destinations are both there until a cycle ends, and a cycle waits for the program to touch what \
+    moves; the printed one releases a page as soon as its objects have moved, which loses objects \
+    (docs/protocol.md, X4). The lower the target, the more is there twice";
 
 pub(super) fn make(context: &Context<'_>) -> Artefact {
     let mut rows = Vec::new();
