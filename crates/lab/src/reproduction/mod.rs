@@ -72,7 +72,7 @@ pub enum ReproductionError {
         /// Which.
         run: String,
         /// Why.
-        source: SimulationError,
+        source: Box<SimulationError>,
     },
     /// A file of the directory.
     #[error("{path}: {what}: {source}")]

@@ -130,7 +130,7 @@ fn one(run: &Run, description: &Description) -> Result<Outcome, ReproductionErro
     let described = run.assumed.on(description.clone());
     let simulated = simulate_on(described, &run.plan).map_err(|source| ReproductionError::Run {
         run: run.key.clone(),
-        source,
+        source: Box::new(source),
     })?;
     Ok(Outcome {
         digest,

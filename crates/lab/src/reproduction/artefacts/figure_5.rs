@@ -13,6 +13,9 @@ pub(super) fn cells() -> Vec<Cell> {
     STRUCTURES.iter().flat_map(of).collect()
 }
 
+/// A part of what the collector takes.
+type Share = (&'static str, fn(&Outcome) -> u64);
+
 const SLOWER: &str = "marking and ending cycles are most of it here, and grow with objects and with cycles; the paper's program is \
     PMDK's, whose operations take longer; and it has both 16.5 and 22.1 % for what reads as one figure";
 
@@ -31,7 +34,7 @@ pub(super) fn make(context: &Context<'_>) -> Artefact {
         Bar::Overhead,
         SLOWER,
     )];
-    let spent: [(&str, fn(&Outcome) -> u64); 4] = [
+    let spent: [Share; 4] = [
         ("copying and its durability", Outcome::copy),
         ("check and lookup", Outcome::check_and_lookup),
         ("references", |outcome| outcome.spent.reference),
