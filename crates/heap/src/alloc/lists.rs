@@ -120,10 +120,11 @@ impl<M: Medium> Lists<M> {
             return Ok(None);
         };
         let words = chunks.get(medium, frame.chunk())?.words();
-        // The owner before the state: who finds the run full once it has been let go looks for its
-        // list, and stores are seen in order.
-        words.store(base(frame) + OWNER, to as u64);
+        // The state before the owner: who finds the new owner locks its list, not this one, and would
+        // look there for a run that is listed. Who finds the old one waits for this lock and looks
+        // again; and once the run is let go both words were stored before.
         words.swap(base(frame) + STATE, FrameState::Owned as u64);
+        words.store(base(frame) + OWNER, to as u64);
         Ok(Some(frame))
     }
 
