@@ -278,3 +278,75 @@ fn remove<M: Medium>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    use firn_crash::{Crash, CrashOptions, interleavings};
+    use firn_format::geometry::{FIRST_DATA_CHUNK, MIN_POOL_BYTES};
+
+    use super::*;
+
+    /// A run with free slots that lane 0 owns and has listed.
+    fn listed(medium: &Crash, lists: &Lists<Crash>, chunks: &Chunks<Crash>, class: Class) -> Frame {
+        let frame = Chunk(FIRST_DATA_CHUNK).first_frame();
+        let words = chunks.get(medium, frame.chunk()).unwrap().words();
+        medium.store_u64(frame.word_at(), FrameUse::Slots(class).to_word());
+        for word in 0..BITMAP_WORDS {
+            let mask = slot_mask(class.slots(), word);
+            words.store(base(frame) + FREE + word as usize, mask);
+        }
+        lists.offer(medium, chunks, frame, class).unwrap();
+        frame
+    }
+
+    /// A session of another lane takes a run while the collector closes it: one of them has it, and nobody looks
+    /// for it on the list of its new owner.
+    #[test]
+    fn a_run_that_changes_its_owner_is_on_no_list() {
+        let class = Class::all().next().unwrap();
+        let found = interleavings(2, 4_000, |schedule| {
+            let crash = Crash::new(MIN_POOL_BYTES, CrashOptions::default());
+            let chunks = Arc::new(Chunks::new(&crash, true, None));
+            let lists = Arc::new(Lists::new(&crash));
+            let frame = listed(&crash, &lists, &chunks, class);
+            let had = Arc::new(AtomicU32::new(0));
+            let both = [0, 1].map(|_| {
+                (
+                    crash.clone(),
+                    Arc::clone(&lists),
+                    Arc::clone(&chunks),
+                    Arc::clone(&had),
+                )
+            });
+            let [
+                (medium, mine, known, by_session),
+                (other, its, seen, by_collector),
+            ] = both;
+            let jobs: Vec<Box<dyn FnOnce() + Send>> = vec![
+                Box::new(move || {
+                    let taken = mine.pop(&medium, &known, class, 1).unwrap();
+                    by_session.fetch_add(u32::from(taken == Some(frame)), Relaxed);
+                }),
+                Box::new(move || {
+                    let closed = its.close(&other, &seen, frame, class).unwrap();
+                    by_collector.fetch_add(u32::from(closed), Relaxed);
+                }),
+            ];
+            let outcome = crash.run(jobs, schedule);
+            outcome.finished()?;
+            match had.load(Relaxed) {
+                1 => Ok(outcome),
+                both => Err(format!("{both} have the run")),
+            }
+        });
+        assert_eq!(found.failure, None);
+        assert!(
+            found.exhaustive,
+            "{} executions are not all",
+            found.executions
+        );
+    }
+}
