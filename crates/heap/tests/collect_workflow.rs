@@ -16,6 +16,7 @@ fn options() -> WorkflowOptions {
     WorkflowOptions {
         trigger: 1.25,
         every: EVERY,
+        worse: 0.0,
         collect: collect(PageSize::Small),
     }
 }

@@ -237,7 +237,7 @@ fn objects<M: Medium>(inner: &Inner<M>) -> u64 {
 /// A collection that wins no page and leaves the ratio above the trigger is followed by another only after so many times as
 /// long, or when the ratio has risen by so much.
 const REST: u64 = 32;
-pub(super) const WORSE: f64 = 1.05;
+const WORSE: f64 = 1.05;
 /// What marking and planning may take for each object, as long as nothing is known better: a list of a
 /// million takes 270 to 430 ns of an object, an AVL tree 200.
 const ASSUMED_LEAD_NS: f64 = 250.0;

@@ -11,8 +11,8 @@
 //! that run know, not the bitmap on media: a copy may be used before media says that it counts, so that a
 //! cycle may be found at rest a look earlier, never one that is not: the end of a cycle waits for media.
 //!
-//! A cycle that leaves the ratio above the trigger is followed by another only once the ratio has risen: what is
-//! left is in pages that are as full as they can be, and each look would mark everything again.
+//! A cycle that leaves the ratio above the trigger may leave pages that are as full as they can be, and each look
+//! would mark everything again: [`WorkflowOptions::worse`] says by how much the ratio rises before another begins.
 //!
 //! Between two looks nobody holds the right to collect, so the program may collect, trace or close as ever.
 
@@ -20,7 +20,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_media::{Lock, Medium};
 
-use super::background::WORSE;
 use super::collection::CollectOptions;
 use super::figures::Collected;
 use crate::error::Error;
@@ -36,6 +35,9 @@ pub struct WorkflowOptions {
     pub trigger: f64,
     /// Allocations and frees between two looks; at least one.
     pub every: u64,
+    /// The ratio must be so many times what the last cycle left above the trigger, before another begins; zero as
+    /// printed, where every look above the trigger begins one.
+    pub worse: f64,
     /// How each cycle works.
     pub collect: CollectOptions,
 }
@@ -147,7 +149,7 @@ impl<M: Medium> Workflow<M> {
             self.left.store(0, Ordering::Relaxed);
             return false;
         }
-        ratio > f64::from_bits(self.left.load(Ordering::Relaxed)) * WORSE
+        ratio > f64::from_bits(self.left.load(Ordering::Relaxed)) * self.options.worse
     }
 
     fn note_what_is_left(&self) {

@@ -21,6 +21,9 @@ const LAYOUT: &str = "simulation";
 /// Bytes of persistent memory for each object, and for the pool besides: more than any structure needs.
 const BYTES_AN_OBJECT: u64 = 1 << 10;
 const BYTES_BESIDES: u64 = 128 << 20;
+/// The ratio rises by so much before a program that collects begins another cycle: as the background collector
+/// has it.
+const WORSE: f64 = 1.05;
 /// Looks at the pool in a phase, for its mean footprint. They take no simulated time.
 const LOOKS: usize = 64;
 
@@ -129,6 +132,7 @@ impl Collector {
                 let options = WorkflowOptions {
                     trigger: plan.trigger,
                     every,
+                    worse: WORSE,
                     collect,
                 };
                 Ok(Self::Program(Workflow::new(pool, &options)?))

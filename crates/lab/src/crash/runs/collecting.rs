@@ -30,6 +30,7 @@ pub(super) fn workflow(
     let options = WorkflowOptions {
         trigger: TRIGGER,
         every: draw.u64(BETWEEN_LOOKS),
+        worse: 0.0,
         collect: ground.collect(),
     };
     Workflow::new(pool, &options).map(Some)
