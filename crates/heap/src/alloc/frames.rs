@@ -23,7 +23,7 @@ use crate::steps;
 pub(crate) const GROUP_FRAMES: u64 = 16;
 /// Chunks before the frontier that one allocation looks at before the pool grows.
 const LOOK_BEHIND: u32 = 8;
-const GROUPS: u64 = FRAMES_PER_CHUNK / GROUP_FRAMES;
+pub(super) const GROUPS: u64 = FRAMES_PER_CHUNK / GROUP_FRAMES;
 const _: () = assert!(GROUPS == u32::BITS as u64);
 const BITMAP: usize = (FRAMES_PER_CHUNK / 64) as usize;
 /// Size hints: one for each power of two of frames up to a chunk.
@@ -51,15 +51,15 @@ impl FrameRun {
 
 /// One chunk's free frames.
 #[derive(Clone, Copy)]
-struct ChunkFrames {
+pub(super) struct ChunkFrames {
     /// Whether the chunk was looked at; until then nothing is free in it.
     known: bool,
     free: [u64; BITMAP],
     count: u64,
     /// Groups that may have no blocks on the device: bit i for the frames from i * 16.
-    unbacked: u32,
+    pub(super) unbacked: u32,
     /// Groups of which that is certain: this open has given their blocks back.
-    punched: u32,
+    pub(super) punched: u32,
     /// Whether the open cycle empties the chunk: nothing is taken from it.
     closed: bool,
 }
@@ -74,7 +74,7 @@ impl ChunkFrames {
         closed: false,
     };
 
-    fn is_free(&self, i: u64) -> bool {
+    pub(super) fn is_free(&self, i: u64) -> bool {
         self.free[(i / 64) as usize] >> (i % 64) & 1 != 0
     }
 
@@ -129,7 +129,7 @@ pub(crate) struct FrameSpace(Lock<Space>);
 
 /// The frame space, locked.
 pub(crate) struct Space {
-    chunks: Vec<ChunkFrames>,
+    pub(super) chunks: Vec<ChunkFrames>,
     /// Where looking began; everything from here on is known once `ahead` has reached the end.
     frontier: usize,
     ahead: usize,
@@ -141,6 +141,8 @@ pub(crate) struct Space {
     limits: Limits,
     /// Whether the reserve may be used.
     emergency: bool,
+    /// Free frames that are off the space while their blocks are given back, see [`super::lent`].
+    pub(super) lent: u64,
 }
 
 impl FrameSpace {
@@ -154,11 +156,34 @@ impl FrameSpace {
             hints: [0; HINTS],
             limits,
             emergency,
+            lent: 0,
         }))
     }
 
     pub(crate) fn lock<'a, M: Medium>(&'a self, medium: &'a M) -> LockGuard<'a, Space, M> {
         self.0.lock(medium)
+    }
+
+    /// Takes a run of frames, see [`Space::take`]. A pool is not full while free frames are lent: who gives
+    /// their blocks back waits for nobody, so waiting for it ends.
+    pub(crate) fn take<M: Medium>(
+        &self,
+        medium: &M,
+        chunks: &Chunks<M>,
+        frames: u64,
+        durable: u64,
+    ) -> Result<FrameRun, Error> {
+        let mut attempt = 0;
+        loop {
+            let mut space = self.lock(medium);
+            match space.take(medium, chunks, frames, durable) {
+                Err(Error::PoolFull { .. }) if space.lent > 0 => {}
+                outcome => return outcome,
+            }
+            drop(space);
+            medium.pause(attempt);
+            attempt += 1;
+        }
     }
 }
 
@@ -186,7 +211,7 @@ impl Space {
 
     /// Takes a run of frames. `durable` is the number below which all homes are known durable. The
     /// frames have blocks on the device; what they hold is arbitrary, their words are still free.
-    pub(crate) fn take<M: Medium>(
+    fn take<M: Medium>(
         &mut self,
         medium: &M,
         chunks: &Chunks<M>,
@@ -264,7 +289,7 @@ impl Space {
         }
     }
 
-    fn mark(&mut self, run: FrameRun, free: bool) {
+    pub(super) fn mark(&mut self, run: FrameRun, free: bool) {
         let mut frame = run.frame;
         let mut left = run.frames;
         while left > 0 {
@@ -499,109 +524,6 @@ impl Space {
             }
         }
         Ok(())
-    }
-
-    /// Takes the next free frames that may still have blocks off the space, so that they can be punched
-    /// without the lock: whole groups, of so many as are given back `together` by their place in the chunk;
-    /// at most one chunk's worth, from `cursor` on. Give them back with [`Space::punched`].
-    pub(crate) fn take_punchable(
-        &mut self,
-        cursor: &mut usize,
-        together: u64,
-        durable: u64,
-    ) -> Vec<FrameRun> {
-        self.end_quarantine(durable);
-        while *cursor < self.chunks.len() {
-            let chunk = *cursor;
-            *cursor += 1;
-            let frames = &self.chunks[chunk];
-            let mut runs: Vec<FrameRun> = Vec::new();
-            for first in (0..FRAMES_PER_CHUNK).step_by(together as usize) {
-                let punched = (first..first + together)
-                    .step_by(GROUP_FRAMES as usize)
-                    .all(|i| frames.punched >> (i / GROUP_FRAMES) & 1 != 0);
-                if punched || !(first..first + together).all(|i| frames.is_free(i)) {
-                    continue;
-                }
-                let frame = Chunk(chunk as u64).first_frame().plus(first);
-                match runs.last_mut() {
-                    Some(run) if run.frame.0 + run.frames == frame.0 => run.frames += together,
-                    _ => runs.push(FrameRun {
-                        frame,
-                        frames: together,
-                    }),
-                }
-            }
-            if !runs.is_empty() {
-                runs.iter().for_each(|&run| self.mark(run, false));
-                return runs;
-            }
-        }
-        Vec::new()
-    }
-
-    /// The groups of `run` are free again, and have no blocks if `gone`.
-    pub(crate) fn punched(&mut self, run: FrameRun, gone: bool) {
-        if gone {
-            self.without_blocks(run);
-        }
-        self.mark(run, true);
-    }
-
-    /// The groups of `run` have no blocks.
-    fn without_blocks(&mut self, run: FrameRun) {
-        for group in run.frame.0 / GROUP_FRAMES..(run.frame.0 + run.frames) / GROUP_FRAMES {
-            let frames = &mut self.chunks[(group / GROUPS) as usize];
-            frames.unbacked |= 1 << (group % GROUPS);
-            frames.punched |= 1 << (group % GROUPS);
-        }
-    }
-
-    /// Those frames that are given back `together` of which every one is free or one of these, which come in
-    /// order and are in nobody's use, so that they can be discarded without the lock. The free ones are
-    /// taken off the space; give them back with [`Space::finished`].
-    pub(crate) fn take_finished(&mut self, finished: &[Frame], together: u64) -> Vec<FrameRun> {
-        let mut runs: Vec<FrameRun> = Vec::new();
-        for same in finished.chunk_by(|a, b| a.0 / together == b.0 / together) {
-            let first = Frame(same[0].0 / together * together);
-            let whole = FrameRun {
-                frame: first,
-                frames: together,
-            };
-            let frames = &self.chunks[first.chunk().0 as usize];
-            let (free, others): (Vec<Frame>, Vec<Frame>) = whole
-                .each()
-                .filter(|frame| same.binary_search(frame).is_err())
-                .partition(|frame| frames.is_free(frame.index_in_chunk()));
-            if !others.is_empty() {
-                continue;
-            }
-            for frame in free {
-                self.mark(FrameRun { frame, frames: 1 }, false);
-            }
-            match runs.last_mut() {
-                Some(run)
-                    if run.frame.0 + run.frames == first.0
-                        && run.frame.chunk() == first.chunk() =>
-                {
-                    run.frames += together;
-                }
-                _ => runs.push(whole),
-            }
-        }
-        runs
-    }
-
-    /// The groups of `run` have no blocks if `gone`; all their frames but these are free again.
-    pub(crate) fn finished(&mut self, run: FrameRun, finished: &[Frame], gone: bool) {
-        if gone {
-            self.without_blocks(run);
-        }
-        for frame in run.each() {
-            if finished.binary_search(&frame).is_err() {
-                self.mark(FrameRun { frame, frames: 1 }, true);
-            }
-        }
     }
 
     /// Notes that the groups of these frames may have no blocks.

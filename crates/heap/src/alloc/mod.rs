@@ -11,6 +11,7 @@ mod cache;
 mod chunks;
 mod evacuate;
 mod frames;
+mod lent;
 mod lists;
 mod slot;
 mod slots;

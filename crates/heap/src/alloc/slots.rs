@@ -267,10 +267,7 @@ impl<M: Medium> Allocator<M> {
         frames: u64,
         durable: u64,
     ) -> Result<FrameRun, Error> {
-        let run = self
-            .space
-            .lock(medium)
-            .take(medium, &self.chunks, frames, durable)?;
+        let run = self.space.take(medium, &self.chunks, frames, durable)?;
         // The chunks' states are read before their words change, see `Chunks::load`.
         self.chunks.get_all(medium, run.frame, run.frames)?;
         Ok(run)

@@ -1,0 +1,181 @@
+//! Free frames that are lent: off the space while their blocks are given back to the device.
+//!
+//! Giving back takes long, and nobody is to wait at the space's lock for it. Meanwhile these frames are nobody's:
+//! an allocation that finds no others, in a pool that may not grow, waits for them ([`super::frames::FrameSpace::take`]).
+
+use firn_format::geometry::{Chunk, Frame};
+use firn_units::FRAMES_PER_CHUNK;
+
+use super::frames::{FrameRun, GROUP_FRAMES, GROUPS, Space};
+
+impl Space {
+    fn lend(&mut self, run: FrameRun) {
+        self.mark(run, false);
+        self.lent += run.frames;
+    }
+
+    fn take_back(&mut self, run: FrameRun) {
+        self.mark(run, true);
+        self.lent -= run.frames;
+    }
+
+    /// Takes the next free frames that may still have blocks off the space, so that they can be punched
+    /// without the lock: whole groups, of so many as are given back `together` by their place in the chunk;
+    /// at most one chunk's worth, from `cursor` on. Give them back with [`Space::punched`].
+    pub(crate) fn take_punchable(
+        &mut self,
+        cursor: &mut usize,
+        together: u64,
+        durable: u64,
+    ) -> Vec<FrameRun> {
+        self.end_quarantine(durable);
+        while *cursor < self.chunks.len() {
+            let chunk = *cursor;
+            *cursor += 1;
+            let frames = &self.chunks[chunk];
+            let mut runs: Vec<FrameRun> = Vec::new();
+            for first in (0..FRAMES_PER_CHUNK).step_by(together as usize) {
+                let punched = (first..first + together)
+                    .step_by(GROUP_FRAMES as usize)
+                    .all(|i| frames.punched >> (i / GROUP_FRAMES) & 1 != 0);
+                if punched || !(first..first + together).all(|i| frames.is_free(i)) {
+                    continue;
+                }
+                let frame = Chunk(chunk as u64).first_frame().plus(first);
+                match runs.last_mut() {
+                    Some(run) if run.frame.0 + run.frames == frame.0 => run.frames += together,
+                    _ => runs.push(FrameRun {
+                        frame,
+                        frames: together,
+                    }),
+                }
+            }
+            if !runs.is_empty() {
+                runs.iter().for_each(|&run| self.lend(run));
+                return runs;
+            }
+        }
+        Vec::new()
+    }
+
+    /// The groups of `run` are free again, and have no blocks if `gone`.
+    pub(crate) fn punched(&mut self, run: FrameRun, gone: bool) {
+        if gone {
+            self.without_blocks(run);
+        }
+        self.take_back(run);
+    }
+
+    /// The groups of `run` have no blocks.
+    fn without_blocks(&mut self, run: FrameRun) {
+        for group in run.frame.0 / GROUP_FRAMES..(run.frame.0 + run.frames) / GROUP_FRAMES {
+            let frames = &mut self.chunks[(group / GROUPS) as usize];
+            frames.unbacked |= 1 << (group % GROUPS);
+            frames.punched |= 1 << (group % GROUPS);
+        }
+    }
+
+    /// Those frames that are given back `together` of which every one is free or one of these, which come in
+    /// order and are in nobody's use, so that they can be discarded without the lock. The free ones are
+    /// taken off the space; give them back with [`Space::finished`].
+    pub(crate) fn take_finished(&mut self, finished: &[Frame], together: u64) -> Vec<FrameRun> {
+        let mut runs: Vec<FrameRun> = Vec::new();
+        for same in finished.chunk_by(|a, b| a.0 / together == b.0 / together) {
+            let first = Frame(same[0].0 / together * together);
+            let whole = FrameRun {
+                frame: first,
+                frames: together,
+            };
+            let frames = &self.chunks[first.chunk().0 as usize];
+            let (free, others): (Vec<Frame>, Vec<Frame>) = whole
+                .each()
+                .filter(|frame| same.binary_search(frame).is_err())
+                .partition(|frame| frames.is_free(frame.index_in_chunk()));
+            if !others.is_empty() {
+                continue;
+            }
+            for frame in free {
+                self.lend(FrameRun { frame, frames: 1 });
+            }
+            match runs.last_mut() {
+                Some(run)
+                    if run.frame.0 + run.frames == first.0
+                        && run.frame.chunk() == first.chunk() =>
+                {
+                    run.frames += together;
+                }
+                _ => runs.push(whole),
+            }
+        }
+        runs
+    }
+
+    /// The groups of `run` have no blocks if `gone`; all their frames but these are free again.
+    pub(crate) fn finished(&mut self, run: FrameRun, finished: &[Frame], gone: bool) {
+        if gone {
+            self.without_blocks(run);
+        }
+        for frame in run.each() {
+            if finished.binary_search(&frame).is_err() {
+                self.take_back(FrameRun { frame, frames: 1 });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use firn_crash::{Crash, CrashOptions, Schedule, interleavings};
+    use firn_format::geometry::MIN_POOL_BYTES;
+    use firn_media::Medium;
+
+    use super::super::chunks::Chunks;
+    use super::super::frames::{FrameSpace, Limits};
+
+    /// One thread gives every free frame's blocks back, as [`crate::Pool::release_free_space`] does; the other one
+    /// takes a frame in a pool that may not grow.
+    fn lend_beside_taking(schedule: Schedule) -> Result<firn_crash::RunOutcome, String> {
+        let crash = Crash::new(MIN_POOL_BYTES, CrashOptions::default());
+        let chunks = Chunks::new(&crash, true, None);
+        let limits = Limits {
+            max_bytes: MIN_POOL_BYTES,
+            reserve_bytes: 0,
+        };
+        let space = FrameSpace::new(limits, false);
+        space.lock(&crash).look_at_all(&crash, &chunks).unwrap();
+        let (both, chunks) = (Arc::new(space), Arc::new(chunks));
+        let (lender, giving) = (Arc::clone(&both), crash.clone());
+        let (taker, taking) = (both, crash.clone());
+        let jobs: Vec<Box<dyn FnOnce() + Send>> = vec![
+            Box::new(move || {
+                let mut cursor = 0;
+                let together = super::GROUP_FRAMES;
+                let runs = lender
+                    .lock(&giving)
+                    .take_punchable(&mut cursor, together, u64::MAX);
+                for &run in &runs {
+                    giving.discard(run.start(), run.bytes()).unwrap();
+                }
+                let mut space = lender.lock(&giving);
+                runs.iter().for_each(|&run| space.punched(run, true));
+            }),
+            Box::new(move || {
+                let taken = taker.take(&taking, &chunks, 1, u64::MAX);
+                if let Err(error) = taken {
+                    panic!("{error}");
+                }
+            }),
+        ];
+        let outcome = crash.run(jobs, schedule);
+        outcome.finished().map(|()| outcome)
+    }
+
+    #[test]
+    fn a_pool_is_not_full_while_free_frames_are_lent() {
+        let found = interleavings(1, 10_000, lend_beside_taking);
+        assert_eq!(found.failure, None);
+        assert!(found.exhaustive && found.executions > 10);
+    }
+}
