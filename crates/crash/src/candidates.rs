@@ -2,14 +2,24 @@
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use crate::memory::Line;
+use crate::memory::{LINE_CELLS, Line};
 use crate::persistence::line_hash;
 
 /// The distinct contents that a line may have, sorted.
 ///
-/// Invariant: never empty. Equal sets of one line have equal hashes.
+/// Invariant: never empty. Equal sets of one line have equal hashes; that of a single content is
+/// [`line_hash`]'s.
 pub(crate) struct Candidates {
-    contents: Box<[Line]>,
+    contents: Box<[Content]>,
+    /// A bit for each cell: whether all contents agree on it.
+    agreed: u16,
+    hash: u128,
+}
+
+/// A content with its hash.
+#[derive(Clone, Copy)]
+struct Content {
+    line: Line,
     hash: u128,
 }
 
@@ -17,38 +27,39 @@ impl Candidates {
     pub(crate) fn new(line: u64, mut contents: Vec<Line>) -> Self {
         contents.sort_unstable();
         contents.dedup();
-        Self::of_distinct(line, contents)
+        let hashed = contents.iter().map(|content| Content {
+            line: *content,
+            hash: line_hash(line, content),
+        });
+        Self::of_distinct(hashed.collect())
     }
 
     pub(crate) fn one(line: u64, content: Line) -> Self {
-        Self::of_distinct(line, vec![content])
+        Self::new(line, vec![content])
     }
 
-    fn of_distinct(line: u64, contents: Vec<Line>) -> Self {
-        let hash = match &contents[..] {
-            [only] => line_hash(line, only),
-            several => {
-                let bytes: Vec<u8> = several
-                    .iter()
-                    .flatten()
-                    .flat_map(|word| word.to_le_bytes())
-                    .collect();
-                xxh3_128_with_seed(&bytes, line)
+    fn of_distinct(contents: Box<[Content]>) -> Self {
+        let first = &contents[0].line;
+        let mut agreed = (1 << LINE_CELLS) - 1;
+        for other in &contents[1..] {
+            for (cell, word) in other.line.iter().enumerate() {
+                agreed &= !(u16::from(*word != first[cell]) << cell);
             }
-        };
+        }
         Self {
-            contents: contents.into(),
-            hash,
+            hash: hash_of(&contents),
+            agreed,
+            contents,
         }
     }
 
-    pub(crate) fn contents(&self) -> &[Line] {
-        &self.contents
+    pub(crate) fn contents(&self) -> impl Iterator<Item = &Line> {
+        self.contents.iter().map(|content| &content.line)
     }
 
     /// The content that a run of the check takes.
     pub(crate) fn first(&self) -> &Line {
-        &self.contents[0]
+        &self.contents[0].line
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -62,27 +73,34 @@ impl Candidates {
     /// The value of a word, if all contents agree on it.
     #[inline]
     pub(crate) fn agreed(&self, word: usize) -> Option<u64> {
-        let value = self.contents[0][word];
-        self.contents[1..]
-            .iter()
-            .all(|content| content[word] == value)
-            .then_some(value)
+        (self.agreed >> word & 1 != 0).then(|| self.first()[word])
     }
 
     /// The distinct values of a word, ascending.
     pub(crate) fn values(&self, word: usize) -> Vec<u64> {
-        let mut values: Vec<u64> = self.contents.iter().map(|content| content[word]).collect();
+        let mut values: Vec<u64> = self.contents().map(|content| content[word]).collect();
         values.sort_unstable();
         values.dedup();
         values
     }
 
     /// The contents with `value` in a word. There must be one.
-    pub(crate) fn with(&self, line: u64, word: usize, value: u64) -> Self {
-        let kept = self
-            .contents
-            .iter()
-            .filter(|content| content[word] == value);
-        Self::of_distinct(line, kept.copied().collect())
+    pub(crate) fn with(&self, word: usize, value: u64) -> Self {
+        let kept = self.contents.iter();
+        let kept = kept.filter(|content| content.line[word] == value);
+        Self::of_distinct(kept.copied().collect())
+    }
+}
+
+/// Hash of a set of contents, from theirs: their sum, mixed with their number, so that a set with the line of
+/// zeros, which has none, is another than the same without it.
+fn hash_of(contents: &[Content]) -> u128 {
+    match contents {
+        [only] => only.hash,
+        several => {
+            let hashes = several.iter().map(|content| content.hash);
+            let sum = hashes.fold(0, u128::wrapping_add);
+            xxh3_128_with_seed(&sum.to_le_bytes(), several.len() as u64)
+        }
     }
 }

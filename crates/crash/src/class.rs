@@ -22,6 +22,10 @@ pub(crate) struct ImageClass {
     now: Vec<Rc<Candidates>>,
     /// Per slot, the fewest crashes in recovery after which its content may be another.
     varies_from: Vec<u32>,
+    /// What memory holds of each line, if it is a first candidate that was laid out.
+    laid: Vec<Option<Rc<Candidates>>>,
+    /// Lines of which there is more than one candidate.
+    open: usize,
     hash: u128,
 }
 
@@ -42,6 +46,7 @@ impl ImageClass {
         self.base.push(Rc::clone(&content));
         self.now.push(content);
         self.varies_from.push(depth);
+        self.laid.push(None);
         true
     }
 
@@ -66,7 +71,9 @@ impl ImageClass {
     /// Says what a line may hold from now on; what it was before.
     pub(crate) fn set(&mut self, slot: usize, candidates: Rc<Candidates>) -> Rc<Candidates> {
         let before = core::mem::replace(&mut self.now[slot], candidates);
-        self.hash ^= before.hash() ^ self.now[slot].hash();
+        let now = &self.now[slot];
+        self.hash ^= before.hash() ^ now.hash();
+        self.open = self.open + usize::from(now.len() > 1) - usize::from(before.len() > 1);
         before
     }
 
@@ -78,7 +85,8 @@ impl ImageClass {
     /// Number of images.
     pub(crate) fn images(&self) -> u128 {
         let sizes = self.now.iter().map(|line| line.len() as u128);
-        sizes.filter(|&size| size > 1).fold(1, u128::saturating_mul)
+        let several = sizes.filter(|&size| size > 1).take(self.open);
+        several.fold(1, u128::saturating_mul)
     }
 
     pub(crate) fn key(&self, word: u64) -> Key {
@@ -102,10 +110,14 @@ impl ImageClass {
     }
 
     /// Lays that image out, and marks the words that a load after `depth` crashes has to record.
-    pub(crate) fn lay(&self, memory: &Memory, depth: u32) {
+    pub(crate) fn lay(&mut self, memory: &Memory, depth: u32) {
         let each = self.lines.iter().zip(&self.now).zip(&self.varies_from);
-        for ((&line, candidates), &from) in each {
-            memory.set_line(line, candidates.first());
+        for (((&line, candidates), &from), laid) in each.zip(&mut self.laid) {
+            let is_laid = laid.as_ref().is_some_and(|laid| Rc::ptr_eq(laid, candidates));
+            if !is_laid {
+                memory.set_line(line, candidates.first());
+                *laid = Some(Rc::clone(candidates));
+            }
             if from <= depth {
                 memory.mark_fresh(line);
             }
@@ -120,9 +132,10 @@ impl ImageClass {
     }
 
     /// Lays out what there was in the beginning.
-    pub(crate) fn lay_base(&self, memory: &Memory) {
+    pub(crate) fn lay_base(&mut self, memory: &Memory) {
         for (&line, candidates) in self.lines.iter().zip(&self.base) {
             memory.set_line(line, candidates.first());
         }
+        self.laid.fill(None);
     }
 }

@@ -48,7 +48,9 @@ impl Footprint {
     pub(crate) fn take(&self) -> Vec<FirstLoad> {
         self.events.store(0, Relaxed);
         let mut loads = self.loads.lock().unwrap_or_else(PoisonError::into_inner);
-        core::mem::take(&mut *loads)
+        // The next run will record about as many.
+        let room = Vec::with_capacity(loads.len());
+        core::mem::replace(&mut *loads, room)
     }
 }
 

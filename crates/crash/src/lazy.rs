@@ -261,9 +261,8 @@ impl Walker<'_> {
         (slot, word): (usize, usize),
     ) {
         let before = Rc::clone(self.lazy.class.get(slot));
-        let line = self.lazy.class.line(slot);
         for value in before.values(word) {
-            let kept = before.with(line, word, value);
+            let kept = before.with(word, value);
             self.lazy.class.set(slot, Rc::new(kept));
             if let Some(next) = self.verification(depth, known, |tree| tree.next(node, value)) {
                 self.verify(depth, known, recovery, next);
@@ -286,10 +285,9 @@ impl Walker<'_> {
     ) -> bool {
         let (slot, word) = ImageClass::place(key);
         let before = Rc::clone(self.lazy.class.get(slot));
-        let line = self.lazy.class.line(slot);
         let mut crashed = false;
         for value in before.values(word) {
-            let kept = Rc::new(before.with(line, word, value));
+            let kept = Rc::new(before.with(word, value));
             self.lazy.class.set(slot, Rc::clone(&kept));
             let filter = Filter {
                 at,
@@ -377,7 +375,10 @@ impl Walker<'_> {
         let course = match there {
             Some(there) => Course::Recovered(Recovery {
                 overlay: Overlay::new(&run.trace, &self.lazy.class),
-                events: run.trace[..run.end].to_vec(),
+                events: match is_crashed {
+                    true => run.trace[..run.end].to_vec(),
+                    false => Vec::new(),
+                },
                 knows: there.knows,
             }),
             None => Course::Ended(Outcome {

@@ -167,12 +167,13 @@ impl Medium for Crash {
     }
 
     fn store_bytes(&self, at: VirtAddr, from: &[u8]) {
-        let mut at = at;
         let (words, rest) = from.as_chunks::<{ WORD_BYTES as usize }>();
-        for word in words {
-            self.store_u64(at, u64::from_le_bytes(*word));
-            at = at + WORD_BYTES;
+        if !self.shared.store_at_once(word_of(at), words) {
+            for (word, place) in words.iter().zip(0..) {
+                self.store_u64(at + place * WORD_BYTES, u64::from_le_bytes(*word));
+            }
         }
+        let at = at + words.len() as u64 * WORD_BYTES;
         if !rest.is_empty() {
             let mut last = self.load_u64(at).to_le_bytes();
             last[..rest.len()].copy_from_slice(rest);

@@ -1,6 +1,5 @@
 //! What a run made of memory, whatever image it began on.
 
-use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::class::ImageClass;
@@ -11,8 +10,9 @@ use crate::trace::Event;
 /// store to is what the image has there.
 #[derive(Default)]
 pub(crate) struct Overlay {
-    /// By slot.
-    lines: FxHashMap<usize, Stored>,
+    /// By slot, up to the last one that was stored to: place in `lines`, from 1; 0 for none.
+    places: Vec<u16>,
+    lines: Vec<Stored>,
     /// Identifies the changes of length and blocks.
     space: u64,
 }
@@ -34,7 +34,7 @@ impl Overlay {
                 // What the run found there already another image may not have.
                 Event::Store { word, new, .. } => {
                     if let Some(slot) = class.slot_of(line_of(word)) {
-                        let stored = overlay.lines.entry(slot).or_default();
+                        let stored = overlay.line(slot);
                         stored.cells |= 1 << index_of(word);
                         stored.content[index_of(word)] = new;
                     }
@@ -45,7 +45,7 @@ impl Overlay {
                             cells: (1 << LINE_CELLS) - 1,
                             content: Line::default(),
                         };
-                        overlay.lines.insert(slot, zeros);
+                        *overlay.line(slot) = zeros;
                     }
                 }
                 Event::Length { .. } | Event::Backing { .. } => {
@@ -59,10 +59,23 @@ impl Overlay {
         overlay
     }
 
+    /// What is stored to the line of a slot.
+    fn line(&mut self, slot: usize) -> &mut Stored {
+        if self.places.len() <= slot {
+            self.places.resize(slot + 1, 0);
+        }
+        if self.places[slot] == 0 {
+            self.lines.push(Stored::default());
+            self.places[slot] = u16::try_from(self.lines.len()).expect("a run stores to few lines");
+        }
+        &mut self.lines[usize::from(self.places[slot]) - 1]
+    }
+
     /// What the run stored to a word, if it did.
     #[inline]
     pub(crate) fn stored(&self, slot: usize, cell: usize) -> Option<u64> {
-        let stored = self.lines.get(&slot)?;
+        let place = usize::from(*self.places.get(slot)?);
+        let stored = &self.lines[place.checked_sub(1)?];
         (stored.cells >> cell & 1 != 0).then(|| stored.content[cell])
     }
 

@@ -195,6 +195,22 @@ impl Shared {
         }
     }
 
+    /// Executes stores to words that follow one another, if they reach the cache at once: outside simulated
+    /// threads. False if they do not; nothing is done then.
+    pub(crate) fn store_at_once(&self, first: u64, words: &[[u8; WORD_BYTES as usize]]) -> bool {
+        if self.mode.load(Relaxed) != DIRECT {
+            return false;
+        }
+        let mut state = self.lock();
+        state.thread().counts.stores += words.len() as u64;
+        for (value, word) in words.iter().zip(first..) {
+            self.check_store(word);
+            let value = u64::from_le_bytes(*value);
+            self.complete(&mut state, 0, Pending::Store { word, value });
+        }
+        true
+    }
+
     /// Lets the oldest entry of a thread's buffer reach the cache.
     pub(crate) fn drain_one(&self, state: &mut State, thread: usize) {
         if let Some(entry) = state.threads[thread].buffer.pop() {

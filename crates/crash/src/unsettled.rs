@@ -34,7 +34,7 @@ impl Unsettled {
     pub(crate) fn new(before: &Candidates) -> Self {
         let same = |content: &Line| (*content, *content);
         Self {
-            origins: before.contents().iter().map(same).collect(),
+            origins: before.contents().map(same).collect(),
             pending: Vec::new(),
         }
     }

@@ -24,6 +24,10 @@ use crate::arguments::{Arguments, Command};
 use crate::failure::Failure;
 use crate::output::Output;
 
+/// An exploration opens and drops tens of thousands of pools a second, whose volatile parts are small.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What a command that ran to its end found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {

@@ -5,6 +5,10 @@
 pub(crate) struct Writer(pub Vec<u8>);
 
 impl Writer {
+    /// An empty record that will have about so many bytes.
+    pub fn with_room(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
     pub fn u8(&mut self, v: u8) {
         self.0.push(v);
     }

@@ -93,7 +93,7 @@ pub struct Superblock {
 impl Superblock {
     /// The bytes on media.
     pub fn encode(&self) -> [u8; SUPERBLOCK_BYTES as usize] {
-        let mut w = Writer::default();
+        let mut w = Writer::with_room(SUPERBLOCK_BYTES as usize);
         w.u64(MAGIC);
         w.u32(FORMAT_VERSION);
         w.u32(self.lanes);
