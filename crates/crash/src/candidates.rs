@@ -76,6 +76,11 @@ impl Candidates {
         (self.agreed >> word & 1 != 0).then(|| self.first()[word])
     }
 
+    /// A bit for each cell: whether all contents agree on it.
+    pub(crate) fn agreement(&self) -> u16 {
+        self.agreed
+    }
+
     /// The distinct values of a word, ascending.
     pub(crate) fn values(&self, word: usize) -> Vec<u64> {
         let mut values: Vec<u64> = self.contents().map(|content| content[word]).collect();

@@ -113,7 +113,9 @@ impl ImageClass {
     pub(crate) fn lay(&mut self, memory: &Memory, depth: u32) {
         let each = self.lines.iter().zip(&self.now).zip(&self.varies_from);
         for (((&line, candidates), &from), laid) in each.zip(&mut self.laid) {
-            let is_laid = laid.as_ref().is_some_and(|laid| Rc::ptr_eq(laid, candidates));
+            let is_laid = laid
+                .as_ref()
+                .is_some_and(|laid| Rc::ptr_eq(laid, candidates));
             if !is_laid {
                 memory.set_line(line, candidates.first());
                 *laid = Some(Rc::clone(candidates));

@@ -20,6 +20,7 @@ use crate::memory::Line;
 use crate::overlay::Overlay;
 use crate::schedule::Schedule;
 use crate::trace::Event;
+use crate::verified::Verified;
 use crate::walk::{CheckRun, Stage, Walker};
 
 /// A load that split the class at hand, and the part that was taken.
@@ -54,6 +55,8 @@ pub(crate) struct Lazy {
     pub(crate) failures: Vec<Failed>,
     /// What verifications read of what recoveries had left.
     verifications: Decisions,
+    /// Those that found nothing wrong.
+    verified: Verified,
     /// Runs of the check on this execution.
     runs: u64,
     pub(crate) stopped: bool,
@@ -125,6 +128,7 @@ impl Walker<'_> {
             // Runs recorded no loads of a line that could not vary.
             self.lazy.decisions.truncate(depth as usize);
             self.lazy.verifications = Decisions::default();
+            self.lazy.verified = Verified::default();
         }
         let depths = self.options.recovery_depth as usize + 1;
         self.lazy.decisions.resize_with(depths, Decisions::default);
@@ -203,11 +207,22 @@ impl Walker<'_> {
         bytes[16..24].copy_from_slice(&recovery.overlay.space().to_le_bytes());
         bytes[24..].copy_from_slice(&recovery.knows.to_le_bytes());
         let known = xxh3_128_with_seed(&bytes, 0);
+        let (class, overlay) = (&self.lazy.class, &recovery.overlay);
+        let walk = self.lazy.verified.walk(known, class, overlay);
+        if self.lazy.verified.contains(walk) {
+            return !self.lazy.stopped;
+        }
         let failures = self.lazy.failures.len();
         if let Some(root) = self.verification(depth, known, |tree| tree.root(known)) {
             self.verify(depth, known, recovery, root);
         }
-        !self.lazy.stopped && self.lazy.failures.len() == failures
+        let is_right = !self.lazy.stopped && self.lazy.failures.len() == failures;
+        if is_right {
+            let (class, overlay) = (&self.lazy.class, &recovery.overlay);
+            let walk = self.lazy.verified.walk(known, class, overlay);
+            self.lazy.verified.insert(walk);
+        }
+        is_right
     }
 
     /// What `find` finds in the tree of verifications, after a whole run on the class at hand if nothing
@@ -403,6 +418,9 @@ impl Walker<'_> {
         self.crash.shared.footprint.mark_again(Vec::new());
         let there = run.recovered;
         let path = there.map(|there| self.path(&loads[there.loads..], there.events));
+        for step in path.iter().flatten() {
+            self.lazy.verified.reads(ImageClass::place(step.key).0);
+        }
         run.trace.clear();
         self.spare.push(run.trace);
         let outcome = Course::Ended(Outcome {

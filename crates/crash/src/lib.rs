@@ -105,6 +105,7 @@ mod threads;
 mod trace;
 mod turns;
 mod unsettled;
+mod verified;
 mod walk;
 mod words;
 

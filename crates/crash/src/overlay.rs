@@ -1,9 +1,11 @@
 //! What a run made of memory, whatever image it began on.
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
+use crate::candidates::Candidates;
 use crate::class::ImageClass;
 use crate::memory::{LINE_CELLS, Line, index_of, line_of};
+use crate::persistence::line_hash;
 use crate::trace::Event;
 
 /// The last stores of a run to each word, and its changes of length and blocks. A word that it did not
@@ -17,12 +19,25 @@ pub(crate) struct Overlay {
     space: u64,
 }
 
+/// A bit for each cell of a line.
+const ALL: u16 = (1 << LINE_CELLS) - 1;
+
 /// What was stored to a line.
 #[derive(Clone, Copy, Default)]
 struct Stored {
     /// A bit for each cell.
     cells: u16,
     content: Line,
+}
+
+impl Stored {
+    fn store_to(&self, content: &mut Line) {
+        for (cell, word) in content.iter_mut().enumerate() {
+            if self.cells >> cell & 1 != 0 {
+                *word = self.content[cell];
+            }
+        }
+    }
 }
 
 impl Overlay {
@@ -42,7 +57,7 @@ impl Overlay {
                 Event::Zero { line, .. } => {
                     if let Some(slot) = class.slot_of(line) {
                         let zeros = Stored {
-                            cells: (1 << LINE_CELLS) - 1,
+                            cells: ALL,
                             content: Line::default(),
                         };
                         *overlay.line(slot) = zeros;
@@ -77,6 +92,23 @@ impl Overlay {
         let place = usize::from(*self.places.get(slot)?);
         let stored = &self.lines[place.checked_sub(1)?];
         (stored.cells >> cell & 1 != 0).then(|| stored.content[cell])
+    }
+
+    /// Identifies what the run left of a line that had one of these contents.
+    pub(crate) fn left(&self, slot: usize, line: u64, before: &Candidates) -> u128 {
+        let place = usize::from(self.places.get(slot).copied().unwrap_or(0));
+        let Some(stored) = place.checked_sub(1).map(|place| &self.lines[place]) else {
+            return before.hash();
+        };
+        if before.agreement() | stored.cells == ALL {
+            let mut left = *before.first();
+            stored.store_to(&mut left);
+            return line_hash(line, &left);
+        }
+        let mut stores = Line::default();
+        stored.store_to(&mut stores);
+        let stores = line_hash(line, &stores) as u64 ^ u64::from(stored.cells);
+        xxh3_128_with_seed(&before.hash().to_le_bytes(), stores)
     }
 
     /// Identifies the changes of length and blocks.
