@@ -44,7 +44,7 @@ pub mod time;
 mod translation;
 mod words;
 
-pub use computer::{Computer, DRAM_START, Overlap};
+pub use computer::{Computer, DRAM_START, Overlap, Request};
 pub use machine::{Machine, MachinePlace};
 pub use options::MachineOptions;
 pub use threads::{Job, MachineThread, RunEnd};

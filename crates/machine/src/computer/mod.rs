@@ -12,7 +12,7 @@ use crate::caches::{Caches, Found, flag};
 use crate::controller::{Controller, FIRST_DRAM_LINE};
 use crate::description::Description;
 use crate::image::Images;
-use crate::mechanism::{Asked, Board, Bundle, Mechanism, NONE, Site};
+use crate::mechanism::{Asked, Board, Bundle, Departure, Mechanism, NONE, Site};
 use crate::processor::Processor;
 use crate::statistics::{CoreStatistics, MOST_LEVELS, Statistics};
 use crate::time::{CYCLE, Ticks, cycles};
@@ -25,6 +25,15 @@ pub enum Overlap {
     Chain,
     /// It is one of several that the core knows at once.
     Independent,
+}
+
+/// What is asked of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// A line is wanted.
+    Read,
+    /// A line is sent.
+    Write,
 }
 
 /// Where volatile memory begins, as the controller sees it.
@@ -224,6 +233,24 @@ impl Computer {
         let done_at = done_at.max(processor.now);
         processor.counts.stalls.fence += done_at - processor.now;
         processor.now = done_at;
+    }
+
+    /// A request that comes from no core, at `now`: past the caches, which must not hold its line, to the mechanism
+    /// and the controller. Returns when the line is there, or accepted.
+    #[inline]
+    pub fn request(&mut self, at: PhysAddr, request: Request, now: Ticks) -> Ticks {
+        let (mechanism, mut board) = self.board();
+        match request {
+            Request::Read => mechanism.read(at, now, &mut board),
+            Request::Write => {
+                let leaving = Departure {
+                    at,
+                    is_dirty: true,
+                    is_relocated: false,
+                };
+                mechanism.write(leaving, now, &mut board)
+            }
+        }
     }
 
     /// A core waits until `until`, if that has not passed.
