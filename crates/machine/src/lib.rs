@@ -20,6 +20,8 @@
 //!     device        latency, rows and bandwidth
 //!   image         what memory holds, and what a power failure leaves
 //! statistics    what was counted
+//!   traffic       bytes of devices, by cause
+//!   energy        what they took, where somebody says so
 //! time          in thousandths of a cycle
 //! ```
 #![forbid(unsafe_code)]
@@ -29,6 +31,7 @@ mod computer;
 mod controller;
 pub mod description;
 mod device;
+mod energy;
 mod image;
 mod machine;
 pub mod mechanism;
@@ -41,6 +44,7 @@ mod state;
 pub mod statistics;
 mod threads;
 pub mod time;
+mod traffic;
 mod translation;
 mod words;
 

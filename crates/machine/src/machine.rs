@@ -11,6 +11,7 @@ use firn_media::{
 use firn_units::{FRAME_BYTES, PhysAddr, VirtAddr};
 
 use crate::computer::{DRAM_START, Overlap};
+use crate::description::Description;
 use crate::mechanism::{Asked, Board, Mechanism};
 use crate::options::MachineOptions;
 use crate::state::State;
@@ -79,6 +80,11 @@ impl Machine {
                 boots: AtomicU64::new(1),
             }),
         }
+    }
+
+    /// What it is made of.
+    pub fn description(&self) -> &Description {
+        &self.shared.options.description
     }
 
     /// What was counted since the start.

@@ -201,6 +201,7 @@ fn run(machine: &Machine, plan: &SimulationPlan, shape: Shape) -> Result<Made, S
         }
         let measured = Measured {
             core,
+            machine: machine.description(),
             before: &before,
             after: &machine.statistics(),
         };

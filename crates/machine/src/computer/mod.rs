@@ -16,6 +16,7 @@ use crate::mechanism::{Asked, Board, Bundle, Departure, Mechanism, NONE, Site};
 use crate::processor::Processor;
 use crate::statistics::{CoreStatistics, MOST_LEVELS, Statistics};
 use crate::time::{CYCLE, Ticks, cycles};
+use crate::traffic::Cause;
 use crate::translation::PageSize;
 
 /// Whether a miss overlaps with others.
@@ -208,7 +209,7 @@ impl Computer {
             false => self.caches.further(core, line, flag::DIRTY),
         };
         self.processors[core].count_further(found.level);
-        self.wait_for(core, line, found, Overlap::Chain);
+        self.wait_for(core, line, (found, Cause::Store), Overlap::Chain);
     }
 
     /// Writes the line at `at` back (clwb). The core goes on; its next fence waits until the line is accepted.
@@ -219,7 +220,7 @@ impl Computer {
         };
         let processor = &self.processors[core];
         let leaves_at = processor.now.max(processor.stores.empty_at()) + self.path();
-        let accepted_at = self.depart(departure, leaves_at);
+        let accepted_at = self.depart(departure, leaves_at, Cause::WriteBack);
         let processor = &mut self.processors[core];
         processor.accepted_at = processor.accepted_at.max(accepted_at);
     }
@@ -239,7 +240,7 @@ impl Computer {
     /// and the controller. Returns when the line is there, or accepted.
     #[inline]
     pub fn request(&mut self, at: PhysAddr, request: Request, now: Ticks) -> Ticks {
-        let (mechanism, mut board) = self.board();
+        let (mechanism, mut board) = self.board(Cause::Outside);
         match request {
             Request::Read => mechanism.read(at, now, &mut board),
             Request::Write => {
@@ -276,7 +277,7 @@ impl Computer {
 
     /// Makes persistent what only caches have, without time. They keep it.
     pub(crate) fn sync(&mut self) {
-        let (mechanism, mut board) = self.board();
+        let (mechanism, mut board) = self.board(Cause::Mechanism);
         board.controller = None;
         for leaving in board.flush() {
             mechanism.write(leaving, 0, &mut board);
@@ -285,8 +286,10 @@ impl Computer {
 
     // ---- the mechanism ----
 
-    fn board(&mut self) -> (&mut dyn Mechanism, Board<'_>) {
+    /// The mechanism, and the board that it is plugged on, on behalf of `cause`.
+    fn board(&mut self, cause: Cause) -> (&mut dyn Mechanism, Board<'_>) {
         let board = Board {
+            cause,
             caches: &mut self.caches,
             controller: Some(&mut self.controller),
             images: self.images.as_mut(),
@@ -299,7 +302,7 @@ impl Computer {
         &mut self,
         act: impl FnOnce(&mut dyn Mechanism, &mut Board<'_>) -> R,
     ) -> R {
-        let (mechanism, mut board) = self.board();
+        let (mechanism, mut board) = self.board(Cause::Mechanism);
         board.controller = None;
         act(mechanism, &mut board)
     }
@@ -311,7 +314,7 @@ impl Computer {
         ask: impl FnOnce(&mut dyn Mechanism, &mut Board<'_>) -> (R, Asked),
     ) -> R {
         self.work(core, 1);
-        let (mechanism, mut board) = self.board();
+        let (mechanism, mut board) = self.board(Cause::Mechanism);
         let (answer, asked) = ask(mechanism, &mut board);
         let processor = &mut self.processors[core];
         processor.counts.stalls.mechanism += asked.ticks;
@@ -338,7 +341,7 @@ impl Computer {
 
     /// Lets the mechanism do what is due at `now`.
     pub(crate) fn wake(&mut self, now: Ticks) {
-        let (mechanism, mut board) = self.board();
+        let (mechanism, mut board) = self.board(Cause::Mechanism);
         let until = mechanism.wake(now, &mut board);
         for core in 0..self.cores() {
             let before = self.processors[core].now;
@@ -355,7 +358,7 @@ impl Computer {
         act: impl FnOnce(&mut dyn Mechanism, Ticks, &mut Board<'_>) -> Ticks,
     ) {
         let now = self.processors[core].now;
-        let (mechanism, mut board) = self.board();
+        let (mechanism, mut board) = self.board(Cause::Mechanism);
         let until = act(mechanism, now, &mut board).max(now);
         self.processors[core].counts.stalls.mechanism += until - now;
         self.processors[core].now = until;
