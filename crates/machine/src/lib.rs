@@ -11,6 +11,7 @@
 //! computer      the whole: an instruction's way through it
 //!   miss          what the nearest cache is not enough for
 //!   processor     a core's clock and store buffer
+//!   underway      stores that a power failure loses
 //!   translation   its look-aside buffers
 //!   caches        which lines are where, without data
 //!     sets          what caches and look-aside buffers have in common
@@ -46,6 +47,7 @@ mod threads;
 pub mod time;
 mod traffic;
 mod translation;
+mod underway;
 mod words;
 
 pub use computer::{Computer, DRAM_START, Overlap, Request};

@@ -1,6 +1,7 @@
 //! What the threads of a machine share.
 
 use firn_hardware::relocate::{Store, Unit, instructions};
+use firn_media::Domain;
 use firn_units::{FRAME_BYTES, LINE_BYTES, PhysAddr, VirtAddr, WORD_BYTES};
 
 use crate::computer::{Computer, DRAM_START, Overlap};
@@ -66,6 +67,10 @@ impl State {
             .with_pages(options.nvm_pages, options.dram_pages)
             .with_images(images)
             .with_mechanism(options.mechanism, &options.site());
+        let computer = match options.domain {
+            Domain::Eadr => computer.keeping_caches(),
+            Domain::Adr | Domain::Process => computer,
+        };
         let due = computer.wakes_at();
         Self {
             computer,
@@ -86,6 +91,15 @@ impl State {
             backed: vec![false; (options.capacity / FRAME_BYTES) as usize],
             backed_frames: 0,
             next_volatile: DRAM_START,
+        }
+    }
+
+    /// From here on nothing happens any more: what no cache has seen is lost, unless only the process dies.
+    #[cold]
+    pub(crate) fn die(&mut self) {
+        if !self.dead {
+            self.dead = true;
+            self.computer.lose_stores(self.now());
         }
     }
 
@@ -173,7 +187,7 @@ impl State {
         }
         self.events += 1;
         if self.events >= self.fails_at {
-            self.dead = true;
+            self.die();
         }
         !self.dead
     }
@@ -218,8 +232,7 @@ impl State {
         self.idle_pauses = 0;
         self.computer.store(self.core(), at.identity());
         self.computer
-            .images_mut()
-            .store(at.bytes() / WORD_BYTES, value);
+            .set_word(self.core(), at.bytes() / WORD_BYTES, value);
     }
 
     pub(crate) fn compare_exchange(
@@ -283,19 +296,29 @@ impl State {
         for piece in lines_of(at, from.len() as u64) {
             self.check(piece.at);
             self.computer.store(core, piece.at.identity());
-            self.computer.work(core, (piece.len - 1) / RANGE_BYTES);
+            let (begin, len) = (piece.at - at, piece.len);
+            self.set_words(
+                core,
+                piece.at,
+                &from[begin as usize..(begin + len) as usize],
+            );
+            self.computer.work(core, (len - 1) / RANGE_BYTES);
         }
+    }
+
+    /// The words at `at` become `from`, by the store that the core did last. Of the last one only the first bytes may.
+    fn set_words(&mut self, core: usize, at: VirtAddr, from: &[u8]) {
         let first = at.bytes() / WORD_BYTES;
         let (words, rest) = from.as_chunks::<{ WORD_BYTES as usize }>();
-        let images = self.computer.images_mut();
         for (word, value) in (first..).zip(words) {
-            images.store(word, u64::from_le_bytes(*value));
+            self.computer
+                .set_word(core, word, u64::from_le_bytes(*value));
         }
         if !rest.is_empty() {
             let word = first + words.len() as u64;
-            let mut last = images.load(word).to_le_bytes();
+            let mut last = self.computer.images().load(word).to_le_bytes();
             last[..rest.len()].copy_from_slice(rest);
-            images.store(word, u64::from_le_bytes(last));
+            self.computer.set_word(core, word, u64::from_le_bytes(last));
         }
     }
 
@@ -327,7 +350,7 @@ impl State {
         for at in (0..store.len).step_by(WORD_BYTES as usize) {
             let value = self.word(store.from + at);
             let word = (store.to + at).bytes() / WORD_BYTES;
-            self.computer.images_mut().store(word, value);
+            self.computer.set_relocated_word(core, word, value);
         }
     }
 

@@ -293,7 +293,7 @@ impl Machine {
     /// Unwinds every simulated thread where it is, without touching memory.
     pub(crate) fn kill_threads(&self) {
         assert!(!inside(), "a simulated thread cannot end the others");
-        self.shared.state.with(|state| state.dead = true);
+        self.shared.state.with(State::die);
         self.shared.drop_threads();
     }
 }

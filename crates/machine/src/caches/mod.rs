@@ -277,6 +277,16 @@ impl Caches {
         Departure::of(line, known)
     }
 
+    /// A `relocate` did not store to this line after all.
+    pub(crate) fn clear_pending(&mut self, line: u64) {
+        let Some(slot) = self.last.lines.find(line) else {
+            return;
+        };
+        let cores = sharers(*self.last.word(slot));
+        cores.for_each(|core| _ = self.forget(core, line, flag::PENDING));
+        *self.last.word(slot) &= !flag::PENDING;
+    }
+
     /// Every line that memory has not seen as it is.
     pub(crate) fn dirty(&mut self) -> Vec<Departure> {
         let lines: Vec<(usize, u64)> = self.last.lines.tags().collect();

@@ -40,6 +40,9 @@ impl Computer {
         (found, cause): (Found, Cause),
     ) -> (Ticks, Ticks, Ticks) {
         let now = self.processors[core].now;
+        if let (true, Some(under_way)) = (found.transfer, &mut self.under_way) {
+            under_way.is_seen(line);
+        }
         if let Some(departure) = found.departure {
             self.depart(departure, now + self.path(), Cause::Eviction);
         }
@@ -85,6 +88,9 @@ impl Computer {
 
     /// A line leaves the caches: from here on it is on its way to be persistent. Returns when it is accepted.
     pub(super) fn depart(&mut self, departure: Departure, now: Ticks, cause: Cause) -> Ticks {
+        if let Some(under_way) = &mut self.under_way {
+            under_way.is_seen(departure.line);
+        }
         let (mechanism, mut board) = self.board(cause);
         mechanism.write(departure.into(), now, &mut board)
     }
