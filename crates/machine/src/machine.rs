@@ -104,9 +104,9 @@ impl Machine {
 
     /// Looks at memory without time: nothing that `look` loads counts, and no cache learns of it. It stores nothing.
     pub fn aside<R>(&self, look: impl FnOnce() -> R) -> R {
-        self.shared.state.with(|state| state.aside += 1);
+        self.shared.state.with(State::look_aside);
         let seen = look();
-        self.shared.state.with(|state| state.aside -= 1);
+        self.shared.state.with(State::look_back);
         seen
     }
 

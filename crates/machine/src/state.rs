@@ -37,15 +37,17 @@ pub(crate) struct State {
     pub(crate) turns: u64,
     /// When the current thread lets others run.
     pub(crate) slice_end: Ticks,
-    /// When that is, or the mechanism wants to do something.
+    /// When that has passed, or the mechanism wants to do something. At once without power.
     due: Ticks,
     /// Memory operations so far.
     pub(crate) events: u64,
     /// The power fails before this one.
-    pub(crate) fails_at: u64,
+    fails_at: u64,
+    /// The first one that is unlike others: all of them without power, or while somebody looks aside.
+    unlike_from: u64,
     pub(crate) dead: bool,
     /// Looks at memory that take no time, one within the other.
-    pub(crate) aside: u32,
+    aside: u32,
     /// Pauses since somebody stored.
     pub(crate) idle_pauses: u64,
     pub(crate) ticket: u64,
@@ -71,7 +73,7 @@ impl State {
             Domain::Eadr => computer.keeping_caches(),
             Domain::Adr | Domain::Process => computer,
         };
-        let due = computer.wakes_at();
+        let due = computer.wakes_at().saturating_add(1);
         Self {
             computer,
             threads: vec![Thread::outside()],
@@ -82,6 +84,7 @@ impl State {
             due,
             events: 0,
             fails_at: u64::MAX,
+            unlike_from: u64::MAX,
             dead: false,
             aside: 0,
             idle_pauses: 0,
@@ -99,6 +102,8 @@ impl State {
     pub(crate) fn die(&mut self) {
         if !self.dead {
             self.dead = true;
+            self.due = 0;
+            self.set_unlike();
             self.computer.lose_stores(self.now());
         }
     }
@@ -154,13 +159,16 @@ impl State {
     /// Whether the current thread has to let others run, for a while or for good.
     #[inline(always)]
     pub(crate) fn is_over(&self) -> bool {
-        self.now() > self.due || self.dead
+        self.now() >= self.due
     }
 
     /// From now on the current thread lets others run at `end`.
     pub(crate) fn set_slice_end(&mut self, end: Ticks) {
         self.slice_end = end;
-        self.due = end.min(self.computer.wakes_at());
+        self.due = match self.dead {
+            true => 0,
+            false => end.min(self.computer.wakes_at()).saturating_add(1),
+        };
     }
 
     /// Lets the mechanism do what is due. Returns whether the thread's time is up as well.
@@ -182,6 +190,18 @@ impl State {
     /// Counts a memory operation. False if the power failed before it, or if it takes no time.
     #[inline(always)]
     pub(crate) fn happens(&mut self) -> bool {
+        let event = self.events + 1;
+        if event >= self.unlike_from {
+            return self.happens_unlike();
+        }
+        self.events = event;
+        true
+    }
+
+    /// One that is unlike others happens.
+    #[cold]
+    #[inline(never)]
+    fn happens_unlike(&mut self) -> bool {
         if self.aside > 0 {
             return false;
         }
@@ -190,6 +210,29 @@ impl State {
             self.die();
         }
         !self.dead
+    }
+
+    fn set_unlike(&mut self) {
+        let is_common = !self.dead && self.aside == 0;
+        self.unlike_from = if is_common { self.fails_at } else { 0 };
+    }
+
+    /// From now on the power fails before this memory operation.
+    pub(crate) fn set_failure(&mut self, event: u64) {
+        self.fails_at = event;
+        self.set_unlike();
+    }
+
+    /// Somebody begins to look at memory aside, within whoever does already.
+    pub(crate) fn look_aside(&mut self) {
+        self.aside += 1;
+        self.set_unlike();
+    }
+
+    /// Whoever began last has seen enough.
+    pub(crate) fn look_back(&mut self) {
+        self.aside -= 1;
+        self.set_unlike();
     }
 
     /// The same, of one that changes memory.
@@ -203,15 +246,13 @@ impl State {
 
     #[inline(always)]
     pub(crate) fn load(&mut self, at: VirtAddr) -> u64 {
-        // First of all, as the host may take long for it.
-        let word = self.word(at);
         if self.happens() {
             self.computer
                 .load(self.core(), at.identity(), Overlap::Chain);
         } else if self.dead {
             return 0;
         }
-        word
+        self.word(at)
     }
 
     /// The word at `at`, for nobody's time.

@@ -12,6 +12,7 @@ use super::{Computer, Overlap};
 impl Computer {
     #[inline(never)]
     pub(super) fn load_further(&mut self, core: usize, line: u64, overlap: Overlap) {
+        self.expect(line);
         let found = self.caches.further(core, line, 0);
         self.processors[core].count_further(found.level);
         if found.level > 0 || found.transfer {
@@ -21,6 +22,7 @@ impl Computer {
 
     #[inline(never)]
     pub(super) fn store_further(&mut self, core: usize, line: u64, flags: u32) {
+        self.expect(line);
         let found = self.caches.further(core, line, flags);
         self.processors[core].count_further(found.level);
         let mut taken = CYCLE;
@@ -31,8 +33,17 @@ impl Computer {
         self.processors[core].store(taken);
     }
 
+    /// What the nearest cache does not have the host's may not have either.
+    #[inline(always)]
+    fn expect(&self, line: u64) {
+        if let Some(images) = &self.images {
+            images.expect(line);
+        }
+    }
+
     /// What a line takes that the nearest cache does not have: of caches, of memory, of other cores. What had
     /// to go for it leaves meanwhile.
+    #[inline(always)]
     fn latency(
         &mut self,
         core: usize,

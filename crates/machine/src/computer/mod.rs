@@ -121,12 +121,14 @@ impl Computer {
         self
     }
 
+    #[inline(always)]
     pub(crate) fn images(&self) -> &Images {
         self.images
             .as_ref()
             .expect("a medium's computer has images")
     }
 
+    #[inline(always)]
     pub(crate) fn images_mut(&mut self) -> &mut Images {
         self.images
             .as_mut()
@@ -358,6 +360,7 @@ impl Computer {
     // ---- the mechanism ----
 
     /// The mechanism, and the board that it is plugged on, on behalf of `cause`.
+    #[inline(always)]
     fn board(&mut self, cause: Cause) -> (&mut dyn Mechanism, Board<'_>) {
         let board = Board {
             cause,
@@ -436,6 +439,7 @@ impl Computer {
     }
 
     /// Ticks from a core to the controller: the way through its caches.
+    #[inline(always)]
     fn path(&self) -> Ticks {
         self.levels.last().copied().unwrap_or(0)
     }
