@@ -10,6 +10,7 @@
 //! description   what a machine is made of: numbers, each with its unit, kind and source
 //! computer      the whole: an instruction's way through it
 //!   miss          what the nearest cache is not enough for
+//!   power         what a power failure takes
 //!   processor     a core's clock and store buffer
 //!   underway      stores that a power failure loses
 //!   translation   its look-aside buffers

@@ -102,7 +102,7 @@ fn made_by(
 enum Collector {
     Nobody,
     Thread(BackgroundCollector<Machine>),
-    Program(Workflow<Machine>),
+    Program(Box<Workflow<Machine>>),
 }
 
 impl Collector {
@@ -135,7 +135,7 @@ impl Collector {
                     worse: WORSE,
                     collect,
                 };
-                Ok(Self::Program(Workflow::new(pool, &options)?))
+                Ok(Self::Program(Box::new(Workflow::new(pool, &options)?)))
             }
         }
     }
