@@ -37,11 +37,11 @@ const NOTES: &str = "\
 - *With data images* memory has content, twice: what the program sees, and what a power failure leaves. Patterns
   without them are about time alone.
 - *Requests* go straight to the memory controller, as those of a trace do, to both devices in turns, 32 under way at
-  a time; a quarter are writes. The line below them is of a core whose accesses all miss, so that each request comes after translation and
-  all caches.
+  a time; a quarter are writes. `misses`, among all figures, is a core whose accesses all miss, so that each request
+  comes after translation and all caches.
 - *Lines moved*: every 32nd access a line is copied and written back, by `relocate` where the mechanism has it, by
   loads and stores where not; where there is `checklookup`, every eighth access asks it. *The heap with a list* is
-  `firn simulate` as a whole, on all cores of the machine, a compacting collector on one of them: what the heap itself
+  `firn simulate` as a whole, whose program compacts its pool as it goes (`--driver program`): what the heap itself
   computes is part of it.
 ";
 
