@@ -4,11 +4,14 @@
 //! fiber      a job that any operation inside it can suspend
 //! fleet      the suspended ones of each medium
 //! confined   what only the OS thread that made it may touch
+//! prefetch   what the host will be asked for soon
 //! ```
 
 mod confined;
 mod fiber;
 pub mod fleet;
+mod prefetch;
 
 pub use confined::Confined;
 pub use fiber::{Fiber, Progress, inside, suspend};
+pub use prefetch::prefetch;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use firn_lab::LabError;
+use firn_lab::bench::simulator::{self, Rate, SimulatorOptions};
 use firn_lab::bench::{
     self, BenchError, Build, Domain, Figure, Machine, Options, ReopenPlan, RivalSource,
 };
@@ -15,15 +16,21 @@ use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
 Times are CPU time of the threads that are measured, medians over blocks that alternate between what is
-compared. With --rival, inside a checkout, the rival's program is built first.
+compared. With --rival, inside a checkout, the rival's program is built first. With --machine it is the
+simulated machine that is measured: memory operations a second of one core of this computer.
 
 Examples:
   firn bench --only transactions
   firn bench --only collector --entries 100000 --objects 100000
   firn bench --rival libpmemobj --blocks 15
   firn bench --only tx_snapshot_8 --only tx_alloc_link_128 --domain eadr --json
-  firn bench --rival libpmemobj --write docs/performance.md";
+  firn bench --rival libpmemobj --write docs/performance.md
+  firn bench --machine --only mix --only random
+  firn bench --machine=thynvm --json";
 
+/// Operations of a block, and of one on a simulated machine.
+const OPERATIONS: u64 = 20_000;
+const SIMULATED_OPERATIONS: u64 = 2_000_000;
 /// Where the rivals' sources lie in a checkout.
 const RIVALS: &str = "crates/rivals/Cargo.toml";
 
@@ -32,6 +39,9 @@ pub struct Bench {
     /// Measures others too, in turns
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub rival: Vec<RivalName>,
+    /// Measures how fast a simulated machine is, and nothing else: its name, or the path of a description
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "ffccd", conflicts_with_all = ["rival", "structure"])]
+    pub machine: Option<String>,
     /// Runs the phases on this structure, and nothing else
     #[arg(long, value_name = "NAME")]
     pub structure: Vec<String>,
@@ -41,9 +51,9 @@ pub struct Bench {
     /// Blocks, of which the median counts
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub blocks: u64,
-    /// Operations of a block
-    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
-    pub n: u64,
+    /// Operations of a block; 20000 if not given, a simulated machine's 2000000
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub n: Option<u64>,
     /// Durability that pools in memory are treated with
     #[arg(long, value_name = "DOMAIN", default_value = "adr")]
     pub domain: DomainName,
@@ -121,7 +131,7 @@ impl Bench {
             structures: self.structure.clone(),
             only: self.only.clone(),
             blocks: self.blocks as usize,
-            n: self.n,
+            n: self.n.unwrap_or(OPERATIONS),
             domain: match self.domain {
                 DomainName::Adr => Domain::Adr,
                 DomainName::Eadr => Domain::Eadr,
@@ -155,6 +165,9 @@ pub fn run(arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {
         bench::reopen(&plan).map_err(LabError::from)?;
         return Ok(Verdict::Well);
     }
+    if let Some(machine) = &arguments.machine {
+        return simulator(machine, arguments, output);
+    }
     let options = arguments.options()?;
     let machine = Machine::here();
     let figures = bench::run(&options, &mut Bars::new()).map_err(LabError::from)?;
@@ -170,6 +183,55 @@ pub fn run(arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {
         }
     }
     Ok(Verdict::Well)
+}
+
+fn simulator(machine: &str, arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {
+    let options = SimulatorOptions {
+        machine: machine.to_owned(),
+        only: arguments.only.clone(),
+        blocks: arguments.blocks as usize,
+        n: arguments.n.unwrap_or(SIMULATED_OPERATIONS),
+    };
+    let host = Machine::here();
+    let rates = simulator::run(&options, &mut Bars::new()).map_err(LabError::from)?;
+    if let Some(path) = &arguments.write {
+        simulator::write(path, &host, &options, &rates).map_err(LabError::from)?;
+    }
+    if output.json() {
+        output.object(&rates)?;
+        return Ok(Verdict::Well);
+    }
+    output.line(RATES_HEADER)?;
+    rates
+        .iter()
+        .try_for_each(|rate| output.line(&rate_line(rate)))?;
+    Ok(Verdict::Well)
+}
+
+const RATES_HEADER: &str =
+    "pattern                  M op/s  (min to max)      undisturbed  share    bar";
+
+fn rate_line(rate: &Rate) -> String {
+    let all = rate.millions_per_s;
+    let range = format!("({:.1} to {:.1})", all.min, all.max);
+    let quiet = rate.undisturbed.map_or_else(String::new, |quiet| {
+        format!("{:.1} ({})", quiet.millions_per_s, quiet.blocks)
+    });
+    let control = rate.control.as_ref();
+    let share = control.map_or_else(String::new, |control| format!("{:.2}", control.share));
+    let bar = match (control, rate.bar) {
+        (Some(control), _) => control.least.to_string(),
+        (None, bar) => bar.map_or_else(String::new, |bar| bar.to_string()),
+    };
+    let verdict = match rate.met {
+        Some(true) => "met",
+        Some(false) => "missed",
+        None => "",
+    };
+    let (name, median) = (&rate.name, all.median);
+    format!("{name:<22} {median:>8.1}  {range:<17} {quiet:>11} {share:>6} {bar:>6} {verdict}")
+        .trim_end()
+        .to_owned()
 }
 
 const HEADER: &str = "system             operation                        threads   ns CPU  (min to max)           ns wall  fences   lines  rival/Firn";

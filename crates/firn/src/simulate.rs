@@ -3,7 +3,7 @@
 use clap::Args;
 use firn_lab::LabError;
 use firn_lab::demo::Table;
-use firn_lab::simulation::{self, Driver, Phase, Simulation, SimulationPlan};
+use firn_lab::simulation::{self, Driver, Named, Phase, Simulation, SimulationPlan};
 
 use crate::Verdict;
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ assumed. One seed is one execution.
 Examples:
   firn simulate
   firn simulate --machine thynvm --workload avl --n 100000 --scheme espresso
-  firn simulate --machine my.toml --json | jq .phases[].waited
+  firn simulate --machine my.toml --json | jq '.phases[] | .waited, .bytes.nvm.written'
   firn machines ffccd";
 
 #[derive(Args, Debug)]
@@ -95,8 +95,57 @@ pub fn run(arguments: &Simulate, output: &mut Output) -> Result<Verdict, Failure
 }
 
 fn print(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
-    let operations = |phase: &Phase| phase.operations.max(1) as f64;
-    let each = |phase: &Phase, what: u64| format!("{:.1}", what as f64 / operations(phase));
+    print_phases(simulation, output)?;
+    print_waited(simulation, output)?;
+    print_bytes(simulation, output)?;
+    print_energy(simulation, output)?;
+    let collects = |phase: &Phase| phase.spent.total() > 0;
+    if simulation.phases.iter().any(collects) {
+        print_spent(simulation, output)?;
+    }
+    output.line("")?;
+    for (name, number) in &simulation.counts {
+        output.line(&format!("{name}: {}", count(*number)))?;
+    }
+    output.line("cycles and waits: of the program's core; the rest: of all cores and devices")?;
+    output.line(&format!(
+        "{} memory operations; {} objects were to move; pages are {:.2} times the live bytes at the end",
+        count(simulation.events),
+        count(simulation.moved),
+        simulation.ratio
+    ))?;
+    output.line(&format!(
+        "digest of the machine's description: {}",
+        simulation.digest
+    ))?;
+    Ok(())
+}
+
+/// What a phase did of something, an operation each.
+fn each(phase: &Phase, what: f64) -> String {
+    format!("{:.1}", what / phase.operations.max(1) as f64)
+}
+
+/// A name of figures, as people read it.
+fn spoken(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+fn print_phases(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
+    let rows = simulation.phases.iter().map(|phase| {
+        let figures = [
+            phase.cycles,
+            phase.instructions,
+            phase.accesses,
+            phase.fences,
+            phase.write_backs,
+            phase.nvm_reads,
+            phase.nvm_writes,
+        ];
+        let names = [phase.name.to_owned(), count(phase.operations)];
+        let figures = figures.map(|what| each(phase, what as f64));
+        names.into_iter().chain(figures).collect()
+    });
     output.table(&Table {
         title: format!(
             "{} of {} objects on {}, mechanism {}, scheme {}, seed {}: an operation each",
@@ -120,82 +169,80 @@ fn print(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
         ]
         .map(str::to_owned)
         .to_vec(),
-        rows: simulation
-            .phases
-            .iter()
-            .map(|phase| {
-                let figures = [
-                    phase.cycles,
-                    phase.instructions,
-                    phase.accesses,
-                    phase.fences,
-                    phase.write_backs,
-                    phase.nvm_reads,
-                    phase.nvm_writes,
-                ];
-                let names = [phase.name.to_owned(), count(phase.operations)];
-                let figures = figures.map(|what| each(phase, what));
-                names.into_iter().chain(figures).collect()
-            })
-            .collect(),
+        rows: rows.collect(),
     })?;
+    Ok(())
+}
+
+/// A table of named numbers: of each row what it is called, the phase that it is about, and its numbers.
+fn print_named(
+    title: &str,
+    rows: &[(String, &Phase, &Named)],
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let names = rows.iter().map(|(_, _, named)| &named.0).next();
+    let names = names.into_iter().flatten().map(|(name, _)| spoken(name));
+    let row = |(what, phase, named): &(String, &Phase, &Named)| {
+        let figures = named
+            .0
+            .iter()
+            .map(|(_, number)| each(phase, *number as f64));
+        [what.clone()].into_iter().chain(figures).collect()
+    };
     output.table(&Table {
-        title: "cycles that the program's core waited for, an operation each".to_owned(),
-        head: [
-            "phase",
-            "NVM",
-            "DRAM",
-            "caches",
-            "other cores",
-            "translation",
-            "store buffer",
-            "fences",
-            "mechanism",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows: simulation
-            .phases
-            .iter()
-            .map(|phase| {
-                let waited = &phase.waited;
-                let figures = [
-                    waited.nvm,
-                    waited.dram,
-                    waited.caches,
-                    waited.transfer,
-                    waited.translation,
-                    waited.store_buffer,
-                    waited.fence,
-                    waited.mechanism,
-                ];
-                let figures = figures.map(|what| each(phase, what));
-                [phase.name.to_owned()].into_iter().chain(figures).collect()
-            })
-            .collect(),
+        title: title.to_owned(),
+        head: ["phase".to_owned()].into_iter().chain(names).collect(),
+        rows: rows.iter().map(row).collect(),
     })?;
-    if simulation
-        .phases
-        .iter()
-        .any(|phase| phase.spent.total() > 0)
-    {
-        print_spent(simulation, output)?;
+    Ok(())
+}
+
+fn print_waited(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
+    let phases = simulation.phases.iter();
+    let rows: Vec<_> = phases
+        .map(|phase| (phase.name.to_owned(), phase, &phase.waited))
+        .collect();
+    let title = "cycles that the program's core waited for, an operation each";
+    print_named(title, &rows, output)
+}
+
+fn print_bytes(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
+    let mut rows = Vec::new();
+    for phase in &simulation.phases {
+        let devices = [("NVM", &phase.bytes.nvm), ("DRAM", &phase.bytes.dram)];
+        for (device, bytes) in devices {
+            for (direction, named) in [("read", &bytes.read), ("written", &bytes.written)] {
+                let what = format!("{}: {device} {direction}", phase.name);
+                rows.push((what, phase, named));
+            }
+        }
     }
-    output.line("")?;
-    for (name, number) in &simulation.counts {
-        output.line(&format!("{name}: {}", count(*number)))?;
+    let title = "bytes that devices moved, by cause, an operation each";
+    print_named(title, &rows, output)
+}
+
+/// Of devices that the machine's description has numbers for.
+fn print_energy(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
+    let of = |phase: &Phase| [("NVM", phase.energy.nvm_nj), ("DRAM", phase.energy.dram_nj)];
+    let known = |phase: &Phase| of(phase).into_iter().filter(|(_, energy)| energy.is_some());
+    let names = simulation.phases.first().map(|phase| known(phase));
+    let names: Vec<String> = names
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    if names.is_empty() {
+        return Ok(());
     }
-    output.line("cycles and waits: of the program's core; the rest: of all cores and devices")?;
-    output.line(&format!(
-        "{} memory operations; {} objects were to move; pages are {:.2} times the live bytes at the end",
-        count(simulation.events),
-        count(simulation.moved),
-        simulation.ratio
-    ))?;
-    output.line(&format!(
-        "digest of the machine's description: {}",
-        simulation.digest
-    ))?;
+    let rows = simulation.phases.iter().map(|phase| {
+        let figures = known(phase).filter_map(|(_, energy)| Some(each(phase, energy?)));
+        [phase.name.to_owned()].into_iter().chain(figures).collect()
+    });
+    output.table(&Table {
+        title: "energy of devices, nanojoules, an operation each".to_owned(),
+        head: ["phase".to_owned()].into_iter().chain(names).collect(),
+        rows: rows.collect(),
+    })?;
     Ok(())
 }
 
@@ -292,7 +339,7 @@ pub fn machines(arguments: &Machines, output: &mut Output) -> Result<Verdict, Fa
     output.table(&Table {
         title: "machines; `firn machines NAME` says where each number comes from".to_owned(),
         head: [
-            "machine", "cores", "MHz", "caches", "SPEC", "MEASURED", "ASSUMED",
+            "machine", "cores", "MHz", "caches", "energy", "SPEC", "MEASURED", "ASSUMED",
         ]
         .map(str::to_owned)
         .to_vec(),
@@ -307,6 +354,7 @@ pub fn machines(arguments: &Machines, output: &mut Output) -> Result<Verdict, Fa
                     cores,
                     mhz,
                     caches,
+                    machine.energy.join(", "),
                     spec,
                     measured,
                     assumed,

@@ -97,3 +97,65 @@ fn a_pool_that_was_killed_while_it_was_compacted_is_reopened() {
     assert_eq!(figure["operation"], format!("reopen_compacting {REOPENED}"));
     assert!(number(figure, "ns_wall_per_op") > 0.0);
 }
+
+/// The simulated machine's bench: a pattern's rate, and a mechanism's share of the rate without it.
+#[test]
+fn the_simulated_machine_is_told_by_rates_and_bars() {
+    let arguments = [
+        "--json",
+        "bench",
+        "--machine",
+        "--n",
+        "40000",
+        "--blocks",
+        "3",
+    ];
+    let called = firn(&arguments);
+    assert_eq!(called.status, 0, "{}", called.err);
+    let all: Value = serde_json::from_str(&called.out).expect("JSON");
+    let all = all.as_array().expect("an array");
+    let named = |name: &str| {
+        let found = all.iter().find(|rate| rate["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name} in {all:?}"))
+    };
+    for (name, bar) in [
+        ("l1", 80.0),
+        ("mix", 60.0),
+        ("random", 15.0),
+        ("image_mix", 40.0),
+        ("image_random", 4.0),
+        ("requests", 10.0),
+        ("cores8", 20.0),
+    ] {
+        let rate = named(name);
+        assert_eq!(number(rate, "bar"), bar, "{name}");
+        assert!(number(&rate["millions_per_s"], "median") > 0.0, "{name}");
+        assert!(rate["met"].is_boolean(), "{name}");
+        assert_eq!(number(rate, "blocks"), 3.0, "{name}");
+    }
+    for mechanism in ["ffccd-relocate", "ffccd-checklookup", "start-gap"] {
+        for pattern in ["with", "list"] {
+            let rate = named(&format!("{pattern}_{mechanism}"));
+            assert_eq!(rate["control"]["name"], format!("{pattern}_none"));
+            let share = number(&rate["control"], "share");
+            assert_eq!(rate["met"], share >= 0.5, "{share}");
+        }
+    }
+}
+
+#[test]
+fn a_page_about_the_simulated_machine_is_written_alone() {
+    let folder = Folder::new();
+    let page = folder.arg("machine.md");
+    let arguments = ["bench", "--machine=thynvm", "--only", "l1", "--n", "10000"];
+    let called = firn(&[&arguments[..], &["--write", &page]].concat());
+    assert_eq!(called.status, 0, "{}", called.err);
+    assert!(called.out.lines().any(|line| line.starts_with("l1 ")));
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("`firn bench --machine --write`"), "{text}");
+    assert!(text.contains("| simulated machine | `thynvm` |"), "{text}");
+    assert!(text.contains("zsim"), "{text}");
+    let unknown = firn(&["bench", "--machine", "--only", "l9"]);
+    assert_eq!(unknown.status, 2);
+    assert!(unknown.err.contains("l9") && unknown.err.contains("image_mix"));
+}

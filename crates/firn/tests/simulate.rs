@@ -14,6 +14,35 @@ fn a_workload_is_simulated() {
         called.out
     );
     assert!(called.out.contains("delete again"), "{}", called.out);
+    assert!(called.out.contains("insert: NVM written"), "{}", called.out);
+    assert!(!called.out.contains("nanojoules"), "FFCCD gives no energy");
+}
+
+/// HOOP's paper says what NVM takes, and nothing of DRAM: what is not known is absent.
+#[test]
+fn bytes_and_energy_are_told_by_device() {
+    let arguments = ["--json", "simulate", "--machine", "hoop", "--n", "200"];
+    let called = called(command(&arguments).output().unwrap());
+    assert_eq!(called.status, 0, "{}", called.err);
+    let all: serde_json::Value = serde_json::from_str(&called.out).expect("JSON");
+    let phase = &all["phases"][0];
+    let lines = |direction: &str| {
+        let causes = phase["bytes"]["nvm"][direction].as_object().unwrap();
+        let bytes: u64 = causes.values().map(|bytes| bytes.as_u64().unwrap()).sum();
+        bytes / 64
+    };
+    assert_eq!(phase["nvm_reads"], lines("read"));
+    assert_eq!(phase["nvm_writes"], lines("written"));
+    assert!(phase["bytes"]["nvm"]["written"]["write_back"].as_u64() > Some(0));
+    let energy = phase["energy"].as_object().unwrap();
+    assert!(!energy.contains_key("dram_nj"), "{energy:?}");
+    let (reads, writes) = (lines("read") as f64, lines("written") as f64);
+    let expected = 512.0 * (reads * (0.93 + 2.47) + writes * (1.02 + 16.82)) / 1_000.0;
+    let found = energy["nvm_nj"].as_f64().unwrap();
+    assert!(
+        (found - expected).abs() < 1e-6 * expected,
+        "{found} {expected}"
+    );
 }
 
 #[test]
@@ -21,6 +50,7 @@ fn machines_and_workloads_are_listed() {
     let out = |arguments: &[&str]| called(command(arguments).output().unwrap()).out;
     assert!(out(&["machines"]).contains("thynvm: ThyNVM"));
     assert!(out(&["machines", "hoop"]).contains("Table II"));
+    assert!(out(&["machines", "hoop"]).contains("16.82 pJ/bit"));
     assert!(out(&["mechanisms"]).contains("1 132 bytes (printed: 1132 bytes, 0.045 mm2)"));
     assert!(out(&["workloads"]).contains("inline_tree"));
     assert!(out(&["machines", "ffccd", "--json"]).contains("\"kind\": \"SPEC\""));

@@ -6,6 +6,7 @@ use crate::description::Description;
 use crate::device::{Device, DeviceCounts};
 use crate::queue::{Pending, Queue};
 use crate::time::{CYCLE, Ticks, cycles};
+use crate::traffic::Cause;
 
 /// First line of volatile memory; those below are persistent memory's. Each has 128 GiB, so that the number of
 /// a line has 32 bits.
@@ -57,22 +58,22 @@ impl Controller {
     }
 
     /// When a line that is asked for at `now` is there.
-    pub(crate) fn read(&mut self, line: u64, now: Ticks) -> Ticks {
+    pub(crate) fn read(&mut self, line: u64, now: Ticks, cause: Cause) -> Ticks {
         if line >= FIRST_DRAM_LINE {
-            return self.dram.read(line - FIRST_DRAM_LINE, now);
+            return self.dram.read(line - FIRST_DRAM_LINE, now, cause);
         }
         self.queue.retire(now);
         if self.queue.has(line, |_| true) {
             self.counts.forwarded += 1;
             return now + self.accept;
         }
-        self.nvm.read(line, now)
+        self.nvm.read(line, now, cause)
     }
 
     /// When a line that is sent at `now` is accepted, and so persistent.
-    pub(crate) fn write(&mut self, line: u64, now: Ticks) -> Ticks {
+    pub(crate) fn write(&mut self, line: u64, now: Ticks, cause: Cause) -> Ticks {
         if line >= FIRST_DRAM_LINE {
-            self.dram.write(line - FIRST_DRAM_LINE, now);
+            self.dram.write(line - FIRST_DRAM_LINE, now, cause);
             return now;
         }
         self.queue.retire(now);
@@ -83,7 +84,7 @@ impl Controller {
         }
         let entered = self.queue.make_room(now);
         self.counts.full_ticks += entered - now;
-        let written_at = self.nvm.write(line, entered + self.accept);
+        let written_at = self.nvm.write(line, entered + self.accept, cause);
         self.queue.insert(Pending {
             line,
             written_at,

@@ -4,6 +4,7 @@ use firn_units::LINE_BYTES;
 
 use crate::description::{self, Latency};
 use crate::time::{Ticks, cycles, transfer};
+use crate::traffic::{Cause, Traffic};
 
 /// A row that a bank has open.
 #[derive(Clone, Copy)]
@@ -23,10 +24,31 @@ pub struct DeviceCounts {
     pub reads: u64,
     /// Lines written.
     pub writes: u64,
+    /// Whom lines were read for.
+    pub read: Traffic,
+    /// Whom lines were written for.
+    pub written: Traffic,
+    /// Reads that no open row answered.
+    pub array_reads: u64,
     /// Accesses to an open row. Devices of a fixed latency have no rows.
     pub row_hits: u64,
     /// Accesses to another row.
     pub row_misses: u64,
+}
+
+impl DeviceCounts {
+    /// What a device did since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            reads: self.reads - before.reads,
+            writes: self.writes - before.writes,
+            read: self.read.since(&before.read),
+            written: self.written.since(&before.written),
+            array_reads: self.array_reads - before.array_reads,
+            row_hits: self.row_hits - before.row_hits,
+            row_misses: self.row_misses - before.row_misses,
+        }
+    }
 }
 
 /// What an access takes.
@@ -105,21 +127,31 @@ impl Device {
         }
     }
 
+    /// What was counted. All reads are the array's where there are no rows.
     pub(crate) fn counts(&self) -> DeviceCounts {
-        self.counts
+        let array_reads = match self.taken {
+            Taken::Fixed { .. } => self.counts.reads,
+            Taken::Rows { .. } => self.counts.array_reads,
+        };
+        DeviceCounts {
+            array_reads,
+            ..self.counts
+        }
     }
 
     /// When a line that is asked for at `now` is there.
-    pub(crate) fn read(&mut self, line: u64, now: Ticks) -> Ticks {
+    pub(crate) fn read(&mut self, line: u64, now: Ticks, cause: Cause) -> Ticks {
         self.counts.reads += 1;
+        self.counts.read.count(cause);
         let begin = now.max(self.read_free_at);
         self.read_free_at = begin + self.line_read;
         self.access(line, begin, false)
     }
 
     /// When a line that is sent at `now` has been written.
-    pub(crate) fn write(&mut self, line: u64, now: Ticks) -> Ticks {
+    pub(crate) fn write(&mut self, line: u64, now: Ticks, cause: Cause) -> Ticks {
         self.counts.writes += 1;
+        self.counts.written.count(cause);
         let begin = now.max(self.write_free_at);
         self.write_free_at = begin + self.line_written;
         self.last_begun = begin;
@@ -152,6 +184,7 @@ impl Device {
         let is_hit = bank.row == row;
         self.counts.row_hits += u64::from(is_hit);
         self.counts.row_misses += u64::from(!is_hit);
+        self.counts.array_reads += u64::from(!is_hit && !writes);
         let end = begin.max(bank.free_at) + taken;
         *bank = Bank {
             row,

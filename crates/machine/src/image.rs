@@ -1,5 +1,6 @@
 //! What memory holds: as its program sees it, and as the devices have it.
 
+use firn_fibers::prefetch;
 use firn_units::{DevAddr, LINE_BYTES, PhysAddr, WORD_BYTES};
 use memmap2::{Advice, MmapMut};
 
@@ -36,6 +37,15 @@ impl Images {
         Self {
             memory,
             dram: vec![0; dram as usize],
+        }
+    }
+
+    /// The host will soon be asked for a line of the program's.
+    #[inline(always)]
+    pub(crate) fn expect(&self, line: u64) {
+        let at = line.saturating_mul(PAIR_BYTES) as usize;
+        if let Some(bytes) = self.memory.get(at..) {
+            prefetch(bytes);
         }
     }
 

@@ -10,7 +10,9 @@
 //! description   what a machine is made of: numbers, each with its unit, kind and source
 //! computer      the whole: an instruction's way through it
 //!   miss          what the nearest cache is not enough for
+//!   power         what a power failure takes
 //!   processor     a core's clock and store buffer
+//!   underway      stores that a power failure loses
 //!   translation   its look-aside buffers
 //!   caches        which lines are where, without data
 //!     sets          what caches and look-aside buffers have in common
@@ -20,6 +22,8 @@
 //!     device        latency, rows and bandwidth
 //!   image         what memory holds, and what a power failure leaves
 //! statistics    what was counted
+//!   traffic       bytes of devices, by cause
+//!   energy        what they took, where somebody says so
 //! time          in thousandths of a cycle
 //! ```
 #![forbid(unsafe_code)]
@@ -29,6 +33,7 @@ mod computer;
 mod controller;
 pub mod description;
 mod device;
+mod energy;
 mod image;
 mod machine;
 pub mod mechanism;
@@ -41,10 +46,12 @@ mod state;
 pub mod statistics;
 mod threads;
 pub mod time;
+mod traffic;
 mod translation;
+mod underway;
 mod words;
 
-pub use computer::{Computer, DRAM_START, Overlap};
+pub use computer::{Computer, DRAM_START, Overlap, Request};
 pub use machine::{Machine, MachinePlace};
 pub use options::MachineOptions;
 pub use threads::{Job, MachineThread, RunEnd};

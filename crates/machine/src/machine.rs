@@ -11,6 +11,7 @@ use firn_media::{
 use firn_units::{FRAME_BYTES, PhysAddr, VirtAddr};
 
 use crate::computer::{DRAM_START, Overlap};
+use crate::description::Description;
 use crate::mechanism::{Asked, Board, Mechanism};
 use crate::options::MachineOptions;
 use crate::state::State;
@@ -81,6 +82,11 @@ impl Machine {
         }
     }
 
+    /// What it is made of.
+    pub fn description(&self) -> &Description {
+        &self.shared.options.description
+    }
+
     /// What was counted since the start.
     pub fn statistics(&self) -> Statistics {
         self.shared.state.with(|state| state.computer.statistics())
@@ -98,9 +104,9 @@ impl Machine {
 
     /// Looks at memory without time: nothing that `look` loads counts, and no cache learns of it. It stores nothing.
     pub fn aside<R>(&self, look: impl FnOnce() -> R) -> R {
-        self.shared.state.with(|state| state.aside += 1);
+        self.shared.state.with(State::look_aside);
         let seen = look();
-        self.shared.state.with(|state| state.aside -= 1);
+        self.shared.state.with(State::look_back);
         seen
     }
 

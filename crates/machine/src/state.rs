@@ -1,6 +1,7 @@
 //! What the threads of a machine share.
 
 use firn_hardware::relocate::{Store, Unit, instructions};
+use firn_media::Domain;
 use firn_units::{FRAME_BYTES, LINE_BYTES, PhysAddr, VirtAddr, WORD_BYTES};
 
 use crate::computer::{Computer, DRAM_START, Overlap};
@@ -36,15 +37,17 @@ pub(crate) struct State {
     pub(crate) turns: u64,
     /// When the current thread lets others run.
     pub(crate) slice_end: Ticks,
-    /// When that is, or the mechanism wants to do something.
+    /// When that has passed, or the mechanism wants to do something. At once without power.
     due: Ticks,
     /// Memory operations so far.
     pub(crate) events: u64,
     /// The power fails before this one.
-    pub(crate) fails_at: u64,
+    fails_at: u64,
+    /// The first one that is unlike others: all of them without power, or while somebody looks aside.
+    unlike_from: u64,
     pub(crate) dead: bool,
     /// Looks at memory that take no time, one within the other.
-    pub(crate) aside: u32,
+    aside: u32,
     /// Pauses since somebody stored.
     pub(crate) idle_pauses: u64,
     pub(crate) ticket: u64,
@@ -66,7 +69,11 @@ impl State {
             .with_pages(options.nvm_pages, options.dram_pages)
             .with_images(images)
             .with_mechanism(options.mechanism, &options.site());
-        let due = computer.wakes_at();
+        let computer = match options.domain {
+            Domain::Eadr => computer.keeping_caches(),
+            Domain::Adr | Domain::Process => computer,
+        };
+        let due = computer.wakes_at().saturating_add(1);
         Self {
             computer,
             threads: vec![Thread::outside()],
@@ -77,6 +84,7 @@ impl State {
             due,
             events: 0,
             fails_at: u64::MAX,
+            unlike_from: u64::MAX,
             dead: false,
             aside: 0,
             idle_pauses: 0,
@@ -86,6 +94,17 @@ impl State {
             backed: vec![false; (options.capacity / FRAME_BYTES) as usize],
             backed_frames: 0,
             next_volatile: DRAM_START,
+        }
+    }
+
+    /// From here on nothing happens any more: what no cache has seen is lost, unless only the process dies.
+    #[cold]
+    pub(crate) fn die(&mut self) {
+        if !self.dead {
+            self.dead = true;
+            self.due = 0;
+            self.set_unlike();
+            self.computer.lose_stores(self.now());
         }
     }
 
@@ -140,13 +159,16 @@ impl State {
     /// Whether the current thread has to let others run, for a while or for good.
     #[inline(always)]
     pub(crate) fn is_over(&self) -> bool {
-        self.now() > self.due || self.dead
+        self.now() >= self.due
     }
 
     /// From now on the current thread lets others run at `end`.
     pub(crate) fn set_slice_end(&mut self, end: Ticks) {
         self.slice_end = end;
-        self.due = end.min(self.computer.wakes_at());
+        self.due = match self.dead {
+            true => 0,
+            false => end.min(self.computer.wakes_at()).saturating_add(1),
+        };
     }
 
     /// Lets the mechanism do what is due. Returns whether the thread's time is up as well.
@@ -168,14 +190,49 @@ impl State {
     /// Counts a memory operation. False if the power failed before it, or if it takes no time.
     #[inline(always)]
     pub(crate) fn happens(&mut self) -> bool {
+        let event = self.events + 1;
+        if event >= self.unlike_from {
+            return self.happens_unlike();
+        }
+        self.events = event;
+        true
+    }
+
+    /// One that is unlike others happens.
+    #[cold]
+    #[inline(never)]
+    fn happens_unlike(&mut self) -> bool {
         if self.aside > 0 {
             return false;
         }
         self.events += 1;
         if self.events >= self.fails_at {
-            self.dead = true;
+            self.die();
         }
         !self.dead
+    }
+
+    fn set_unlike(&mut self) {
+        let is_common = !self.dead && self.aside == 0;
+        self.unlike_from = if is_common { self.fails_at } else { 0 };
+    }
+
+    /// From now on the power fails before this memory operation.
+    pub(crate) fn set_failure(&mut self, event: u64) {
+        self.fails_at = event;
+        self.set_unlike();
+    }
+
+    /// Somebody begins to look at memory aside, within whoever does already.
+    pub(crate) fn look_aside(&mut self) {
+        self.aside += 1;
+        self.set_unlike();
+    }
+
+    /// Whoever began last has seen enough.
+    pub(crate) fn look_back(&mut self) {
+        self.aside -= 1;
+        self.set_unlike();
     }
 
     /// The same, of one that changes memory.
@@ -189,15 +246,13 @@ impl State {
 
     #[inline(always)]
     pub(crate) fn load(&mut self, at: VirtAddr) -> u64 {
-        // First of all, as the host may take long for it.
-        let word = self.word(at);
         if self.happens() {
             self.computer
                 .load(self.core(), at.identity(), Overlap::Chain);
         } else if self.dead {
             return 0;
         }
-        word
+        self.word(at)
     }
 
     /// The word at `at`, for nobody's time.
@@ -218,8 +273,7 @@ impl State {
         self.idle_pauses = 0;
         self.computer.store(self.core(), at.identity());
         self.computer
-            .images_mut()
-            .store(at.bytes() / WORD_BYTES, value);
+            .set_word(self.core(), at.bytes() / WORD_BYTES, value);
     }
 
     pub(crate) fn compare_exchange(
@@ -283,19 +337,29 @@ impl State {
         for piece in lines_of(at, from.len() as u64) {
             self.check(piece.at);
             self.computer.store(core, piece.at.identity());
-            self.computer.work(core, (piece.len - 1) / RANGE_BYTES);
+            let (begin, len) = (piece.at - at, piece.len);
+            self.set_words(
+                core,
+                piece.at,
+                &from[begin as usize..(begin + len) as usize],
+            );
+            self.computer.work(core, (len - 1) / RANGE_BYTES);
         }
+    }
+
+    /// The words at `at` become `from`, by the store that the core did last. Of the last one only the first bytes may.
+    fn set_words(&mut self, core: usize, at: VirtAddr, from: &[u8]) {
         let first = at.bytes() / WORD_BYTES;
         let (words, rest) = from.as_chunks::<{ WORD_BYTES as usize }>();
-        let images = self.computer.images_mut();
         for (word, value) in (first..).zip(words) {
-            images.store(word, u64::from_le_bytes(*value));
+            self.computer
+                .set_word(core, word, u64::from_le_bytes(*value));
         }
         if !rest.is_empty() {
             let word = first + words.len() as u64;
-            let mut last = images.load(word).to_le_bytes();
+            let mut last = self.computer.images().load(word).to_le_bytes();
             last[..rest.len()].copy_from_slice(rest);
-            images.store(word, u64::from_le_bytes(last));
+            self.computer.set_word(core, word, u64::from_le_bytes(last));
         }
     }
 
@@ -327,7 +391,7 @@ impl State {
         for at in (0..store.len).step_by(WORD_BYTES as usize) {
             let value = self.word(store.from + at);
             let word = (store.to + at).bytes() / WORD_BYTES;
-            self.computer.images_mut().store(word, value);
+            self.computer.set_relocated_word(core, word, value);
         }
     }
 

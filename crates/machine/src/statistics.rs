@@ -1,9 +1,12 @@
 //! What a machine counts.
 
-use crate::controller::QueueCounts;
-use crate::device::DeviceCounts;
+pub use crate::controller::QueueCounts;
+pub use crate::device::DeviceCounts;
 use crate::mechanism::Counts;
 use crate::time::{CYCLE, Ticks};
+
+pub use crate::energy::Energy;
+pub use crate::traffic::{Cause, Traffic};
 
 /// Levels that accesses are counted by: caches, then memory.
 pub(crate) const MOST_LEVELS: usize = 6;
@@ -28,6 +31,47 @@ pub struct Stalls {
     pub fence: u64,
     /// The hardware that a mechanism adds.
     pub mechanism: u64,
+}
+
+impl Stalls {
+    /// Each of them by its name, which is its field's, in whole cycles.
+    pub fn named_cycles(&self) -> [(&'static str, u64); 8] {
+        let Self {
+            translation,
+            caches,
+            transfer,
+            dram,
+            nvm,
+            store_buffer,
+            fence,
+            mechanism,
+        } = *self;
+        [
+            ("translation", translation),
+            ("caches", caches),
+            ("transfer", transfer),
+            ("dram", dram),
+            ("nvm", nvm),
+            ("store_buffer", store_buffer),
+            ("fence", fence),
+            ("mechanism", mechanism),
+        ]
+        .map(|(name, ticks)| (name, ticks / CYCLE))
+    }
+
+    /// What a core waited for since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            translation: self.translation - before.translation,
+            caches: self.caches - before.caches,
+            transfer: self.transfer - before.transfer,
+            dram: self.dram - before.dram,
+            nvm: self.nvm - before.nvm,
+            store_buffer: self.store_buffer - before.store_buffer,
+            fence: self.fence - before.fence,
+            mechanism: self.mechanism - before.mechanism,
+        }
+    }
 }
 
 /// What one core did.

@@ -189,7 +189,7 @@ impl Machine {
             .into_iter()
             .map(|job| self.spawn_thread(job).0)
             .collect();
-        shared.state.with(|state| state.fails_at = event);
+        shared.state.with(|state| state.set_failure(event));
         let mut panics = Vec::new();
         loop {
             let next = shared.state.with(|state| {
@@ -202,7 +202,7 @@ impl Machine {
             }
         }
         let dead = shared.state.with(|state| {
-            state.fails_at = u64::MAX;
+            state.set_failure(u64::MAX);
             let ended = ids
                 .iter()
                 .map(|&id| state.computer.now(state.threads[id].core))
@@ -293,7 +293,7 @@ impl Machine {
     /// Unwinds every simulated thread where it is, without touching memory.
     pub(crate) fn kill_threads(&self) {
         assert!(!inside(), "a simulated thread cannot end the others");
-        self.shared.state.with(|state| state.dead = true);
+        self.shared.state.with(State::die);
         self.shared.drop_threads();
     }
 }

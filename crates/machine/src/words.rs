@@ -71,6 +71,7 @@ impl Words for MachineWords {
         let store = |state: &mut State, at| {
             state.idle_pauses = 0;
             state.computer.store(state.core(), at);
+            state.computer.volatile_stored(state.core(), at);
         };
         self.act(index, store).store(value, Relaxed);
     }

@@ -84,6 +84,20 @@ fn hoop_is_its_table_ii() {
         write: 375,
     };
     assert_eq!(hoop.nvm.latency, expected);
+    let energy = hoop.nvm.energy.unwrap();
+    let buffer = [energy.buffer_read, energy.buffer_write];
+    assert_eq!(buffer, [930, 1_020]);
+    assert_eq!([energy.array_read, energy.array_write], [2_470, 16_820]);
+}
+
+/// What no paper gives is absent, and not zero.
+#[test]
+fn energy_is_known_of_hoops_nvm_only() {
+    for name in NAMES {
+        let machine = machine(name);
+        assert_eq!(machine.nvm.energy.is_some(), name == "hoop", "{name}");
+        assert_eq!(machine.dram.energy, None, "{name}");
+    }
 }
 
 #[test]
@@ -202,6 +216,17 @@ fn what_cannot_be_is_refused_by_its_name() {
             "[nvm.fixed]",
             "[nvm.other]",
             ["unknown field `other`", "rows"],
+        ),
+        (
+            "[nvm.fixed]",
+            "[nvm.energy]\nbuffer_read = { value = 1, unit = \"pJ\", kind = \"SPEC\", source = \"\" }\n\
+             buffer_write = { value = 1, unit = \"pJ/bit\", kind = \"SPEC\", source = \"\" }\n\
+             array_read = { value = 1, unit = \"pJ/bit\", kind = \"SPEC\", source = \"\" }\n\
+             array_write = { value = 1, unit = \"pJ/bit\", kind = \"SPEC\", source = \"\" }\n[nvm.fixed]",
+            [
+                "nvm.energy.buffer_read has the unit `pJ`",
+                "fJ/bit or pJ/bit",
+            ],
         ),
     ];
     for (old, new, says) in bad {

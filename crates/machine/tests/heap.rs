@@ -28,6 +28,7 @@ fn machine(domain: Domain, seed: u64, mechanism: &'static Bundle) -> Machine {
         },
         read_megabytes_per_s: 12_000,
         write_megabytes_per_s: 4_000,
+        energy: None,
     };
     let cache = |bytes, hit_cycles, shared| Cache {
         name: String::new(),

@@ -19,6 +19,8 @@ cargo build --release -p firn
 target/release/firn bench --rival libpmemobj,lmdb,redb --write docs/performance.md
 cargo xtask test --long           # what tests show
 ```
+
+How fast the simulated machine is, is on a page of its own: [machine-performance.md](machine-performance.md).
 ";
 
 const NOTES: &str = "\

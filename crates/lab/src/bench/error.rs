@@ -5,6 +5,8 @@ use std::io;
 use firn_heap::{Error, OpenError};
 use firn_mapped::MappedError;
 
+use crate::simulation::SimulationError;
+
 /// Why a measurement did not come about. Pools of the bench are temporary; nothing is left behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -46,6 +48,9 @@ pub enum BenchError {
         /// Whether one is.
         open: bool,
     },
+    /// What was to be simulated was not.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
     /// There is no measurement of this name.
     #[error("no measurement is called '{name}'; there are: {known}")]
     Unknown {

@@ -7,6 +7,7 @@
 //! reopen         reopening after kill -9
 //! structures     FFCCD's phases on every structure, in turns with the rivals'
 //! collector      how dense compaction makes a pool, and what it costs
+//! simulator      how fast the simulated machine is
 //! population, chain, phases      whose objects come and go, and in which order
 //! operation, rig, herd    what is measured, on any medium
 //! clock, figure, cores    how it is timed and told, and how far the cores are
@@ -38,6 +39,7 @@ mod reclaim;
 mod reopen;
 mod rig;
 mod rival;
+pub mod simulator;
 mod structures;
 mod transactions;
 

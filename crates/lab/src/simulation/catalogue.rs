@@ -25,6 +25,8 @@ pub struct MachineLine {
     pub clock_mhz: u32,
     /// Levels of cache.
     pub caches: usize,
+    /// Devices whose energy its description has numbers for.
+    pub energy: Vec<&'static str>,
     /// Numbers that its paper says, that were measured, and that were assumed.
     pub numbers: [usize; 3],
     /// Digest of the description.
@@ -58,6 +60,10 @@ fn machine_line(name: &str) -> Result<MachineLine, SimulationError> {
         cores: described.core.count,
         clock_mhz: described.core.clock_mhz,
         caches: described.caches.len(),
+        energy: [("NVM", &described.nvm), ("DRAM", &described.dram)]
+            .into_iter()
+            .filter_map(|(name, device)| device.energy.as_ref().map(|_| name))
+            .collect(),
         numbers: [Kind::Spec, Kind::Measured, Kind::Assumed].map(count),
         digest: format!("{:016x}", described.digest()),
         name: described.name,

@@ -18,6 +18,6 @@ pub use catalogue::{
 };
 pub(crate) use plan::SHAPES;
 pub use plan::{Driver, MOST_OBJECTS, SimulationError, SimulationPlan, mechanism, mechanism_for};
-pub use report::{Phase, Simulation, Spent, Waited};
+pub use report::{Bytes, DeviceBytes, DeviceEnergy, Named, Phase, Simulation, Spent};
 pub use run::simulate;
 pub(crate) use run::simulate_on;

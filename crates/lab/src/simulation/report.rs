@@ -1,8 +1,11 @@
 //! What was simulated, and what came of it.
 
-use firn_machine::statistics::{CoreCounts, CoreStatistics, Stalls, Statistics};
+use firn_machine::description::Description;
+use firn_machine::statistics::{
+    CoreCounts, CoreStatistics, DeviceCounts, Energy, Statistics, Traffic,
+};
 use firn_media::Scope;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// What one phase did, of all cores together but for the cycles.
 #[derive(Clone, Debug, Serialize)]
@@ -25,8 +28,12 @@ pub struct Phase {
     pub nvm_reads: u64,
     /// Lines written to persistent memory.
     pub nvm_writes: u64,
+    /// Bytes that devices moved, by cause.
+    pub bytes: Bytes,
+    /// What that took of energy.
+    pub energy: DeviceEnergy,
     /// Cycles that the program's core waited, by cause.
-    pub waited: Waited,
+    pub waited: Named,
     /// Cycles of all cores, by what they did.
     pub spent: Spent,
     /// Bytes of pages that hold an object, on average: of those that the ratio counts.
@@ -35,25 +42,53 @@ pub struct Phase {
     pub live_bytes: f64,
 }
 
-/// Cycles that a core waited, by cause.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Waited {
-    /// Translations.
-    pub translation: u64,
-    /// Caches beyond the nearest.
-    pub caches: u64,
-    /// Other cores' caches.
-    pub transfer: u64,
-    /// Volatile memory.
-    pub dram: u64,
+/// Numbers by name, in the order in which they are told.
+#[derive(Clone, Debug)]
+pub struct Named(pub Vec<(&'static str, u64)>);
+
+impl Serialize for Named {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
+/// What a device moved in a phase.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceBytes {
+    /// Bytes read, by cause.
+    pub read: Named,
+    /// Bytes written, by cause.
+    pub written: Named,
+}
+
+impl DeviceBytes {
+    fn of(counts: &DeviceCounts) -> Self {
+        let named = |traffic: &Traffic| Named(traffic.named_bytes().to_vec());
+        Self {
+            read: named(&counts.read),
+            written: named(&counts.written),
+        }
+    }
+}
+
+/// What each device moved in a phase.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bytes {
     /// Persistent memory.
-    pub nvm: u64,
-    /// The store buffer.
-    pub store_buffer: u64,
-    /// Fences and locked instructions.
-    pub fence: u64,
-    /// Hardware of the mechanism.
-    pub mechanism: u64,
+    pub nvm: DeviceBytes,
+    /// Volatile memory.
+    pub dram: DeviceBytes,
+}
+
+/// Nanojoules of each device in a phase; absent where the machine's description has no numbers for it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct DeviceEnergy {
+    /// Persistent memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nvm_nj: Option<f64>,
+    /// Volatile memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dram_nj: Option<f64>,
 }
 
 /// Cycles that cores spent on the collector, by what they did (FFCCD, figures 5 and 14).
@@ -147,6 +182,7 @@ pub struct Simulation {
 /// What a phase is measured by: the machine's counts before and after it.
 pub(super) struct Measured<'s> {
     pub(super) core: usize,
+    pub(super) machine: &'s Description,
     pub(super) before: &'s Statistics,
     pub(super) after: &'s Statistics,
 }
@@ -160,21 +196,10 @@ impl Measured<'_> {
         of(self.after) - of(self.before)
     }
 
-    fn waited(&self) -> Waited {
-        let of = |stall: fn(&Stalls) -> u64| {
-            let of = |statistics: &Statistics| stall(&statistics.cores[self.core].counts.stalls);
-            (of(self.after) - of(self.before)) / 1_000
-        };
-        Waited {
-            translation: of(|stalls| stalls.translation),
-            caches: of(|stalls| stalls.caches),
-            transfer: of(|stalls| stalls.transfer),
-            dram: of(|stalls| stalls.dram),
-            nvm: of(|stalls| stalls.nvm),
-            store_buffer: of(|stalls| stalls.store_buffer),
-            fence: of(|stalls| stalls.fence),
-            mechanism: of(|stalls| stalls.mechanism),
-        }
+    fn waited(&self) -> Named {
+        let of = |statistics: &Statistics| statistics.cores[self.core].counts.stalls;
+        let stalls = of(self.after).since(&of(self.before));
+        Named(stalls.named_cycles().to_vec())
     }
 
     fn spent(&self) -> Spent {
@@ -204,6 +229,9 @@ impl Measured<'_> {
         (page_bytes, live_bytes): (f64, f64),
     ) -> Phase {
         let cycles = |statistics: &Statistics| statistics.cores[self.core].cycles;
+        let nvm = self.after.nvm.since(&self.before.nvm);
+        let dram = self.after.dram.since(&self.before.dram);
+        let energy = |device, counts| Energy::of(device, counts).map(|energy| energy.total_nj());
         Phase {
             name,
             operations,
@@ -212,8 +240,16 @@ impl Measured<'_> {
             accesses: self.total(|counts| counts.loads + counts.stores),
             fences: self.total(|counts| counts.fences),
             write_backs: self.total(|counts| counts.write_backs),
-            nvm_reads: self.after.nvm.reads - self.before.nvm.reads,
-            nvm_writes: self.after.nvm.writes - self.before.nvm.writes,
+            nvm_reads: nvm.reads,
+            nvm_writes: nvm.writes,
+            bytes: Bytes {
+                nvm: DeviceBytes::of(&nvm),
+                dram: DeviceBytes::of(&dram),
+            },
+            energy: DeviceEnergy {
+                nvm_nj: energy(&self.machine.nvm, &nvm),
+                dram_nj: energy(&self.machine.dram, &dram),
+            },
             waited: self.waited(),
             spent: self.spent(),
             page_bytes,

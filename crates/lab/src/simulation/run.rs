@@ -102,7 +102,7 @@ fn made_by(
 enum Collector {
     Nobody,
     Thread(BackgroundCollector<Machine>),
-    Program(Workflow<Machine>),
+    Program(Box<Workflow<Machine>>),
 }
 
 impl Collector {
@@ -135,7 +135,7 @@ impl Collector {
                     worse: WORSE,
                     collect,
                 };
-                Ok(Self::Program(Workflow::new(pool, &options)?))
+                Ok(Self::Program(Box::new(Workflow::new(pool, &options)?)))
             }
         }
     }
@@ -201,6 +201,7 @@ fn run(machine: &Machine, plan: &SimulationPlan, shape: Shape) -> Result<Made, S
         }
         let measured = Measured {
             core,
+            machine: machine.description(),
             before: &before,
             after: &machine.statistics(),
         };

@@ -108,6 +108,7 @@ impl Caches {
     }
 
     /// The same for a line that the nearest cache does not have, or not as it has to be.
+    #[inline(always)]
     pub(crate) fn further(&mut self, core: usize, line: u64, flags: u32) -> Found {
         let request = Request { core, line, flags };
         // Of loads it is known that the nearest level does not have them.
@@ -126,6 +127,7 @@ impl Caches {
     }
 
     /// A store to a line that the core does not own: others give it up.
+    #[inline(never)]
     fn claim(&mut self, request: Request, held: (usize, usize)) -> Found {
         let (level, mut slot) = held;
         for level in &mut self.of(request.core)[level..] {
@@ -143,6 +145,7 @@ impl Caches {
     }
 
     /// None of the core's own levels has the line.
+    #[inline(always)]
     fn miss(&mut self, request: Request) -> Found {
         let mut found = Found::at(self.levels);
         let slot = match self.last.lines.touch_or_put(request.line) {
@@ -222,9 +225,10 @@ impl Caches {
     #[inline(always)]
     fn leave(&mut self, core: usize, level: usize, line: u64, word: u32) {
         let (nearer, further) = self.of(core).split_at_mut(level);
-        let known = nearer
-            .iter_mut()
-            .fold(word & flag::KEPT, |kept, near| kept | near.take(line));
+        let mut known = word & flag::KEPT;
+        for near in nearer {
+            known |= near.take(line);
+        }
         let slot = (word >> flag::BITS) as usize;
         match further.get_mut(1) {
             Some(next) => *next.word(slot) |= known,
@@ -236,12 +240,23 @@ impl Caches {
     }
 
     /// A line leaves the last level, and so all of them.
+    #[inline(always)]
     fn leave_last(&mut self, line: u64, word: u32) -> Option<Departure> {
-        let kept = sharers(word).fold(0, |kept, core| kept | self.invalidate(core, line));
+        let kept = match word & SHARED {
+            0 => 0,
+            _ => self.leave_cores(line, word),
+        };
         Departure::of(line, word | kept)
     }
 
+    /// A line leaves the cores whose caches hold it. Returns what was known of it there.
+    #[inline(never)]
+    fn leave_cores(&mut self, line: u64, word: u32) -> u32 {
+        sharers(word).fold(0, |kept, core| kept | self.invalidate(core, line))
+    }
+
     /// Takes a line from a core. Returns what was known of it there.
+    #[inline(never)]
     fn invalidate(&mut self, core: usize, line: u64) -> u32 {
         let levels = self.of(core).iter_mut();
         levels.fold(0, |kept, level| kept | level.take(line))
@@ -261,6 +276,7 @@ impl Caches {
     }
 
     /// A core owns a line no longer. Returns what it knew of it.
+    #[inline(never)]
     fn share(&mut self, core: usize, line: u64) -> u32 {
         self.forget(core, line, flag::OWNED | flag::KEPT)
     }
@@ -275,6 +291,16 @@ impl Caches {
         });
         *self.last.word(slot) &= !flag::KEPT;
         Departure::of(line, known)
+    }
+
+    /// A `relocate` did not store to this line after all.
+    pub(crate) fn clear_pending(&mut self, line: u64) {
+        let Some(slot) = self.last.lines.find(line) else {
+            return;
+        };
+        let cores = sharers(*self.last.word(slot));
+        cores.for_each(|core| _ = self.forget(core, line, flag::PENDING));
+        *self.last.word(slot) &= !flag::PENDING;
     }
 
     /// Every line that memory has not seen as it is.

@@ -5,42 +5,62 @@ use firn_units::{LINE_BYTES, PhysAddr};
 use crate::caches::{Departure, Found};
 use crate::controller::FIRST_DRAM_LINE;
 use crate::time::{CYCLE, Ticks};
+use crate::traffic::Cause;
 
 use super::{Computer, Overlap};
 
 impl Computer {
     #[inline(never)]
     pub(super) fn load_further(&mut self, core: usize, line: u64, overlap: Overlap) {
+        self.expect(line);
         let found = self.caches.further(core, line, 0);
         self.processors[core].count_further(found.level);
         if found.level > 0 || found.transfer {
-            self.wait_for(core, line, found, overlap);
+            self.wait_for(core, line, (found, Cause::Load), overlap);
         }
     }
 
     #[inline(never)]
     pub(super) fn store_further(&mut self, core: usize, line: u64, flags: u32) {
+        self.expect(line);
         let found = self.caches.further(core, line, flags);
         self.processors[core].count_further(found.level);
         let mut taken = CYCLE;
         if found.level > 0 || found.transfer {
-            let (asked, memory, transfer) = self.latency(core, line, found);
+            let (asked, memory, transfer) = self.latency(core, line, (found, Cause::Store));
             taken = taken.max((asked + memory + transfer) / self.parallel_misses);
         }
         self.processors[core].store(taken);
     }
 
+    /// What the nearest cache does not have the host's may not have either.
+    #[inline(always)]
+    fn expect(&self, line: u64) {
+        if let Some(images) = &self.images {
+            images.expect(line);
+        }
+    }
+
     /// What a line takes that the nearest cache does not have: of caches, of memory, of other cores. What had
     /// to go for it leaves meanwhile.
-    fn latency(&mut self, core: usize, line: u64, found: Found) -> (Ticks, Ticks, Ticks) {
+    #[inline(always)]
+    fn latency(
+        &mut self,
+        core: usize,
+        line: u64,
+        (found, cause): (Found, Cause),
+    ) -> (Ticks, Ticks, Ticks) {
         let now = self.processors[core].now;
+        if let (true, Some(under_way)) = (found.transfer, &mut self.under_way) {
+            under_way.is_seen(line);
+        }
         if let Some(departure) = found.departure {
-            self.depart(departure, now + self.path());
+            self.depart(departure, now + self.path(), Cause::Eviction);
         }
         let level = usize::from(found.level);
         let asked = if level == 0 { 0 } else { self.levels[level] };
         let memory = if level + 1 == self.levels.len() {
-            let (mechanism, mut board) = self.board();
+            let (mechanism, mut board) = self.board(cause);
             let at = PhysAddr(line * LINE_BYTES);
             mechanism.read(at, now + asked, &mut board) - (now + asked)
         } else {
@@ -53,7 +73,13 @@ impl Computer {
         )
     }
 
-    pub(super) fn wait_for(&mut self, core: usize, line: u64, found: Found, overlap: Overlap) {
+    pub(super) fn wait_for(
+        &mut self,
+        core: usize,
+        line: u64,
+        found: (Found, Cause),
+        overlap: Overlap,
+    ) {
         let (mut asked, mut memory, mut transfer) = self.latency(core, line, found);
         if overlap == Overlap::Independent {
             for part in [&mut asked, &mut memory, &mut transfer] {
@@ -72,8 +98,11 @@ impl Computer {
     }
 
     /// A line leaves the caches: from here on it is on its way to be persistent. Returns when it is accepted.
-    pub(super) fn depart(&mut self, departure: Departure, now: Ticks) -> Ticks {
-        let (mechanism, mut board) = self.board();
+    pub(super) fn depart(&mut self, departure: Departure, now: Ticks, cause: Cause) -> Ticks {
+        if let Some(under_way) = &mut self.under_way {
+            under_way.is_seen(departure.line);
+        }
+        let (mechanism, mut board) = self.board(cause);
         mechanism.write(departure.into(), now, &mut board)
     }
 }

@@ -5,6 +5,7 @@
 //! overlap where it does not.
 
 mod miss;
+mod power;
 
 use firn_units::{DevAddr, LINE_BYTES, PhysAddr};
 
@@ -12,11 +13,13 @@ use crate::caches::{Caches, Found, flag};
 use crate::controller::{Controller, FIRST_DRAM_LINE};
 use crate::description::Description;
 use crate::image::Images;
-use crate::mechanism::{Asked, Board, Bundle, Mechanism, NONE, Site};
+use crate::mechanism::{Asked, Board, Bundle, Departure, Mechanism, NONE, Site};
 use crate::processor::Processor;
 use crate::statistics::{CoreStatistics, MOST_LEVELS, Statistics};
 use crate::time::{CYCLE, Ticks, cycles};
+use crate::traffic::Cause;
 use crate::translation::PageSize;
+use crate::underway::UnderWay;
 
 /// Whether a miss overlaps with others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +28,15 @@ pub enum Overlap {
     Chain,
     /// It is one of several that the core knows at once.
     Independent,
+}
+
+/// What is asked of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// A line is wanted.
+    Read,
+    /// A line is sent.
+    Write,
 }
 
 /// Where volatile memory begins, as the controller sees it.
@@ -43,6 +55,8 @@ pub struct Computer {
     nvm_pages: PageSize,
     dram_pages: PageSize,
     images: Option<Images>,
+    /// Kept where a power failure leaves more than what was written back.
+    under_way: Option<UnderWay>,
     mechanism: Box<dyn Mechanism>,
 }
 
@@ -77,6 +91,7 @@ impl Computer {
             nvm_pages: PageSize::default(),
             dram_pages: PageSize::default(),
             images: None,
+            under_way: None,
             mechanism: (NONE.build)(&Site {
                 description: described,
                 capacity: 0,
@@ -101,12 +116,14 @@ impl Computer {
         self
     }
 
+    #[inline(always)]
     pub(crate) fn images(&self) -> &Images {
         self.images
             .as_ref()
             .expect("a medium's computer has images")
     }
 
+    #[inline(always)]
     pub(crate) fn images_mut(&mut self) -> &mut Images {
         self.images
             .as_mut()
@@ -199,7 +216,7 @@ impl Computer {
             false => self.caches.further(core, line, flag::DIRTY),
         };
         self.processors[core].count_further(found.level);
-        self.wait_for(core, line, found, Overlap::Chain);
+        self.wait_for(core, line, (found, Cause::Store), Overlap::Chain);
     }
 
     /// Writes the line at `at` back (clwb). The core goes on; its next fence waits until the line is accepted.
@@ -210,7 +227,7 @@ impl Computer {
         };
         let processor = &self.processors[core];
         let leaves_at = processor.now.max(processor.stores.empty_at()) + self.path();
-        let accepted_at = self.depart(departure, leaves_at);
+        let accepted_at = self.depart(departure, leaves_at, Cause::WriteBack);
         let processor = &mut self.processors[core];
         processor.accepted_at = processor.accepted_at.max(accepted_at);
     }
@@ -224,6 +241,24 @@ impl Computer {
         let done_at = done_at.max(processor.now);
         processor.counts.stalls.fence += done_at - processor.now;
         processor.now = done_at;
+    }
+
+    /// A request that comes from no core, at `now`: past the caches, which must not hold its line, to the mechanism
+    /// and the controller. Returns when the line is there, or accepted.
+    #[inline]
+    pub fn request(&mut self, at: PhysAddr, request: Request, now: Ticks) -> Ticks {
+        let (mechanism, mut board) = self.board(Cause::Outside);
+        match request {
+            Request::Read => mechanism.read(at, now, &mut board),
+            Request::Write => {
+                let leaving = Departure {
+                    at,
+                    is_dirty: true,
+                    is_relocated: false,
+                };
+                mechanism.write(leaving, now, &mut board)
+            }
+        }
     }
 
     /// A core waits until `until`, if that has not passed.
@@ -247,19 +282,13 @@ impl Computer {
         }
     }
 
-    /// Makes persistent what only caches have, without time. They keep it.
-    pub(crate) fn sync(&mut self) {
-        let (mechanism, mut board) = self.board();
-        board.controller = None;
-        for leaving in board.flush() {
-            mechanism.write(leaving, 0, &mut board);
-        }
-    }
-
     // ---- the mechanism ----
 
-    fn board(&mut self) -> (&mut dyn Mechanism, Board<'_>) {
+    /// The mechanism, and the board that it is plugged on, on behalf of `cause`.
+    #[inline(always)]
+    fn board(&mut self, cause: Cause) -> (&mut dyn Mechanism, Board<'_>) {
         let board = Board {
+            cause,
             caches: &mut self.caches,
             controller: Some(&mut self.controller),
             images: self.images.as_mut(),
@@ -272,7 +301,7 @@ impl Computer {
         &mut self,
         act: impl FnOnce(&mut dyn Mechanism, &mut Board<'_>) -> R,
     ) -> R {
-        let (mechanism, mut board) = self.board();
+        let (mechanism, mut board) = self.board(Cause::Mechanism);
         board.controller = None;
         act(mechanism, &mut board)
     }
@@ -284,7 +313,7 @@ impl Computer {
         ask: impl FnOnce(&mut dyn Mechanism, &mut Board<'_>) -> (R, Asked),
     ) -> R {
         self.work(core, 1);
-        let (mechanism, mut board) = self.board();
+        let (mechanism, mut board) = self.board(Cause::Mechanism);
         let (answer, asked) = ask(mechanism, &mut board);
         let processor = &mut self.processors[core];
         processor.counts.stalls.mechanism += asked.ticks;
@@ -311,7 +340,7 @@ impl Computer {
 
     /// Lets the mechanism do what is due at `now`.
     pub(crate) fn wake(&mut self, now: Ticks) {
-        let (mechanism, mut board) = self.board();
+        let (mechanism, mut board) = self.board(Cause::Mechanism);
         let until = mechanism.wake(now, &mut board);
         for core in 0..self.cores() {
             let before = self.processors[core].now;
@@ -328,13 +357,14 @@ impl Computer {
         act: impl FnOnce(&mut dyn Mechanism, Ticks, &mut Board<'_>) -> Ticks,
     ) {
         let now = self.processors[core].now;
-        let (mechanism, mut board) = self.board();
+        let (mechanism, mut board) = self.board(Cause::Mechanism);
         let until = act(mechanism, now, &mut board).max(now);
         self.processors[core].counts.stalls.mechanism += until - now;
         self.processors[core].now = until;
     }
 
     /// Ticks from a core to the controller: the way through its caches.
+    #[inline(always)]
     fn path(&self) -> Ticks {
         self.levels.last().copied().unwrap_or(0)
     }

@@ -5,7 +5,9 @@ use serde::Deserialize;
 
 use super::error::DescriptionError;
 use super::quantity::{Dimension, Number, Quantity, Reader};
-use super::{Buffer, Cache, Controller, Core, Description, Device, Latency, Translation};
+use super::{
+    BitEnergy, Buffer, Cache, Controller, Core, Description, Device, Latency, Translation,
+};
 use crate::caches::MOST_CORES;
 use crate::sets::Sets;
 use crate::statistics::MOST_LEVELS;
@@ -75,6 +77,7 @@ struct DeviceTable {
     write_rate: Quantity,
     fixed: Option<FixedTable>,
     rows: Option<RowsTable>,
+    energy: Option<EnergyTable>,
 }
 
 #[derive(Deserialize)]
@@ -92,6 +95,15 @@ struct RowsTable {
     hit: Quantity,
     clean_miss: Quantity,
     dirty_miss: Quantity,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EnergyTable {
+    buffer_read: Quantity,
+    buffer_write: Quantity,
+    array_read: Quantity,
+    array_write: Quantity,
 }
 
 const CORES: Dimension = Dimension::Count("cores", MOST_CORES);
@@ -285,8 +297,12 @@ impl DeviceTable {
                 });
             }
         };
+        let energy = self.energy.as_ref();
         Ok(Device {
             latency,
+            energy: energy
+                .map(|energy| energy.resolve(name, reader))
+                .transpose()?,
             read_megabytes_per_s: reader.read(
                 field("read_rate"),
                 &self.read_rate,
@@ -297,6 +313,24 @@ impl DeviceTable {
                 &self.write_rate,
                 Dimension::Rate,
             )?,
+        })
+    }
+}
+
+impl EnergyTable {
+    fn resolve(&self, name: &str, reader: &mut Reader) -> Result<BitEnergy, DescriptionError> {
+        let mut read = |field: &str, quantity| {
+            reader.read(
+                format!("{name}.energy.{field}"),
+                quantity,
+                Dimension::Energy,
+            )
+        };
+        Ok(BitEnergy {
+            buffer_read: read("buffer_read", &self.buffer_read)?,
+            buffer_write: read("buffer_write", &self.buffer_write)?,
+            array_read: read("array_read", &self.array_read)?,
+            array_write: read("array_write", &self.array_write)?,
         })
     }
 }

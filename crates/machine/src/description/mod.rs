@@ -111,6 +111,21 @@ pub struct Device {
     pub read_megabytes_per_s: u32,
     /// Bytes a second that can be written, in millions.
     pub write_megabytes_per_s: u32,
+    /// What accesses take, if somebody says so.
+    pub energy: Option<BitEnergy>,
+}
+
+/// Energy of a device's parts, in femtojoules a bit.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct BitEnergy {
+    /// The row buffer is read.
+    pub buffer_read: u32,
+    /// The row buffer is written.
+    pub buffer_write: u32,
+    /// A row's cells are read.
+    pub array_read: u32,
+    /// A row's cells are written.
+    pub array_write: u32,
 }
 
 /// Cycles of an access to a device, from the controller's request to its data.

@@ -67,6 +67,8 @@ pub(super) enum Dimension {
     Frequency,
     /// Into megabytes a second.
     Rate,
+    /// Of a bit, into femtojoules.
+    Energy,
 }
 
 impl Dimension {
@@ -77,6 +79,7 @@ impl Dimension {
             Self::Time(_) | Self::FineTime(_) => "cycles, ns or us",
             Self::Frequency => "MHz or GHz",
             Self::Rate => "MB/s or GB/s",
+            Self::Energy => "fJ/bit or pJ/bit",
         }
     }
 
@@ -89,6 +92,7 @@ impl Dimension {
             Self::FineTime(_) => "thousandths of a cycle",
             Self::Frequency => "MHz",
             Self::Rate => "MB/s",
+            Self::Energy => "fJ/bit",
         }
     }
 
@@ -109,8 +113,10 @@ impl Dimension {
             (Self::Bytes, "KiB") => Some(1024.0),
             (Self::Bytes, "MiB") => Some(1024.0 * 1024.0),
             (Self::Bytes, "GiB") => Some(1024.0 * 1024.0 * 1024.0),
-            (Self::Frequency, "MHz") | (Self::Rate, "MB/s") => Some(1.0),
-            (Self::Frequency, "GHz") | (Self::Rate, "GB/s") => Some(1_000.0),
+            (Self::Frequency, "MHz") | (Self::Rate, "MB/s") | (Self::Energy, "fJ/bit") => Some(1.0),
+            (Self::Frequency, "GHz") | (Self::Rate, "GB/s") | (Self::Energy, "pJ/bit") => {
+                Some(1_000.0)
+            }
             _ => None,
         }
     }
@@ -119,7 +125,7 @@ impl Dimension {
     fn range(self) -> (u32, u32) {
         match self {
             Self::Count(_, most) => (1, most),
-            Self::Time(_) => (0, u32::MAX),
+            Self::Time(_) | Self::Energy => (0, u32::MAX),
             Self::Bytes | Self::FineTime(_) | Self::Frequency | Self::Rate => (1, u32::MAX),
         }
     }

@@ -6,6 +6,7 @@ use crate::caches::Caches;
 use crate::controller::Controller;
 use crate::image::Images;
 use crate::time::Ticks;
+use crate::traffic::Cause;
 
 /// A line that leaves the caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,13 +48,25 @@ pub struct Board<'b> {
     /// Not there while no time passes.
     pub(crate) controller: Option<&'b mut Controller>,
     pub(crate) images: Option<&'b mut Images>,
+    /// Whom the mechanism works for.
+    pub(crate) cause: Cause,
 }
 
 impl Board<'_> {
-    /// Reads a line of a device at `now`. Returns when it is there.
+    /// Reads a line of a device at `now`, for whoever asked the mechanism for one, and else for itself. Returns when
+    /// it is there.
     pub fn read(&mut self, at: DevAddr, now: Ticks) -> Ticks {
+        self.read_for(self.cause.of_read(), at, now)
+    }
+
+    /// The same of a line of the mechanism's own, whoever asked.
+    pub fn read_own(&mut self, at: DevAddr, now: Ticks) -> Ticks {
+        self.read_for(Cause::Mechanism, at, now)
+    }
+
+    fn read_for(&mut self, cause: Cause, at: DevAddr, now: Ticks) -> Ticks {
         match &mut self.controller {
-            Some(controller) => controller.read(at.bytes() / LINE_BYTES, now),
+            Some(controller) => controller.read(at.bytes() / LINE_BYTES, now, cause),
             None => now,
         }
     }
@@ -64,13 +77,13 @@ impl Board<'_> {
         if let Some(images) = &mut self.images {
             images.persist(from, to);
         }
-        self.send(to, now)
+        self.write_for(self.cause.of_write(), to, now)
     }
 
     /// Copies a line from one place of a device to another, in the background: reads it and writes it once it is
     /// there. Returns when it is accepted.
     pub fn transfer(&mut self, from: DevAddr, to: DevAddr, now: Ticks) -> Ticks {
-        let read_at = self.read(from, now);
+        let read_at = self.read_own(from, now);
         if let Some(images) = &mut self.images {
             images.transfer(from, to);
         }
@@ -98,8 +111,12 @@ impl Board<'_> {
 
     /// Sends a line of a mechanism's own, whose words were set. Returns when it is accepted.
     pub fn send(&mut self, at: DevAddr, now: Ticks) -> Ticks {
+        self.write_for(Cause::Mechanism, at, now)
+    }
+
+    fn write_for(&mut self, cause: Cause, at: DevAddr, now: Ticks) -> Ticks {
         match &mut self.controller {
-            Some(controller) => controller.write(at.bytes() / LINE_BYTES, now),
+            Some(controller) => controller.write(at.bytes() / LINE_BYTES, now, cause),
             None => now,
         }
     }

@@ -12,8 +12,9 @@ const GROUP: usize = 8;
 const FIRST_CODE: u32 = 6 * GROUP as u32;
 /// A way that holds nothing. No line and no page has its tag.
 const EMPTY: u32 = u32::MAX;
-/// When a way was used that is none: a set's last group may have fewer.
-const NEVER_OLDEST: i32 = i32::MAX;
+/// When a way was used that is none: a set's last group may have fewer. The bits of the greatest float that is
+/// finite, since times are compared as floats.
+const NEVER_OLDEST: i32 = f32::MAX.to_bits() as i32;
 
 /// A part of a set, on one line of the host's cache.
 #[derive(Clone, Copy)]
@@ -38,6 +39,12 @@ impl Group {
         }
     }
 
+    /// When each way was used, as floats: positive ones are ordered as their bits are.
+    #[inline(always)]
+    fn times(&self) -> [f32; GROUP] {
+        self.used.map(|used| f32::from_bits(used as u32))
+    }
+
     /// The code of the way that holds a tag, where the first way's is `first`; zero if none does. The compiler
     /// compares all ways at once, as long as no code is a power of two, which it had better shift.
     #[inline(always)]
@@ -48,6 +55,27 @@ impl Group {
         }
         code
     }
+}
+
+/// The older of each two times. Unlike whole numbers, floats have an instruction for it on every x86-64.
+#[inline(always)]
+fn older<const WAYS: usize>(one: [f32; WAYS], other: [f32; WAYS]) -> [f32; WAYS] {
+    core::array::from_fn(|way| {
+        if one[way] < other[way] {
+            one[way]
+        } else {
+            other[way]
+        }
+    })
+}
+
+/// The oldest of all times.
+#[inline(always)]
+fn oldest_of([a, b, c, d, e, f, g, h]: [f32; GROUP]) -> i32 {
+    let [a, b, c, d] = older([a, b, c, d], [e, f, g, h]);
+    let [a, b] = older([a, b], [c, d]);
+    let [oldest] = older([a], [b]);
+    oldest.to_bits() as i32
 }
 
 /// What became of a tag.
@@ -213,12 +241,14 @@ impl Sets {
     /// When the way of a set was used that was not for longest.
     #[inline(always)]
     fn oldest(&self, first: usize) -> i32 {
-        let mut oldest = self.groups[first].used;
-        for group in 1..self.groups_per_set {
-            let used = &self.groups[first + group].used;
-            oldest = core::array::from_fn(|way| oldest[way].min(used[way]));
+        let groups = &self.groups[first..first + self.groups_per_set];
+        match groups {
+            [one] => oldest_of(one.times()),
+            [one, two] => oldest_of(older(one.times(), two.times())),
+            groups => oldest_of(groups.iter().fold([f32::MAX; GROUP], |oldest, group| {
+                older(oldest, group.times())
+            })),
         }
-        oldest.into_iter().fold(NEVER_OLDEST, i32::min)
     }
 
     /// Empties a slot.

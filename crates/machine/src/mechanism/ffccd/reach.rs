@@ -63,7 +63,7 @@ impl Reach {
         self.misses += 1;
         let line = |page| word_of(self.bitmap, page).line_start();
         let asked_at = now + REACHED_BUFFER;
-        board.read(line(PhysPage::holding(at)), asked_at);
+        board.read_own(line(PhysPage::holding(at)), asked_at);
         if let Some(page) = written {
             self.written += 1;
             board.send(line(page), asked_at);

@@ -1,0 +1,176 @@
+//! How fast the simulated machine is: memory operations that it takes in a second of the host's CPU time.
+//!
+//! ```text
+//! computer     patterns of addresses, each of which stresses another part
+//! images       the same on the machine as programs see it: memory has content, and there may be a mechanism
+//! workload     a heap's structure on the machine, with each mechanism and without
+//! address      where patterns go
+//! rate         one measured figure
+//! page         bars, and what docs/machine-performance.md says
+//! ```
+//!
+//! Every round runs a block of each pattern, so that whatever changes about the host changes for all of them.
+
+mod address;
+mod computer;
+mod images;
+mod page;
+mod rate;
+mod workload;
+
+use std::path::Path;
+
+use firn_machine::description::Description;
+use firn_machine::mechanism::{Bundle, MECHANISMS, NONE};
+
+pub use rate::{Rate, Undisturbed};
+
+use super::cores;
+use super::machine::Machine;
+use super::{BenchError, Moment};
+use crate::Progress;
+use crate::simulation::SimulationError;
+use rate::{Block, Samples};
+
+/// The part of a block that runs once before anything is timed: one of so many operations.
+const WARMING: u64 = 10;
+/// A block takes so many times as few operations where the host needs that much longer for one.
+const SLOW: u64 = 4;
+
+/// What is measured, and how long.
+#[derive(Clone, Debug)]
+pub struct SimulatorOptions {
+    /// The machine: a name, or the file of a description. It gets the cores that a pattern needs.
+    pub machine: String,
+    /// Names of patterns; all if empty.
+    pub only: Vec<String>,
+    /// Blocks of each pattern, of which the median counts.
+    pub blocks: usize,
+    /// Memory operations of a block; fewer for patterns that are slow.
+    pub n: u64,
+}
+
+/// What a rate has to come up to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Goal {
+    /// So many millions a second.
+    Least(f64),
+    /// This share of the pattern of that name.
+    ShareOf(&'static str, f64),
+    /// Nothing: it is there to be read.
+    None,
+}
+
+/// A pattern that goes on where it was: does about so many operations, and returns how many it did.
+type Run = Box<dyn FnMut(u64) -> Result<u64, SimulationError>>;
+
+/// What is measured.
+struct Subject {
+    name: String,
+    what: String,
+    goal: Goal,
+    /// One of so many operations is done.
+    slow: u64,
+    /// Makes the pattern, when it is its turn for the first time.
+    make: Box<dyn Fn() -> Run>,
+}
+
+impl Subject {
+    fn new(name: &str, what: &str, goal: Goal, make: impl Fn() -> Run + 'static) -> Self {
+        Self {
+            name: name.to_owned(),
+            what: what.to_owned(),
+            goal,
+            slow: 1,
+            make: Box::new(make),
+        }
+    }
+
+    fn slow(self) -> Self {
+        Self { slow: SLOW, ..self }
+    }
+}
+
+/// Mechanisms, but for none.
+fn mechanisms() -> impl Iterator<Item = &'static Bundle> {
+    let all = MECHANISMS.into_iter();
+    all.filter(|bundle| !core::ptr::eq(*bundle, &NONE))
+}
+
+fn subjects(described: &Description) -> Vec<Subject> {
+    let mut all = computer::subjects(described);
+    all.extend(images::subjects(described));
+    all.extend(workload::subjects(described));
+    all
+}
+
+/// Measures how fast a machine is simulated.
+///
+/// Errors: the machine cannot be; no pattern has a name that was asked for; a workload failed.
+pub fn run(
+    options: &SimulatorOptions,
+    progress: &mut dyn Progress,
+) -> Result<Vec<Rate>, BenchError> {
+    let described = Description::of(&options.machine).map_err(SimulationError::from)?;
+    let all = subjects(&described);
+    let known = |name: &&String| all.iter().any(|subject| subject.name == **name);
+    if let Some(name) = options.only.iter().find(|name| !known(name)) {
+        let names: Vec<&str> = all.iter().map(|subject| subject.name.as_str()).collect();
+        return Err(BenchError::Unknown {
+            name: name.clone(),
+            known: names.join(", "),
+        });
+    }
+    let wanted =
+        |subject: &Subject| options.only.is_empty() || options.only.contains(&subject.name);
+    let subjects: Vec<Subject> = all.into_iter().filter(wanted).collect();
+    let mut samples: Vec<Samples> = subjects.iter().map(|_| Samples::default()).collect();
+    let mut runs: Vec<Option<Run>> = subjects.iter().map(|_| None).collect();
+    let steps = (options.blocks * subjects.len()) as u64;
+    progress.begin("simulating", Some(steps));
+    for _ in 0..options.blocks {
+        for ((subject, run), samples) in subjects.iter().zip(&mut runs).zip(&mut samples) {
+            samples.0.push(block(subject, run, options.n)?);
+            progress.advance(1);
+        }
+    }
+    progress.end();
+    Ok(rate::rates(&subjects, &samples))
+}
+
+/// One block of a pattern, with the host's own speed before and after it.
+fn block(subject: &Subject, run: &mut Option<Run>, n: u64) -> Result<Block, BenchError> {
+    let count = (n / subject.slow).max(1);
+    let run = match run {
+        Some(run) => run,
+        None => {
+            let made = run.insert((subject.make)());
+            made(count / WARMING)?;
+            made
+        }
+    };
+    let before = cores::step().cpu_ns;
+    let start = Moment::now();
+    let operations = run(count)?;
+    let times = start.elapsed();
+    let after = cores::step().cpu_ns;
+    Ok(Block {
+        operations,
+        cpu_ns: times.cpu_ns,
+        slowest_step_ns: before.max(after),
+        fastest_step_ns: before.min(after),
+    })
+}
+
+/// Writes the page of these figures to a file.
+///
+/// Errors: the file cannot be written.
+pub fn write(
+    path: &Path,
+    host: &Machine,
+    options: &SimulatorOptions,
+    rates: &[Rate],
+) -> Result<(), BenchError> {
+    let text = page::page(host, options, rates);
+    std::fs::write(path, text).map_err(BenchError::io(format!("writing {}", path.display())))
+}

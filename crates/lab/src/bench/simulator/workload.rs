@@ -1,0 +1,85 @@
+//! The heap on the machine: a list that is filled and thinned out while its objects move, as `firn simulate` runs
+//! it, with each mechanism and without.
+
+use firn_heap::collector::PageSize;
+use firn_heap::collector::scheme::{FFCCD, FFCCD_CHECKLOOKUP, PIGGYBACK, Scheme};
+use firn_machine::description::Description;
+use firn_machine::mechanism::{Bundle, NONE};
+
+use super::{Goal, Run, Subject, mechanisms};
+use crate::simulation::{Driver, SimulationPlan, mechanism_for, simulate_on};
+
+/// What the workload is called that mechanisms are held against.
+const CONTROL: &str = "list_none";
+/// The share of the speed without a mechanism that one with it keeps.
+const KEPT: f64 = 0.5;
+/// Allocations and frees between two looks.
+const EVERY: u64 = 64;
+/// Memory operations that an object comes to, about: with them a block lasts as long as others.
+const OPERATIONS: u64 = 300;
+/// Fewest objects of which enough pages become sparse that they move.
+const FEWEST: u64 = 1_000;
+
+pub(super) fn subjects(described: &Description) -> Vec<Subject> {
+    let with = |bundle: &'static Bundle| {
+        let described = described.clone();
+        move || listed(&described, bundle)
+    };
+    let about = |name: &str| format!("the heap with a list, simulated: {name}");
+    let control = Subject::new(CONTROL, &about("no mechanism"), Goal::None, with(&NONE));
+    let others = mechanisms().map(|bundle| {
+        let name = format!("list_{}", bundle.name);
+        let goal = Goal::ShareOf(CONTROL, KEPT);
+        Subject::new(&name, &about(bundle.name), goal, with(bundle))
+    });
+    [control].into_iter().chain(others).collect()
+}
+
+/// The scheme that uses a mechanism, or the one that needs none.
+fn scheme_for(bundle: &'static Bundle) -> &'static Scheme {
+    let schemes = [&FFCCD_CHECKLOOKUP, &FFCCD].into_iter();
+    let mut using = schemes.filter(|scheme| core::ptr::eq(mechanism_for(scheme), bundle));
+    using.next().unwrap_or(&PIGGYBACK)
+}
+
+fn listed(described: &Description, bundle: &'static Bundle) -> Run {
+    let described = described.clone();
+    Box::new(move |count| {
+        let objects = (count / OPERATIONS).max(FEWEST);
+        Ok(simulate_on(described.clone(), &plan(bundle, objects))?.events)
+    })
+}
+
+/// The program looks at its pool itself, so that a run is as long as its objects are many; they move on pages of
+/// 4 KiB, which become sparse soon.
+fn plan(bundle: &'static Bundle, objects: u64) -> SimulationPlan {
+    SimulationPlan {
+        mechanism: bundle,
+        scheme: scheme_for(bundle),
+        driver: Driver::Program { every: EVERY },
+        pages: PageSize::Small,
+        ..SimulationPlan::of("linked_list", objects)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mechanism that has nothing to do would keep any share.
+    #[test]
+    fn every_mechanism_has_something_to_do() {
+        let described = Description::of("ffccd").unwrap();
+        for bundle in [&NONE].into_iter().chain(mechanisms()) {
+            let simulated = simulate_on(described.clone(), &plan(bundle, FEWEST)).unwrap();
+            assert!(simulated.moved > 0, "{}", bundle.name);
+            let counted: u64 = simulated.counts.iter().map(|(_, count)| count).sum();
+            assert_eq!(
+                counted > 0,
+                !core::ptr::eq(bundle, &NONE),
+                "{}",
+                bundle.name
+            );
+        }
+    }
+}

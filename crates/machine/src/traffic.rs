@@ -1,0 +1,96 @@
+//! What devices moved, and for whom.
+
+use firn_units::LINE_BYTES;
+
+/// Why a device read or wrote a line. A walk of the page table takes a fixed time here and reaches no device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// A load that no cache was enough for.
+    Load,
+    /// A store, or a locked instruction, that no cache was enough for: the line is fetched before it changes.
+    Store,
+    /// The program wrote a line back (clwb).
+    WriteBack,
+    /// A line that was stored to had to make room in the last cache.
+    Eviction,
+    /// The mechanism, for itself.
+    Mechanism,
+    /// A request that came from no core.
+    Outside,
+}
+
+/// How many causes there are.
+const CAUSES: usize = Cause::ALL.len();
+
+impl Cause {
+    /// All of them, in the order of their declaration.
+    pub const ALL: [Self; 6] = [
+        Self::Load,
+        Self::Store,
+        Self::WriteBack,
+        Self::Eviction,
+        Self::Mechanism,
+        Self::Outside,
+    ];
+
+    /// What figures call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Store => "store",
+            Self::WriteBack => "write_back",
+            Self::Eviction => "eviction",
+            Self::Mechanism => "mechanism",
+            Self::Outside => "outside",
+        }
+    }
+
+    /// Whom a read is for that happens on behalf of this: whatever is written asks for nothing, so it is the
+    /// mechanism that reads meanwhile.
+    #[inline(always)]
+    pub(crate) const fn of_read(self) -> Self {
+        match self {
+            Self::WriteBack | Self::Eviction => Self::Mechanism,
+            other => other,
+        }
+    }
+
+    /// The same of a write: who asks for a line writes none.
+    #[inline(always)]
+    pub(crate) const fn of_write(self) -> Self {
+        match self {
+            Self::Load | Self::Store => Self::Mechanism,
+            other => other,
+        }
+    }
+}
+
+/// Lines that a device moved in one direction, by cause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Traffic {
+    lines: [u64; CAUSES],
+}
+
+impl Traffic {
+    #[inline(always)]
+    pub(crate) fn count(&mut self, cause: Cause) {
+        self.lines[cause as usize] += 1;
+    }
+
+    /// Lines of a cause.
+    pub fn lines(&self, cause: Cause) -> u64 {
+        self.lines[cause as usize]
+    }
+
+    /// Bytes of each cause, by its name.
+    pub fn named_bytes(&self) -> [(&'static str, u64); CAUSES] {
+        Cause::ALL.map(|cause| (cause.name(), self.lines(cause) * LINE_BYTES))
+    }
+
+    /// What was moved since `before`, of the same device.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            lines: core::array::from_fn(|cause| self.lines[cause] - before.lines[cause]),
+        }
+    }
+}
