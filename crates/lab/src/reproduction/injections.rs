@@ -1,8 +1,6 @@
 //! Crashes at drawn moments, as section 7.1 injects them.
 
-use firn_heap::PoolKind;
-use firn_heap::collector::scheme::{FFCCD_AS_PRINTED, SFCCD_AS_PRINTED};
-use firn_media::Domain;
+use firn_heap::collector::scheme::{FFCCD_AS_PRINTED, SFCCD, SFCCD_AS_PRINTED, Scheme};
 
 use super::ReproductionError;
 use super::scale::Scale;
@@ -29,25 +27,18 @@ pub(super) fn inject(
     progress: &mut dyn Progress,
 ) -> Result<Injected, ReproductionError> {
     let corrected = settings(SETTINGS)?;
-    let alone = |setting: &&Setting| setting.threads == 1 && setting.domain == Domain::Adr;
-    let mut printed: Vec<Setting> = Vec::new();
-    for scheme in [&SFCCD_AS_PRINTED, &FFCCD_AS_PRINTED] {
-        for setting in corrected.iter().filter(alone) {
-            let is_new = |other: &Setting| {
-                other.structure.name() != setting.structure.name()
-                    || other.scheme.name != scheme.name
-            };
-            if printed.iter().all(is_new) {
-                printed.push(Setting {
-                    structure: setting.structure,
-                    scheme,
-                    domain: setting.domain,
-                    pool: PoolKind::Traced,
-                    threads: setting.threads,
-                });
-            }
-        }
-    }
+    // The settings are the same for both schemes.
+    let alone: Vec<Setting> = corrected
+        .iter()
+        .copied()
+        .filter(|setting| setting.threads == 1 && core::ptr::eq(setting.scheme, &SFCCD))
+        .collect();
+    let of = |scheme: &'static Scheme| {
+        alone
+            .iter()
+            .map(move |&setting| Setting { scheme, ..setting })
+    };
+    let printed = of(&SFCCD_AS_PRINTED).chain(of(&FFCCD_AS_PRINTED)).collect();
     let campaign = |settings| Campaign {
         settings,
         mode: Mode::injections(scale.injections()),

@@ -104,7 +104,7 @@ fn made_by(
 enum Collector {
     Nobody,
     Thread(BackgroundCollector<Machine>),
-    Program(Workflow<Machine>),
+    Program(Box<Workflow<Machine>>),
 }
 
 impl Collector {
@@ -138,7 +138,7 @@ impl Collector {
                     worse: WORSE,
                     collect,
                 };
-                Ok(Self::Program(Workflow::new(pool, &options)?))
+                Ok(Self::Program(Box::new(Workflow::new(pool, &options)?)))
             }
         }
     }

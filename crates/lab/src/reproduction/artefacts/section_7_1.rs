@@ -82,7 +82,7 @@ pub(super) fn make(context: &Context<'_>) -> Artefact {
 }
 
 const PRINTED: &str = "the scheme as printed loses what was committed, or calls a line arrived that is not (docs/protocol.md, S1, S2, F1 \
-    to F7); the paper's test crashes where every fence has passed or its region is flushed";
+    to F7); the paper's test ends a process, which keeps every store that a cache holds, and here caches lose them";
 
 fn table(title: &str, report: &CrashReport) -> Table {
     let head = [
