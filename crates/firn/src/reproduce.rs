@@ -23,7 +23,8 @@ paper prints it (section 5).
 Outcomes of runs are kept in the directory, a line each, and not run again: the same command goes on where it was
 broken off. The directory gets one page, index.html, that needs no other file.
 
-What there is: fig5, table1, table3, fig14, section4.3, sweeps. Section 7.1 is `firn crash --settings ffccd-7.1`.
+What there is: fig5, table1, table3, fig14, section4.3, section7.1, sweeps. What is run for which of them is told
+before it is, and about how long the rest will take.
 
 Examples:
   firn reproduce ffccd --scale quick

@@ -8,6 +8,7 @@ use firn_format::superblock::TYPE_OF_NULL;
 use firn_media::Medium;
 use firn_units::VirtAddr;
 
+use crate::collector::cycle::Cycle;
 use crate::error::Error;
 use crate::object::{KnownType, Obj};
 use crate::stored::{Ref, Target};
@@ -40,8 +41,11 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
     ) -> Result<Option<Self>, Error> {
         // No cycle begins while the view lasts (rule T2), and nothing is stored meanwhile, so both are asked
         // for once.
-        if self.view().cycle().is_some() || !self.view().reads_in_place() {
+        if !self.view().reads_in_place() {
             return self.descend_looking_up(known, key, links, most, onward);
+        }
+        if let Some(cycle) = self.view().cycle() {
+            return self.descend_in(cycle, known, key, links, most, onward);
         }
         let (mut at, view, place) = (self, self.view(), self.view().medium().places());
         for _ in 0..most.div_ceil(STRIDE) {
@@ -64,7 +68,40 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         Err(self.endless())
     }
 
-    /// The same while objects move, or where the transaction may have stored to some: each is looked up.
+    /// The same while objects move: each that is on the way passes the read barrier, and is read in place then.
+    #[cold]
+    #[inline(never)]
+    fn descend_in(
+        self,
+        cycle: &Cycle<V::Medium>,
+        known: KnownType<T>,
+        key: Field<T, u64>,
+        links: [Field<T, Ref<T>>; 2],
+        most: usize,
+        mut onward: impl FnMut(Self, u64) -> Option<bool>,
+    ) -> Result<Option<Self>, Error> {
+        let (mut at, view, medium) = (self, self.view(), self.view().medium());
+        for _ in 0..most.next_multiple_of(STRIDE) {
+            medium.work(work::DESCENT);
+            let way = onward(at, at.word_in_place(key.offset()));
+            if at.differs_in_place(known) {
+                return Err(at.wrong_type());
+            }
+            let Some(second) = way else {
+                return Ok(Some(at));
+            };
+            let link = links[usize::from(second)].offset();
+            let next = RefWord(at.word_in_place(link));
+            if next.is_null() {
+                return Ok(None);
+            }
+            let field = at.body() + u64::from(link);
+            at = Obj::new(view, medium.place(cycle.touch(medium, next, Some(field))));
+        }
+        Err(self.endless())
+    }
+
+    /// The same where the transaction may have stored to some: each is looked up.
     #[cold]
     #[inline(never)]
     fn descend_looking_up(

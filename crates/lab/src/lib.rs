@@ -18,6 +18,7 @@
 //! simulation workloads on simulated machines
 //! reproduction  FFCCD's figures and tables on them
 //! calibration the same on any medium, to see how far the simulated ones are from real
+//! html       pages that need no other file
 //! bench      what it costs, beside others in one run
 //! ```
 //!
@@ -37,6 +38,7 @@ mod defrag;
 pub mod demo;
 mod error;
 pub mod figures;
+mod html;
 pub mod kill;
 mod load;
 pub mod map;

@@ -6,7 +6,7 @@
 //! crash leaves references to both (piggyback rule 8).
 
 use core::hash::{Hash, Hasher};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use firn_format::FormatError;
 use firn_format::class::Class;
@@ -76,6 +76,8 @@ pub struct Cycle<M: Medium> {
     resumed: bool,
     map: FrameMap,
     states: M::Words,
+    /// Copies that this process has made. Says nothing of any of them: only whether there were more since.
+    copies: AtomicU64,
 }
 
 impl<M: Medium> Cycle<M> {
@@ -157,6 +159,7 @@ impl<M: Medium> Cycle<M> {
             resumed: false,
             map,
             states: medium.words(header.units as usize),
+            copies: AtomicU64::new(0),
         })
     }
 
@@ -417,6 +420,7 @@ impl<M: Medium> Cycle<M> {
             return 0;
         }
         self.move_unit(medium, unit, from);
+        self.count_copy();
         1
     }
 
@@ -433,6 +437,16 @@ impl<M: Medium> Cycle<M> {
             }
         }
         taken
+    }
+
+    /// Copies that this process has made so far, a group that is copied together counting once.
+    pub(super) fn copies(&self) -> u64 {
+        self.copies.load(Ordering::Relaxed)
+    }
+
+    /// A copy was made.
+    pub(super) fn count_copy(&self) {
+        self.copies.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether the unit's copy may be used.

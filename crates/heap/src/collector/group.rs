@@ -72,8 +72,9 @@ impl<M: Medium> Cycle<M> {
             return 0;
         }
         let _scope = medium.scope(Scope::Copy);
-        self.copy_lines(medium, &group, |_| true);
+        self.copy_whole(medium, &group);
         group.units().for_each(|unit| self.copied(unit));
+        self.count_copy();
         group.end - group.first
     }
 
@@ -106,18 +107,35 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
+    /// Copies a group of which nothing has arrived, object by object, so that the lines of one are read beside each
+    /// other, and marks its lines.
+    fn copy_whole(&self, medium: &M, group: &Group<'_>) {
+        for (from, to) in self.objects(group) {
+            if self.scheme.groups {
+                medium.copy(from, to, group.slot_bytes());
+            } else {
+                has_relocate(medium.relocate(from, to, group.slot_bytes()));
+            }
+        }
+        if self.scheme.groups {
+            for line in group.lines() {
+                if let Some(last) = self.pieces(group, line).last() {
+                    mark(medium, last);
+                }
+            }
+        }
+    }
+
     /// Copies those lines of a group that are wanted, and marks them.
     fn copy_lines(&self, medium: &M, group: &Group<'_>, wanted: impl Fn(VirtAddr) -> bool) {
         for line in group.lines().filter(|&line| wanted(line)) {
             let pieces = self.pieces(group, line);
             let Some(last) = pieces.last() else { continue };
             if self.scheme.groups {
-                // Plain stores, and one marked one behind all of them: where the mark is, they are.
                 for piece in &pieces {
                     medium.copy(piece.from, piece.to, piece.len);
                 }
-                let at = last.len - WORD_BYTES;
-                has_relocate(medium.relocate(last.from + at, last.to + at, WORD_BYTES));
+                mark(medium, last);
             } else {
                 for piece in &pieces {
                     has_relocate(medium.relocate(piece.from, piece.to, piece.len));
@@ -126,22 +144,27 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
+    /// Where each object of a group comes from, and where it goes.
+    fn objects(&self, group: &Group<'_>) -> impl Iterator<Item = (VirtAddr, VirtAddr)> {
+        let (bytes, start) = (group.slot_bytes(), group.start());
+        let places = (0..).map(move |nth| start + nth * bytes);
+        let units = group.units().zip(places);
+        units.filter_map(|(unit, to)| Some((self.source_of(unit)?, to)))
+    }
+
     /// What of a group lies in a line.
     fn pieces(&self, group: &Group<'_>, line: VirtAddr) -> Vec<Piece> {
-        let (bytes, start) = (group.slot_bytes(), group.start());
-        let mut pieces = Vec::new();
-        for (nth, unit) in (0..).zip(group.units()) {
-            let to = start + nth * bytes;
-            let (begin, end) = (to.0.max(line.0), (to.0 + bytes).min(line.0 + LINE_BYTES));
-            if let Some(from) = self.source_of(unit).filter(|_| begin < end) {
-                pieces.push(Piece {
-                    from: from + (begin - to.0),
-                    to: VirtAddr(begin),
-                    len: end - begin,
-                });
-            }
-        }
-        pieces
+        let end = line + LINE_BYTES;
+        let inside = |(from, to): (VirtAddr, VirtAddr)| {
+            let begin = to.max(line);
+            let end = (to + group.slot_bytes()).min(end);
+            (begin < end).then(|| Piece {
+                from: from + (begin - to),
+                to: begin,
+                len: end - begin,
+            })
+        };
+        self.objects(group).filter_map(inside).collect()
     }
 
     /// Completes what a crash left of copies, before the log is replayed: groups of which a line reached
@@ -183,6 +206,13 @@ impl<M: Medium> Cycle<M> {
             medium.copy(piece.from, piece.to, piece.len);
         }
     }
+}
+
+/// Marks the line of a piece that is the last of its line, by storing its last word once more: behind all plain
+/// stores to the line, so that where the mark is, they are (FFX, rule 2).
+fn mark<M: Medium>(medium: &M, last: &Piece) {
+    let at = last.len - WORD_BYTES;
+    has_relocate(medium.relocate(last.from + at, last.to + at, WORD_BYTES));
 }
 
 fn reached<M: Medium>(medium: &M, line: VirtAddr) -> bool {

@@ -55,4 +55,10 @@ impl<M: Medium> Pool<M> {
         let cycle = self.inner.collector.cycle(&self.inner.medium);
         cycle.map_or(0, |cycle| cycle.moved_units())
     }
+
+    /// How many copies the open cycle has made, if one is open: as long as this is the same nothing has moved.
+    pub(super) fn copies(&self) -> Option<u64> {
+        let cycle = self.inner.collector.cycle(&self.inner.medium);
+        cycle.map(|cycle| cycle.copies())
+    }
 }

@@ -9,7 +9,8 @@
 //! every page waits for the end of its cycle, because until then references on media may name it, and a page
 //! that is used again meanwhile loses what is in it (`docs/protocol.md`, X4). And *moved* is what the threads
 //! that run know, not the bitmap on media: a copy may be used before media says that it counts, so that a
-//! cycle may be found at rest a look earlier, never one that is not: the end of a cycle waits for media.
+//! cycle may be found at rest a look earlier, never one that is not: the end of a cycle waits for media. They
+//! count their copies, so that a look is one load and not one for each object.
 //!
 //! A cycle that leaves the ratio above the trigger may leave pages that are as full as they can be, and each look
 //! would mark everything again: [`WorkflowOptions::worse`] says by how much the ratio rises before another begins.
@@ -48,7 +49,7 @@ pub struct Workflow<M: Medium> {
     options: WorkflowOptions,
     /// Allocations and frees so far.
     calls: AtomicU64,
-    /// What of the open cycle had moved at the last look.
+    /// Copies that the open cycle had made at the last look.
     seen: AtomicU64,
     /// The ratio that the last cycle left, if that was above the trigger: the bits of a float, zero if not.
     left: AtomicU64,
@@ -95,15 +96,14 @@ impl<M: Medium> Workflow<M> {
     ///
     /// Errors: as [`Workflow::count`].
     pub fn look(&self) -> Result<(), Error> {
-        if !self.pool.has_open_cycle() {
+        let Some(copies) = self.pool.copies() else {
             self.seen.store(UNSEEN, Ordering::Relaxed);
             return match self.is_due() {
                 true => later(self.begin()),
                 false => Ok(()),
             };
-        }
-        let moved = self.pool.moved_objects();
-        match self.seen.swap(moved, Ordering::Relaxed) == moved {
+        };
+        match self.seen.swap(copies, Ordering::Relaxed) == copies {
             true => later(self.terminate()),
             false => Ok(()),
         }

@@ -31,7 +31,6 @@ use page::PageFile;
 
 pub use figures::{Table, summary, tables};
 pub use measure::{Comparison, Side};
-pub(crate) use page::escaped;
 pub use place::Place;
 pub use report::DemoReport;
 

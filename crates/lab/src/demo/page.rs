@@ -1,6 +1,5 @@
 //! The page that shows what the demo did: one HTML file that needs no other.
 
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,12 +8,8 @@ use firn_heap::Occupancy;
 
 use super::{DemoReport, figures};
 use crate::LabError;
+use crate::html::{DOCTYPE, Kind, Page};
 use crate::map::{Panel, Picture};
-
-/// What every page begins with, and what follows it and frames the rest.
-const DOCTYPE: &str = "<!doctype html>";
-const HEAD: &str = include_str!("page/head.html");
-const TAIL: &str = "</main></body></html>\n";
 
 /// The page's file, which goes again if nothing comes to be written.
 pub(super) struct PageFile {
@@ -88,49 +83,12 @@ impl Drop for PageFile {
 fn html(report: &DemoReport, before: &Occupancy, after: &Occupancy) -> String {
     let panel = |heading, occupancy| Panel { heading, occupancy };
     let picture = Picture::draw(&[panel("before", before), panel("after", after)]);
-    let mut html = format!("{DOCTYPE}\n{HEAD}");
-    // Writing to a string does not fail.
-    let _ = write!(
-        html,
-        "<p>{}</p>\n<figure>\n{}\n<figcaption>{}</figcaption>\n</figure>\n",
-        escaped(&figures::summary(report)),
-        picture.svg(),
-        escaped(figures::CAPTION),
-    );
+    let mut page = Page::new("Firn: a pool before and after", "A pool before and after");
+    page.paragraph(&figures::summary(report));
+    page.picture(&picture.svg(), figures::CAPTION);
     for table in figures::tables(report) {
-        let _ = writeln!(html, "<h2>{}</h2>\n<table>", escaped(&table.title));
-        row(&mut html, "th", &table.head);
-        for cells in &table.rows {
-            row(&mut html, "td", cells);
-        }
-        html.push_str("</table>\n");
+        page.part(&table.title);
+        page.table(&table, Kind::Figures);
     }
-    html.push_str(TAIL);
-    html
-}
-
-fn row(html: &mut String, tag: &str, cells: &[String]) {
-    if cells.is_empty() {
-        return;
-    }
-    html.push_str("<tr>");
-    for cell in cells {
-        let _ = write!(html, "<{tag}>{}</{tag}>", escaped(cell));
-    }
-    html.push_str("</tr>\n");
-}
-
-/// Text as HTML: names of files may hold anything.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut html = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            other => html.push(other),
-        }
-    }
-    html
+    page.end()
 }

@@ -5,8 +5,8 @@ use firn_heap::collector::{Forwarding, Marking};
 use firn_machine::description::Description;
 
 use super::artefacts::Made;
-use super::scale::Scale;
-use crate::simulation::{Driver, SimulationPlan, mechanism_for};
+use super::scale::{EVERY, Scale};
+use crate::simulation::{Driver, RatioOf, SimulationPlan, mechanism_for};
 
 /// When a collection begins, and when it is content (section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) enum Parameters {
 }
 
 impl Parameters {
-    const fn trigger_and_target(self) -> (f64, f64) {
+    pub(super) const fn trigger_and_target(self) -> (f64, f64) {
         match self {
             Self::Normal => (1.5, 1.25),
             Self::Relaxed => (1.7, 1.5),
@@ -26,19 +26,22 @@ impl Parameters {
     }
 }
 
-/// What of the machine is taken for granted, where it is not as described.
+/// What is taken for granted of the machine and of the program, where it is not as described.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Assumed {
     /// Misses that overlap.
     pub(super) parallel_misses: Option<u32>,
     /// Cycles that an instruction takes, in thousandths.
     pub(super) millicycles: Option<u32>,
+    /// Allocations and frees between two looks of the program at its pool.
+    pub(super) every: Option<u64>,
 }
 
 impl Assumed {
     pub(super) const AS_DESCRIBED: Self = Self {
         parallel_misses: None,
         millicycles: None,
+        every: None,
     };
 
     fn key(self) -> String {
@@ -48,7 +51,8 @@ impl Assumed {
         let instruction = self
             .millicycles
             .map(|cycles| format!("/{cycles} millicycles"));
-        misses.unwrap_or_default() + &instruction.unwrap_or_default()
+        let every = self.every.map(|every| format!("/{every} calls"));
+        [misses, instruction, every].into_iter().flatten().collect()
     }
 
     /// The machine that it is taken for granted of.
@@ -111,8 +115,9 @@ impl Cell {
                 mechanism: mechanism_for(self.scheme),
                 scheme: self.scheme,
                 driver: Driver::Program {
-                    every: scale.every(),
+                    every: self.assumed.every.unwrap_or(EVERY),
                 },
+                ratio_of: RatioOf::Packed,
                 trigger,
                 target,
                 pages: scale.pages(),
@@ -139,4 +144,31 @@ pub(super) fn runs(wanted: &[&Made], scale: Scale, seed: u64) -> Vec<Run> {
         }
     }
     runs
+}
+
+/// What is run for each artefact, a line each: schemes, structures, and how many runs that makes.
+pub(super) fn lines(wanted: &[&Made]) -> Vec<String> {
+    let line = |artefact: &&Made| {
+        let cells = (artefact.cells)();
+        if cells.is_empty() {
+            return None;
+        }
+        let distinct = |of: fn(&Cell) -> &'static str| {
+            let mut names: Vec<&str> = cells.iter().map(of).collect();
+            names.sort_unstable();
+            names.dedup();
+            names.join(", ")
+        };
+        let mut keys: Vec<String> = cells.iter().map(|cell| cell.key(Scale::Quick, 0)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        Some(format!(
+            "{}: {} runs; {}; {}",
+            artefact.name,
+            keys.len(),
+            distinct(|cell| cell.structure),
+            distinct(|cell| cell.scheme.name),
+        ))
+    };
+    wanted.iter().filter_map(line).collect()
 }

@@ -5,6 +5,7 @@
 //! matrix      the runs that artefacts need, each once
 //! outcome     what is kept of a run
 //! runner      does the runs that a directory lacks, on all processors
+//! injections  crashes of section 7.1
 //! artefacts   figures and tables, each from the outcomes: a table, bars where it has any
 //! bars        stacked bars as SVG
 //! page        one HTML page that needs no other file
@@ -12,6 +13,7 @@
 
 mod artefacts;
 mod bars;
+mod injections;
 mod matrix;
 mod outcome;
 mod page;
@@ -20,14 +22,17 @@ mod scale;
 
 use std::path::PathBuf;
 
-use firn_machine::description::{Description, DescriptionError};
+use firn_machine::description::{Description, DescriptionError, Latency};
 use serde::Serialize;
 
 use crate::Progress;
 use crate::bench::commit;
+use crate::crash::CrashError;
 use crate::demo::Table;
 use crate::simulation::SimulationError;
 use artefacts::Context;
+use matrix::Run;
+use runner::Outcomes;
 
 pub use artefacts::{NAMES, Row};
 pub use scale::Scale;
@@ -94,6 +99,9 @@ pub enum ReproductionError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Nothing could be crashed.
+    #[error(transparent)]
+    Crash(#[from] CrashError),
     /// A thread of the runner's ended by a panic.
     #[error("a thread that runs simulations ended by a panic")]
     Runner,
@@ -120,8 +128,10 @@ pub struct Artefact {
 /// What was reproduced.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reproduced {
-    /// The commit of the checkout.
+    /// The commit of the checkout in which runs were done; commits, if their outcomes were gathered over several.
     pub commit: String,
+    /// What was run for which artefact.
+    pub matrix: Vec<String>,
     /// The machine.
     pub machine: String,
     /// Digest of its description, as it was run.
@@ -151,14 +161,22 @@ impl Reproduction {
         let wanted = artefacts::wanted(&self.only)?;
         let description = self.scale.machine(Description::of(MACHINE)?);
         let runs = matrix::runs(&wanted, self.scale, self.seed);
-        let (outcomes, done) = runner::complete(&self.out, &description, &runs, progress)?;
+        let lines = matrix::lines(&wanted);
+        let (outcomes, done) = runner::complete(&self.out, &description, &runs, &lines, progress)?;
+        let injected = match wanted.iter().any(|artefact| artefact.crashes) {
+            true => Some(injections::inject(self.scale, self.seed, progress)?),
+            false => None,
+        };
         let context = Context {
             outcomes: &outcomes,
             scale: self.scale,
             seed: self.seed,
+            nvm_read_cycles: nvm_read_cycles(&description),
+            injected: injected.as_ref(),
         };
         let mut reproduced = Reproduced {
-            commit: commit(),
+            commit: commits(&outcomes, &runs),
+            matrix: lines,
             machine: description.name.clone(),
             digest: format!("{:016x}", description.digest()),
             scale: self.scale.name(),
@@ -176,5 +194,25 @@ impl Reproduction {
             .retain(|artefact| !artefact.rows.is_empty());
         page::write(&reproduced)?;
         Ok(reproduced)
+    }
+}
+
+/// Commits that outcomes of these runs are from, the checkout's own if nothing was run.
+fn commits(outcomes: &Outcomes, runs: &[Run]) -> String {
+    let of_runs = runs.iter().filter_map(|run| outcomes.get(&run.key));
+    let mut commits: Vec<String> = of_runs.map(|outcome| outcome.commit.clone()).collect();
+    commits.sort_unstable();
+    commits.dedup();
+    if commits.is_empty() {
+        commits.push(commit());
+    }
+    commits.join(", ")
+}
+
+/// Cycles of a read of persistent memory, of a row that is not open.
+fn nvm_read_cycles(described: &Description) -> f64 {
+    match described.nvm.latency {
+        Latency::Fixed { read, .. } => read.into(),
+        Latency::Rows { clean_miss, .. } => clean_miss.into(),
     }
 }

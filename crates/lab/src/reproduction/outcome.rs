@@ -11,6 +11,8 @@ pub(super) struct Outcome {
     pub(super) key: String,
     /// Digest of the machine.
     pub(super) digest: String,
+    /// Commit of the checkout in which it was run.
+    pub(super) commit: String,
     /// Cycles of the program's core.
     pub(super) cycles: u64,
     /// Instructions of all cores.
@@ -24,6 +26,8 @@ pub(super) struct Outcome {
     /// Mean bytes of pages that hold an object, and of what the program asked for.
     pub(super) page_bytes: f64,
     pub(super) live_bytes: f64,
+    /// Page bytes over those of a pool in which nothing was freed yet.
+    pub(super) packed_ratio: f64,
     /// Objects that were planned to move, and cycles of the collector.
     pub(super) moved: u64,
     pub(super) collections: u64,
@@ -46,6 +50,7 @@ impl Outcome {
         Self {
             key,
             digest: simulation.digest.clone(),
+            commit: String::new(),
             cycles: sum(|phase| phase.cycles),
             instructions: sum(|phase| phase.instructions),
             spent: phases
@@ -55,6 +60,7 @@ impl Outcome {
             nvm_writes: sum(|phase| phase.nvm_writes),
             page_bytes: mean(|phase| phase.page_bytes),
             live_bytes: mean(|phase| phase.live_bytes),
+            packed_ratio: simulation.packed_ratio,
             moved: simulation.moved,
             collections: simulation.collections,
             emptied_frames: simulation.emptied_frames,
@@ -70,13 +76,31 @@ impl Outcome {
         self.spent.copy + self.spent.state
     }
 
+    /// What the program's accesses take for it: the read barrier, copies, their durability.
+    pub(super) fn barrier(&self) -> u64 {
+        self.copy() + self.check_and_lookup() + self.spent.reference
+    }
+
+    /// So often did the mechanism count this.
+    pub(super) fn count(&self, name: &str) -> u64 {
+        let mut counts = self.counts.iter();
+        counts
+            .find(|(of, _)| of == name)
+            .map_or(0, |&(_, count)| count)
+    }
+
     /// Asking whether an object moves, and where to.
     pub(super) fn check_and_lookup(&self) -> u64 {
         self.spent.check + self.spent.lookup
     }
 
-    /// Page bytes over live bytes.
+    /// Mean bytes of pages that live objects would fill if nothing had been freed between them.
+    pub(super) fn packed_bytes(&self) -> f64 {
+        self.live_bytes * self.packed_ratio
+    }
+
+    /// Page bytes over those.
     pub(super) fn ratio(&self) -> f64 {
-        self.page_bytes / self.live_bytes
+        self.page_bytes / self.packed_bytes()
     }
 }

@@ -1,15 +1,12 @@
 //! One HTML page that needs no other file, and a picture of its own for each chart.
 
-use std::fmt::Write as _;
 use std::fs::write as write_file;
 use std::path::Path;
 
 use super::artefacts::Row;
 use super::{Artefact, Reproduced, ReproductionError};
-use crate::demo::{Table, escaped};
-
-const HEAD: &str = include_str!("page/head.html");
-const TAIL: &str = "</main></body></html>\n";
+use crate::demo::Table;
+use crate::html::{Kind, Page};
 
 pub(super) fn write(reproduced: &Reproduced) -> Result<(), ReproductionError> {
     put(&reproduced.page, &html(reproduced))?;
@@ -34,44 +31,42 @@ fn put(path: &Path, text: &str) -> Result<(), ReproductionError> {
 }
 
 fn html(reproduced: &Reproduced) -> String {
-    let mut html = HEAD.to_owned();
-    // Writing to a string does not fail.
-    let _ = writeln!(
-        html,
-        "<p>Scale {}: {} objects of 128 bytes first, seed {}; {} runs on the machine {} (digest of its description \
-         as run: {}); commit {}.</p>",
+    let mut page = Page::new(
+        "Firn: FFCCD again",
+        "FFCCD again: published, ours, and why they differ",
+    );
+    page.paragraph(&format!(
+        "Scale {}: {} objects of 128 bytes first, seed {}; {} runs on the machine {} (digest of its description as \
+         run: {}); commit {}.",
         reproduced.scale,
         reproduced.objects,
         reproduced.seed,
         reproduced.runs.0,
-        escaped(&reproduced.machine),
+        reproduced.machine,
         reproduced.digest,
-        escaped(&reproduced.commit),
-    );
+        reproduced.commit,
+    ));
     for artefact in &reproduced.artefacts {
-        section(&mut html, artefact);
+        section(&mut page, artefact);
     }
-    html.push_str(TAIL);
-    html
+    page.part("What was run");
+    reproduced
+        .matrix
+        .iter()
+        .for_each(|line| page.paragraph(line));
+    page.end()
 }
 
-fn section(html: &mut String, artefact: &Artefact) {
-    let _ = writeln!(
-        html,
-        "<h2 id=\"{}\">{}</h2>",
-        artefact.name,
-        escaped(&artefact.title)
-    );
+fn section(page: &mut Page, artefact: &Artefact) {
+    page.named_part(artefact.name, &artefact.title);
     if let Some(chart) = &artefact.chart {
-        let _ = writeln!(html, "<figure>{}</figure>", chart.svg());
+        page.picture(&chart.svg(), "");
     }
-    table(html, &artefact.table());
-    for note in &artefact.notes {
-        let _ = writeln!(html, "<p>{}</p>", escaped(note));
-    }
+    page.table(&artefact.table(), Kind::Reasons);
+    artefact.notes.iter().for_each(|note| page.paragraph(note));
     for more in &artefact.tables {
-        let _ = writeln!(html, "<h3>{}</h3>", escaped(&more.title));
-        table(html, more);
+        page.smaller_part(&more.title);
+        page.table(more, Kind::Figures);
     }
 }
 
@@ -108,21 +103,4 @@ impl Row {
             self.reason.to_owned(),
         ]
     }
-}
-
-fn table(html: &mut String, table: &Table) {
-    html.push_str("<table>\n");
-    row(html, "th", &table.head);
-    for cells in &table.rows {
-        row(html, "td", cells);
-    }
-    html.push_str("</table>\n");
-}
-
-fn row(html: &mut String, tag: &str, cells: &[String]) {
-    html.push_str("<tr>");
-    for cell in cells {
-        let _ = write!(html, "<{tag}>{}</{tag}>", escaped(cell));
-    }
-    html.push_str("</tr>\n");
 }

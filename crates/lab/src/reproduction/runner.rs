@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Instant;
 
 use firn_machine::description::Description;
 
@@ -14,6 +15,7 @@ use super::ReproductionError;
 use super::matrix::Run;
 use super::outcome::Outcome;
 use crate::Progress;
+use crate::bench::commit;
 use crate::simulation::simulate_on;
 
 /// Outcomes, a line each: what is there is not run again.
@@ -21,11 +23,12 @@ const FILE: &str = "outcomes.jsonl";
 
 pub(super) type Outcomes = BTreeMap<String, Outcome>;
 
-/// The outcomes of all runs, and how many of them were missing.
+/// The outcomes of all runs, and how many of them were missing. Says before the first what `matrix` says of them.
 pub(super) fn complete(
     out: &Path,
     description: &Description,
     runs: &[Run],
+    matrix: &[String],
     progress: &mut dyn Progress,
 ) -> Result<(Outcomes, usize), ReproductionError> {
     let path = out.join(FILE);
@@ -39,18 +42,70 @@ pub(super) fn complete(
         .iter()
         .filter(|run| !outcomes.contains_key(&run.key))
         .collect();
+    if !missing.is_empty() {
+        matrix.iter().for_each(|line| progress.remark(line));
+        let (all, known) = (runs.len(), runs.len() - missing.len());
+        progress.remark(&format!(
+            "{all} runs in all, each once; {known} of them are known, {} are done now",
+            missing.len()
+        ));
+    }
     let mut options = OpenOptions::new();
     let file = options.create(true).append(true).open(&path);
     let mut file = file.map_err(failed("opening it"))?;
+    let (commit, mut estimate) = (commit(), Estimate::new(missing.len()));
     progress.begin("simulating", Some(missing.len() as u64));
     let done = run_all(&missing, description, |outcome| {
+        let commit = commit.clone();
+        let outcome = Outcome { commit, ..outcome };
         append(&mut file, &outcome).map_err(failed("writing an outcome"))?;
         progress.advance(1);
+        if let Some(remark) = estimate.one_more() {
+            progress.remark(&remark);
+        }
         outcomes.insert(outcome.key.clone(), outcome);
         Ok(())
     });
     progress.end();
     done.map(|()| (outcomes, missing.len()))
+}
+
+/// How long the rest will take, told ten times at most and not before a minute is over: a terminal has a bar besides.
+struct Estimate {
+    runs: usize,
+    done: usize,
+    begun: Instant,
+}
+
+/// Remarks at most.
+const REMARKS: usize = 10;
+/// Seconds before which nobody needs an estimate.
+const PATIENCE_S: u64 = 60;
+
+impl Estimate {
+    fn new(runs: usize) -> Self {
+        let begun = Instant::now();
+        Self {
+            runs,
+            done: 0,
+            begun,
+        }
+    }
+
+    /// One more run is done. What there is to tell.
+    fn one_more(&mut self) -> Option<String> {
+        self.done += 1;
+        let (runs, done, seconds) = (self.runs, self.done, self.begun.elapsed().as_secs());
+        let is_time = done < runs && done.is_multiple_of(runs.div_ceil(REMARKS));
+        let left = seconds as f64 / done as f64 * (runs - done) as f64;
+        (is_time && seconds >= PATIENCE_S).then(|| {
+            format!(
+                "{done} of {runs} runs in {:.0} min, about {:.0} min left",
+                seconds as f64 / 60.0,
+                left / 60.0
+            )
+        })
+    }
 }
 
 fn append(file: &mut File, outcome: &Outcome) -> std::io::Result<()> {

@@ -17,7 +17,9 @@ pub use catalogue::{
     workloads,
 };
 pub(crate) use plan::SHAPES;
-pub use plan::{Driver, MOST_OBJECTS, SimulationError, SimulationPlan, mechanism, mechanism_for};
+pub use plan::{
+    Driver, MOST_OBJECTS, RatioOf, SimulationError, SimulationPlan, mechanism, mechanism_for,
+};
 pub use report::{Bytes, DeviceBytes, DeviceEnergy, Named, Phase, Simulation, Spent};
 pub use run::simulate;
 pub(crate) use run::simulate_on;

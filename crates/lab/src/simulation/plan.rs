@@ -38,6 +38,17 @@ pub enum Driver {
     },
 }
 
+/// What the ratios of trigger and target are relative to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RatioOf {
+    /// The bytes that the program asked for, as the heap's own ratio is.
+    Requested,
+    /// What the same objects take where nothing was freed yet: the heap's ratio after the first inserts counts as
+    /// one, and nobody collects before. What headers, size classes and half full nodes take is no fragmentation
+    /// then.
+    Packed,
+}
+
 /// What is simulated.
 #[derive(Clone, Debug)]
 pub struct SimulationPlan {
@@ -57,6 +68,8 @@ pub struct SimulationPlan {
     pub trigger: f64,
     /// Ratio at which they are content.
     pub target: f64,
+    /// What both are relative to.
+    pub ratio_of: RatioOf,
     /// The pages that the ratio counts.
     pub pages: PageSize,
     /// How marking is done.
@@ -79,6 +92,7 @@ impl SimulationPlan {
             driver: Driver::Thread,
             trigger: 1.5,
             target: 1.25,
+            ratio_of: RatioOf::Requested,
             pages: PageSize::Huge,
             marking: Marking::Concurrent,
             forwarding: Forwarding::Split,

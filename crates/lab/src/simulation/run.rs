@@ -12,7 +12,7 @@ use firn_heap::{Error, Pool, PoolOptions, Statistics as PoolStatistics};
 use firn_machine::description::Description;
 use firn_machine::{Machine, MachineOptions, RunEnd};
 
-use super::plan::{Driver, SimulationError, SimulationPlan};
+use super::plan::{Driver, RatioOf, SimulationError, SimulationPlan};
 use super::report::{Measured, Phase, Simulation};
 use crate::bench::population::{Population, Shape, Sizes, shuffled};
 
@@ -31,6 +31,7 @@ const LOOKS: usize = 64;
 #[derive(Default)]
 struct Made {
     phases: Vec<Phase>,
+    packed_ratio: f64,
     ratio: f64,
     collected: Collected,
 }
@@ -66,6 +67,7 @@ pub(crate) fn simulate_on(
         scheme: plan.scheme.name,
         seed: plan.seed,
         phases: made.phases,
+        packed_ratio: made.packed_ratio,
         ratio: made.ratio,
         collections: made.collected.cycles,
         moved: made.collected.planned,
@@ -106,12 +108,13 @@ enum Collector {
 }
 
 impl Collector {
-    fn start(pool: &Pool<Machine>, plan: &SimulationPlan) -> Result<Self, Error> {
+    /// Ratios count in units of `one`.
+    fn start(pool: &Pool<Machine>, plan: &SimulationPlan, one: f64) -> Result<Self, Error> {
         if core::ptr::eq(plan.scheme, &NONE) {
             return Ok(Self::Nobody);
         }
         let collect = CollectOptions {
-            target: plan.target,
+            target: plan.target * one,
             pages: plan.pages,
             scheme: plan.scheme,
             marking: plan.marking,
@@ -121,7 +124,7 @@ impl Collector {
         match plan.driver {
             Driver::Thread => {
                 let options = CollectorOptions {
-                    trigger: plan.trigger,
+                    trigger: plan.trigger * one,
                     least_bytes: 0,
                     collect,
                     ..CollectorOptions::default()
@@ -130,7 +133,7 @@ impl Collector {
             }
             Driver::Program { every } => {
                 let options = WorkflowOptions {
-                    trigger: plan.trigger,
+                    trigger: plan.trigger * one,
                     every,
                     worse: WORSE,
                     collect,
@@ -173,7 +176,10 @@ fn run(machine: &Machine, plan: &SimulationPlan, shape: Shape) -> Result<Made, S
     let pool = Pool::create(machine.clone(), &PoolOptions::new(LAYOUT))?;
     let mut population = Population::new(&pool, shape, Sizes::Fixed, plan.objects)?;
     population.take_one_a_transaction();
-    let collector = Collector::start(&pool, plan)?;
+    let mut collector = match plan.ratio_of {
+        RatioOf::Requested => Collector::start(&pool, plan, 1.0)?,
+        RatioOf::Packed => Collector::Nobody,
+    };
     let all: Vec<u32> = (0..plan.objects as u32).collect();
     let seed = plan.seed.wrapping_mul(2);
     let [first, second] = [seed, seed | 1].map(|seed| shuffled(plan.objects, seed).0);
@@ -207,6 +213,12 @@ fn run(machine: &Machine, plan: &SimulationPlan, shape: Shape) -> Result<Made, S
         };
         let phase = measured.phase(name, numbers.len() as u64, footprint.mean());
         made.phases.push(phase);
+        if place == 0 {
+            made.packed_ratio = machine.aside(|| pool.ratio(plan.pages));
+            if plan.ratio_of == RatioOf::Packed {
+                collector = Collector::start(&pool, plan, made.packed_ratio)?;
+            }
+        }
     }
     drop(population);
     made.collected = collector.stop()?;
