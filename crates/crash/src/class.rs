@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::candidates::Candidates;
-use crate::memory::{LINE_CELLS, Line, Memory, index_of, line_of};
+use crate::memory::{LINE_CELLS, Line, Memory, index_of};
 
 /// A word of a line that has a slot, or its mark: slot and index in one number.
 pub(crate) type Key = u32;
@@ -29,6 +29,25 @@ pub(crate) struct ImageClass {
     hash: u128,
 }
 
+/// Finds slots; remembers that of the last line, as most words come after another of their line.
+pub(crate) struct Finder<'a> {
+    class: &'a ImageClass,
+    line: u64,
+    slot: Option<usize>,
+}
+
+impl Finder<'_> {
+    /// The slot of the line of a word, if it has one.
+    #[inline]
+    pub(crate) fn of(&mut self, line: u64) -> Option<usize> {
+        if self.line != line {
+            self.line = line;
+            self.slot = self.class.slot_of(line);
+        }
+        self.slot
+    }
+}
+
 impl ImageClass {
     /// Takes in that images after `depth` crashes in recovery may differ in a line. Returns whether
     /// that is news.
@@ -48,11 +67,6 @@ impl ImageClass {
         self.varies_from.push(depth);
         self.laid.push(None);
         true
-    }
-
-    /// The slot of a line, if it has one.
-    pub(crate) fn slot_of(&self, line: u64) -> Option<usize> {
-        self.slots.get(&line).map(|&slot| slot as usize)
     }
 
     /// Every line that has a slot.
@@ -89,8 +103,22 @@ impl ImageClass {
         several.fold(1, u128::saturating_mul)
     }
 
-    pub(crate) fn key(&self, word: u64) -> Key {
-        self.slots[&line_of(word)] * LINE_CELLS as u32 + index_of(word) as u32
+    pub(crate) fn key(slot: usize, word: u64) -> Key {
+        slot as u32 * LINE_CELLS as u32 + index_of(word) as u32
+    }
+
+    /// The slot of a line, if it has one.
+    pub(crate) fn slot_of(&self, line: u64) -> Option<usize> {
+        self.slots.get(&line).map(|&slot| slot as usize)
+    }
+
+    /// The slots of lines that are asked for again and again.
+    pub(crate) fn finder(&self) -> Finder<'_> {
+        Finder {
+            class: self,
+            line: u64::MAX,
+            slot: None,
+        }
     }
 
     /// Slot of a key and index of the word in the line.

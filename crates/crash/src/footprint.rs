@@ -7,6 +7,9 @@
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use firn_units::WORD_BYTES;
+
+use crate::memory::line_of;
 use crate::shared::Shared;
 
 /// A recorded load of a word: the first, before any store to it.
@@ -80,6 +83,24 @@ impl Shared {
         let loads = self.footprint.loads.lock();
         let load = FirstLoad { word, value, at };
         loads.unwrap_or_else(PoisonError::into_inner).push(load);
+    }
+
+    /// What the cache holds of words of one line, recorded if they are to be.
+    pub(crate) fn visible_words(&self, first: u64, into: &mut [[u8; WORD_BYTES as usize]]) {
+        if !self.memory.has_fresh(line_of(first)) {
+            return self.memory.copy_words(first, into);
+        }
+        let at = self.footprint.events.load(Relaxed);
+        let loads = self.footprint.loads.lock();
+        let mut loads = loads.unwrap_or_else(PoisonError::into_inner);
+        for (into, word) in into.iter_mut().zip(first..) {
+            let (value, fresh) = self.memory.look(word);
+            if fresh {
+                self.memory.clear_fresh_word(word);
+                loads.push(FirstLoad { word, value, at });
+            }
+            *into = value.to_le_bytes();
+        }
     }
 
     /// Records loads of everything: the caller looks at all of memory.

@@ -16,7 +16,7 @@ use crate::class::{ImageClass, Key};
 use crate::decisions::{Course, Decisions, Node, Outcome, Recovery, Step};
 use crate::explorer::Failure;
 use crate::footprint::FirstLoad;
-use crate::memory::Line;
+use crate::memory::{Line, line_of};
 use crate::overlay::Overlay;
 use crate::schedule::Schedule;
 use crate::trace::Event;
@@ -450,10 +450,15 @@ impl Walker<'_> {
 
     /// Loads as steps, of a run that had done `before` events when it began to count.
     fn path(&self, loads: &[FirstLoad], before: usize) -> Vec<Step> {
-        let step = |load: &FirstLoad| Step {
-            key: self.lazy.class.key(load.word),
-            value: load.value,
-            at: load.at - before as u32,
+        let mut slots = self.lazy.class.finder();
+        let step = |load: &FirstLoad| {
+            let slot = slots.of(line_of(load.word));
+            let slot = slot.expect("a load is recorded where lines vary, which have slots");
+            Step {
+                key: ImageClass::key(slot, load.word),
+                value: load.value,
+                at: load.at - before as u32,
+            }
         };
         loads.iter().map(step).collect()
     }

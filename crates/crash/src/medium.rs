@@ -148,15 +148,13 @@ impl Medium for Crash {
 
     fn load_bytes(&self, at: VirtAddr, into: &mut [u8]) {
         let mut done = 0;
-        while done < into.len() {
-            if (at.bytes() + done as u64).is_multiple_of(LINE_BYTES) {
-                let (words, _) = into[done..].as_chunks_mut::<{ WORD_BYTES as usize }>();
-                let known = self.shared.load_known(word_of(at + done as u64), words);
-                if known > 0 {
-                    done += known * WORD_BYTES as usize;
-                    continue;
-                }
+        if at.bytes().is_multiple_of(WORD_BYTES) {
+            let (words, _) = into.as_chunks_mut::<{ WORD_BYTES as usize }>();
+            if self.shared.load_at_once(word_of(at), words) {
+                done = words.len() * WORD_BYTES as usize;
             }
+        }
+        while done < into.len() {
             let byte = at.bytes() + done as u64;
             let word = self.shared.load(byte / WORD_BYTES).to_le_bytes();
             let from = &word[(byte % WORD_BYTES) as usize..];

@@ -43,19 +43,19 @@ impl Stored {
 impl Overlay {
     /// What the events do. Lines that they change have slots; those of others no image has otherwise.
     pub(crate) fn new(events: &[Event], class: &ImageClass) -> Self {
-        let mut overlay = Self::default();
+        let (mut overlay, mut slots) = (Self::default(), class.finder());
         for event in events {
             match *event {
                 // What the run found there already another image may not have.
                 Event::Store { word, new, .. } => {
-                    if let Some(slot) = class.slot_of(line_of(word)) {
+                    if let Some(slot) = slots.of(line_of(word)) {
                         let stored = overlay.line(slot);
                         stored.cells |= 1 << index_of(word);
                         stored.content[index_of(word)] = new;
                     }
                 }
                 Event::Zero { line, .. } => {
-                    if let Some(slot) = class.slot_of(line) {
+                    if let Some(slot) = slots.of(line) {
                         let zeros = Stored {
                             cells: ALL,
                             content: Line::default(),

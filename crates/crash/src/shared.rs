@@ -142,26 +142,23 @@ impl Shared {
         self.load_simulated(word)
     }
 
-    /// Loads words that need not be recorded, outside simulated threads. Returns how many at least; the
-    /// others are to be loaded one by one.
-    pub(crate) fn load_known(&self, first: u64, into: &mut [[u8; WORD_BYTES as usize]]) -> usize {
+    /// Loads words that follow one another, outside simulated threads. False if it is inside one, or on a
+    /// dead medium; nothing is done then.
+    pub(crate) fn load_at_once(&self, first: u64, into: &mut [[u8; WORD_BYTES as usize]]) -> bool {
         if self.mode.load(Relaxed) != DIRECT {
-            return 0;
+            return false;
         }
         let mut done = 0;
         while done < into.len() {
             let word = first + done as u64;
             let left = (LINE_WORDS - word % LINE_WORDS) as usize;
             let end = into.len().min(done + left);
-            if self.memory.has_fresh(word / LINE_WORDS) {
-                break;
-            }
-            self.memory.copy_words(word, &mut into[done..end]);
+            self.visible_words(word, &mut into[done..end]);
             done = end;
         }
         self.loads
             .store(self.loads.load(Relaxed) + done as u64, Relaxed);
-        done
+        true
     }
 
     #[cold]

@@ -1,7 +1,7 @@
 //! Volatile shared words: simulated threads see them through the same store buffers.
 
 use core::sync::atomic::Ordering::Relaxed;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use firn_media::Words;
 
@@ -12,15 +12,31 @@ use crate::shared::Shared;
 /// unwinds gives back its locks.
 pub struct CrashWords {
     shared: Arc<Shared>,
-    array: Array,
+    len: usize,
+    /// Made for the first store: most of what a pool has of them a recovery never touches.
+    array: OnceLock<Array>,
 }
 
 impl CrashWords {
     pub(crate) fn new(shared: Arc<Shared>, count: usize) -> Self {
         Self {
             shared,
-            array: (0..count).map(|_| Default::default()).collect(),
+            len: count,
+            array: OnceLock::new(),
         }
+    }
+
+    fn check(&self, index: usize) {
+        assert!(
+            index < self.len,
+            "word {index} of {} does not exist",
+            self.len
+        );
+    }
+
+    fn array(&self) -> &Array {
+        let zeros = || (0..self.len).map(|_| Default::default()).collect();
+        self.array.get_or_init(zeros)
     }
 
     /// A locked instruction: empties the store buffer, then changes the word in one step.
@@ -28,7 +44,7 @@ impl CrashWords {
         self.shared.point();
         let mut state = self.shared.lock();
         self.shared.drain_current(&mut state);
-        let word = &self.array[index];
+        let word = &self.array()[index];
         let old = word.load(Relaxed);
         if let Some(new) = change(old) {
             word.store(new, Relaxed);
@@ -42,33 +58,36 @@ impl CrashWords {
 
 impl Words for CrashWords {
     fn len(&self) -> usize {
-        self.array.len()
+        self.len
     }
 
     fn load(&self, index: usize) -> u64 {
+        self.check(index);
         if self.shared.simulating() {
             self.shared.point();
-            if let Some(own) = self
-                .shared
-                .lock()
-                .buffer()
-                .forward_volatile(&self.array, index)
-            {
-                return own;
-            }
         }
-        self.array[index].load(Relaxed)
+        let Some(array) = self.array.get() else {
+            return 0;
+        };
+        if self.shared.simulating()
+            && let Some(own) = self.shared.lock().buffer().forward_volatile(array, index)
+        {
+            return own;
+        }
+        array[index].load(Relaxed)
     }
 
     fn store(&self, index: usize, value: u64) {
-        assert!(
-            index < self.array.len(),
-            "word {index} of {} does not exist",
-            self.array.len()
-        );
+        self.check(index);
         self.shared.point();
         let mut state = self.shared.lock();
-        let array = Arc::clone(&self.array);
+        if !self.shared.simulating() {
+            if self.array()[index].swap(value, Relaxed) != value {
+                state.progress();
+            }
+            return;
+        }
+        let array = Arc::clone(self.array());
         self.shared.issue(
             &mut state,
             Pending::Volatile {

@@ -2,8 +2,8 @@
 
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 
-/// Bytes of a superblock.
-pub const SUPERBLOCK_BYTES: u64 = 512;
+/// Bytes of a superblock: three lines, which every open stores to.
+pub const SUPERBLOCK_BYTES: u64 = 192;
 /// The two superblocks, in frames of their own.
 pub const SUPERBLOCKS: [VirtAddr; 2] = [VirtAddr(0), VirtAddr(FRAME_BYTES)];
 /// The line of words that change while the pool is open, see [`crate::sealed::Seal`].

@@ -68,7 +68,6 @@ impl<'g> Survivor<'g> {
     pub(super) fn open(ground: &'g Ground, crash: Crash) -> Result<Self, String> {
         let pool = Pool::open(crash, &ground.pool_options()).map_err(|e| e.to_string())?;
         pool.medium().end_of_recovery();
-        forget_events(pool.medium());
         Ok(Self {
             ground,
             pool,
@@ -81,7 +80,11 @@ impl<'g> Survivor<'g> {
     pub(super) fn goes_on(&self, knows: u64) -> bool {
         let mut all = DefaultHasher::new();
         (knows, self.pool.volatile_digest()).hash(&mut all);
-        self.pool.medium().goes_on(all.finish())
+        let goes_on = self.pool.medium().goes_on(all.finish());
+        if goes_on {
+            forget_events(self.pool.medium());
+        }
+        goes_on
     }
 
     /// What the structure holds, if it, its neighbour and the pool are sound.

@@ -18,7 +18,7 @@ use super::ticker::Ticker;
 
 /// Runs of the check on one sequence at most, after which images are drawn and the row is no longer exhaustive.
 /// Reached where the hardware settles many large objects line by line: each line is there or not.
-const MOST_STATES: u64 = 100_000;
+const MOST_STATES: u64 = 2_000_000;
 
 /// The exploration of some sequences on one ground.
 pub(super) struct Sequences<'a> {
