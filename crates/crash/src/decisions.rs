@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::class::Key;
 use crate::overlay::Overlay;
@@ -38,16 +39,50 @@ pub(crate) struct Step {
     pub(crate) at: u32,
 }
 
-pub(crate) enum Node {
+/// What a run does where it comes to a node.
+#[derive(Clone, Copy)]
+pub(crate) enum Node<'a> {
     Load {
         key: Key,
         at: u32,
-        first: (u64, u32),
-        others: Vec<(u64, u32)>,
     },
     /// Recovery is complete.
+    Recovered(&'a Rc<Recovery>),
+    End(&'a Rc<Outcome>),
+}
+
+/// A node as it is kept; there are many.
+struct Kept {
+    /// Of a load: the value that leads to the node behind this one. Of a leaf: its number.
+    value: u64,
+    /// What is loaded; [`LEAF`] if nothing is.
+    key: Key,
+    at: u32,
+    /// Where `others` has what other values lead to, from 1; 0 for nowhere.
+    others: u32,
+}
+
+const LEAF: Key = Key::MAX;
+
+enum Leaf {
     Recovered(Rc<Recovery>),
     End(Rc<Outcome>),
+}
+
+impl Recovery {
+    /// Identifies it.
+    fn hash(&self) -> u128 {
+        let mut bytes = Vec::with_capacity(32 + 24 * self.events.len());
+        bytes.extend(self.overlay.hash().to_le_bytes());
+        bytes.extend(self.knows.to_le_bytes());
+        for event in &self.events {
+            for word in event.digest() {
+                bytes.extend(word.to_le_bytes());
+            }
+            bytes.push(u8::from(event.changes().is_some()));
+        }
+        xxh3_128(&bytes)
+    }
 }
 
 /// How far a run went.
@@ -62,7 +97,11 @@ pub(crate) enum Course {
 #[derive(Default)]
 pub(crate) struct Decisions {
     roots: FxHashMap<u128, u32>,
-    nodes: Vec<Node>,
+    nodes: Vec<Kept>,
+    others: Vec<Vec<(u64, u32)>>,
+    leaves: Vec<Leaf>,
+    /// Leaves by what recovery did. Most runs of a root end in the same few.
+    recoveries: FxHashMap<u128, u64>,
 }
 
 /// A run whose loads do not fit those of the runs before.
@@ -73,20 +112,31 @@ impl Decisions {
         self.roots.get(&known).copied()
     }
 
-    pub(crate) fn node(&self, node: u32) -> &Node {
-        &self.nodes[node as usize]
+    #[inline]
+    pub(crate) fn node(&self, node: u32) -> Node<'_> {
+        let kept = &self.nodes[node as usize];
+        if kept.key != LEAF {
+            let (key, at) = (kept.key, kept.at);
+            return Node::Load { key, at };
+        }
+        match &self.leaves[kept.value as usize] {
+            Leaf::Recovered(recovery) => Node::Recovered(recovery),
+            Leaf::End(outcome) => Node::End(outcome),
+        }
     }
 
     /// Where the runs go on that load `value` here, if there was one.
     #[inline]
     pub(crate) fn next(&self, node: u32, value: u64) -> Option<u32> {
-        match self.node(node) {
-            Node::Load { first, .. } if first.0 == value => Some(first.1),
-            Node::Load { others, .. } => others
-                .iter()
-                .find(|(other, _)| *other == value)
-                .map(|(_, next)| *next),
-            Node::Recovered(_) | Node::End(_) => None,
+        let kept = &self.nodes[node as usize];
+        match (kept.key, kept.others) {
+            (LEAF, _) => None,
+            _ if kept.value == value => Some(node + 1),
+            (_, 0) => None,
+            (_, others) => {
+                let mut others = self.others[others as usize - 1].iter();
+                others.find(|other| other.0 == value).map(|other| other.1)
+            }
         }
     }
 
@@ -103,47 +153,67 @@ impl Decisions {
             self.append(path, course);
             return Ok(());
         };
-        loop {
-            match (&mut self.nodes[node as usize], path.split_first()) {
-                (
-                    Node::Load {
-                        key,
-                        at,
-                        first,
-                        others,
-                    },
-                    Some((step, rest)),
-                ) if (*key, *at) == (step.key, step.at) => {
-                    path = rest;
-                    let edges = core::iter::once(&*first).chain(others.iter());
-                    let next = edges.copied().find(|(value, _)| *value == step.value);
-                    if let Some((_, next)) = next {
-                        node = next;
-                        continue;
-                    }
-                    others.push((step.value, end));
-                    self.append(path, course);
-                    return Ok(());
-                }
-                _ => return Err(Diverged),
+        while let Node::Load { key, at } = self.node(node) {
+            let Some((step, rest)) = path.split_first() else {
+                break;
+            };
+            if (key, at) != (step.key, step.at) {
+                break;
             }
+            path = rest;
+            if let Some(next) = self.next(node, step.value) {
+                node = next;
+                continue;
+            }
+            self.branch(node, step.value, end);
+            self.append(path, course);
+            return Ok(());
         }
+        Err(Diverged)
+    }
+
+    /// Has a value lead from a load to a node.
+    fn branch(&mut self, node: u32, value: u64, to: u32) {
+        let others = &mut self.nodes[node as usize].others;
+        if *others == 0 {
+            self.others.push(Vec::new());
+            *others = self.others.len() as u32;
+        }
+        self.others[*others as usize - 1].push((value, to));
     }
 
     /// Appends a path on which nothing is known yet: its nodes follow one another.
     fn append(&mut self, path: &[Step], course: Course) {
-        for step in path {
-            let next = self.nodes.len() as u32 + 1;
-            self.nodes.push(Node::Load {
-                key: step.key,
-                at: step.at,
-                first: (step.value, next),
-                others: Vec::new(),
-            });
-        }
-        self.nodes.push(match course {
-            Course::Recovered(recovery) => Node::Recovered(Rc::new(recovery)),
-            Course::Ended(outcome) => Node::End(Rc::new(outcome)),
+        let loads = path.iter().map(|step| Kept {
+            value: step.value,
+            key: step.key,
+            at: step.at,
+            others: 0,
         });
+        self.nodes.extend(loads);
+        let value = self.leaf(course);
+        self.nodes.push(Kept {
+            value,
+            key: LEAF,
+            at: 0,
+            others: 0,
+        });
+    }
+
+    /// The number of the leaf for an end.
+    fn leaf(&mut self, course: Course) -> u64 {
+        let next = self.leaves.len() as u64;
+        let leaf = match course {
+            Course::Ended(outcome) => Leaf::End(Rc::new(outcome)),
+            Course::Recovered(recovery) => {
+                let known = *self.recoveries.entry(recovery.hash()).or_insert(next);
+                if known != next {
+                    return known;
+                }
+                Leaf::Recovered(Rc::new(recovery))
+            }
+        };
+        self.leaves.push(leaf);
+        next
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use crate::memory::{
     LINE_WORDS, Line, Memory, PAGE_LINES, PAGE_WORDS, PageWords, index_of, line_of, word_of_cell,
@@ -66,6 +66,14 @@ impl Image {
     /// Whether the medium has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Bytes of the lines that hold anything but zeros.
+    pub fn occupied_bytes(&self) -> u64 {
+        let pages = self.pages.iter();
+        let lines = pages.flat_map(|(page, _)| (0..PAGE_LINES).map(move |i| page * PAGE_LINES + i));
+        let occupied = lines.filter(|&line| self.line(line) != Line::default());
+        occupied.count() as u64 * LINE_BYTES
     }
 
     /// The word at `at`.

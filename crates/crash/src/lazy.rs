@@ -177,7 +177,7 @@ impl Walker<'_> {
     fn refine(&mut self, depth: u32, known: u128, mut node: u32, from: u32) -> bool {
         loop {
             let (key, at) = match self.lazy.decisions[depth as usize].node(node) {
-                Node::Load { key, at, .. } => (*key, *at),
+                Node::Load { key, at } => (key, at),
                 Node::Recovered(recovery) => {
                     let recovery = Rc::clone(recovery);
                     return self.recovered(depth, &recovery)
@@ -245,7 +245,7 @@ impl Walker<'_> {
     fn verify(&mut self, depth: u32, known: u128, recovery: &Recovery, mut node: u32) {
         loop {
             let key = match self.lazy.verifications.node(node) {
-                Node::Load { key, .. } => *key,
+                Node::Load { key, .. } => key,
                 Node::End(outcome) => {
                     if let Some(message) = outcome.verdict.clone().err() {
                         self.fail(message);

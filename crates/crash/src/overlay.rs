@@ -111,6 +111,19 @@ impl Overlay {
         xxh3_128_with_seed(&before.hash().to_le_bytes(), stores)
     }
 
+    /// Identifies it, among those of one numbering of lines.
+    pub(crate) fn hash(&self) -> u128 {
+        let mut hash = u128::from(self.space);
+        for (slot, &place) in self.places.iter().enumerate() {
+            if let Some(stored) = usize::from(place).checked_sub(1).map(|at| &self.lines[at]) {
+                let content = line_hash(slot as u64, &stored.content);
+                let cells = (slot as u64) << LINE_CELLS | u64::from(stored.cells);
+                hash ^= xxh3_128_with_seed(&content.to_le_bytes(), cells);
+            }
+        }
+        hash
+    }
+
     /// Identifies the changes of length and blocks.
     pub(crate) fn space(&self) -> u64 {
         self.space

@@ -21,7 +21,7 @@ pub(crate) const ROOT: &str = "it";
 const BALLAST: &str = "ballast";
 
 /// Elements of the ballast that come between two of the structure: more than a page holds.
-const BETWEEN: Key = 180;
+const BETWEEN: Key = 132;
 /// Elements of the ballast that stay.
 const LEFT: usize = 1;
 /// Elements of the ballast that a transaction inserts or removes.

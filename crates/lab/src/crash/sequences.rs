@@ -17,7 +17,7 @@ use super::subject::Content;
 use super::ticker::Ticker;
 
 /// Runs of the check on one sequence at most, after which images are drawn and the row is no longer exhaustive.
-/// Reached where the hardware settles many large objects line by line: each line is there or not.
+/// Reached where hardware settles many large objects line by line: each line is there or not.
 const MOST_STATES: u64 = 2_000_000;
 
 /// The exploration of some sequences on one ground.
@@ -248,6 +248,14 @@ mod tests {
             let moved = moved(&ground);
             // Two of a kind at least, thin pages being emptied: the neighbour's and its own.
             assert!(moved >= 2, "{structure:?}: {moved} of {objects} objects");
+        }
+    }
+
+    #[test]
+    fn pools_hold_64_kib_at_most() {
+        for structure in Structure::all() {
+            let bytes = ground(structure).image.occupied_bytes();
+            assert!(bytes <= 64 << 10, "{structure:?}: {bytes} bytes");
         }
     }
 

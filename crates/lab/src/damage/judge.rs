@@ -138,7 +138,7 @@ fn use_pool(
         drop(leaving);
         told.error("close", pool.close());
     }
-    if condition == Condition::Undoing {
+    if condition.is_undoing() {
         told.error("undo", undoing::use_again(ground, &crash));
     }
     *shared.lock().unwrap_or_else(PoisonError::into_inner) = told;

@@ -39,17 +39,20 @@ pub enum Condition {
     Explicit,
     /// The same, in the middle of a cycle of the collector.
     ExplicitMoving,
+    /// Crashed in the middle of two transactions with undo logs, where allocation bits say what lives.
+    ExplicitUndoing,
 }
 
 impl Condition {
     /// Every condition.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Closed,
         Self::Crashed,
         Self::Moving,
         Self::Undoing,
         Self::Explicit,
         Self::ExplicitMoving,
+        Self::ExplicitUndoing,
     ];
 
     /// What it is called.
@@ -61,15 +64,21 @@ impl Condition {
             Self::Undoing => "undoing",
             Self::Explicit => "explicit",
             Self::ExplicitMoving => "explicit-moving",
+            Self::ExplicitUndoing => "explicit-undoing",
         }
     }
 
     /// What says which objects live.
     pub(super) const fn kind(self) -> PoolKind {
         match self {
-            Self::Explicit | Self::ExplicitMoving => PoolKind::Explicit,
+            Self::Explicit | Self::ExplicitMoving | Self::ExplicitUndoing => PoolKind::Explicit,
             _ => PoolKind::Traced,
         }
+    }
+
+    /// Whether undo logs are open.
+    pub(super) const fn is_undoing(self) -> bool {
+        matches!(self, Self::Undoing | Self::ExplicitUndoing)
     }
 }
 
@@ -156,11 +165,9 @@ impl Sample {
             what,
         };
         let content = use_it(&ground, &crash, condition).map_err(failed)?;
-        let image = match condition {
-            Condition::Undoing => {
-                undoing::leave(&ground, &crash).map_err(|e| failed(e.to_string()))?
-            }
-            _ => crash.cache_image(),
+        let image = match condition.is_undoing() {
+            true => undoing::leave(&ground, &crash).map_err(|e| failed(e.to_string()))?,
+            false => crash.cache_image(),
         };
         let map = Map::of(&Crash::from_image(&image, CrashOptions::default()));
         Ok(Self {
@@ -201,9 +208,9 @@ fn use_pool(ground: &Ground, pool: Pool<Crash>, condition: Condition) -> Result<
     }
     insert(KEYS - IN_LOG..KEYS)?;
     drop(session);
-    match condition {
-        Condition::Closed | Condition::Undoing => pool.close()?,
-        _ => pool.abandon(),
+    match condition == Condition::Closed || condition.is_undoing() {
+        true => pool.close()?,
+        false => pool.abandon(),
     }
     Ok(content)
 }
