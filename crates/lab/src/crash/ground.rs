@@ -20,8 +20,8 @@ use super::subject::{Content, Found, Key, Subject};
 pub(crate) const ROOT: &str = "it";
 const BALLAST: &str = "ballast";
 
-/// Elements of the ballast that come between two of the structure: more than a page holds.
-const BETWEEN: Key = 132;
+/// Elements of the ballast. Those that come between two of the structure are more than a page holds.
+const ELEMENTS: Key = 360;
 /// Elements of the ballast that stay.
 const LEFT: usize = 1;
 /// Elements of the ballast that a transaction inserts or removes.
@@ -148,12 +148,13 @@ fn fill(
     let pool = Pool::create(crash.clone(), options)?;
     let mut session = pool.session()?;
     let present = subject.keys().present;
-    let all: Vec<Key> = (0..(present.len() as Key + 1) * BETWEEN).collect();
+    let all: Vec<Key> = (0..ELEMENTS).collect();
+    let between = all.len() / (present.len() + 1);
     session.transaction(|tx| {
         subject.create(tx, ROOT, keys)?;
         subject.create(tx, BALLAST, all.len() as Key)
     })?;
-    for (turn, stretch) in all.chunks(BETWEEN.into()).enumerate() {
+    for (turn, stretch) in all.chunks(between).enumerate() {
         for some in stretch.chunks(TOGETHER) {
             session.transaction(|tx| {
                 let mut some = some.iter();
