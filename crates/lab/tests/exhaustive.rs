@@ -36,8 +36,8 @@ fn crash_all(settings: Vec<Setting>, letters: usize, depth: u32) {
     );
 }
 
-/// Where caches are lost, an insert of the map leaves a torn entry of up to 17 lines, each of which is there or not:
-/// three of them take longer than all other structures together, and have a test of their own. Hardware that
+/// Where caches are lost, an insert of the map may leave a torn entry of many lines, each of which is there or not:
+/// three letters take longer than all other structures together, and have a test of their own. Hardware that
 /// settles line by line leaves the same of each large object, and recovery looks at each line: more of the inline
 /// tree's nodes and of two inserts of the map than can be tried.
 fn has_few_states(setting: &Setting, letters: usize) -> bool {
@@ -88,7 +88,7 @@ fn three_letters() {
 }
 
 #[test]
-#[ignore = "takes an hour; cargo xtask test --long"]
+#[ignore = "takes longest of all; cargo xtask test --long"]
 fn three_letters_of_the_map_where_caches_are_lost() {
     let map = Structure::named("map").unwrap();
     let settings = Setting::every(&[map], &stock_schemes(), &[Domain::Adr]);
