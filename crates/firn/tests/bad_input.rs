@@ -139,7 +139,7 @@ fn pools_with_damaged_superblocks() {
         }
     });
     assert_eq!(firn(&["check", &pool]).status, 0, "one is enough");
-    change_superblock_bytes(&pool, |bytes, _| bytes[200] ^= 1);
+    change_superblock_bytes(&pool, |bytes, _| bytes[150] ^= 1);
     assert_refused(&folder, "damaged", &["superblock"], &[]);
 }
 
