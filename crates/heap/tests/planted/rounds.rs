@@ -1,4 +1,5 @@
-//! One session that commits round after round, crashed at drawn moments, again in each recovery.
+//! One session that commits round after round, crashed at drawn moments or everywhere, again in each
+//! recovery.
 
 use firn_crash::{Crash, Explorer, Report, SwarmOptions};
 use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Refs, Session, Tx, View};
@@ -63,6 +64,15 @@ pub const LARGE: Rounds = Rounds {
     ..MIXED
 };
 
+/// One large object, most of which is zeros, as its frames are: few of its lines vary, so that it can be
+/// crashed everywhere. Moments at which its entry is in memory and it is not are few among thousands.
+pub const HOLLOW: Rounds = Rounds {
+    count: 1,
+    round: hollow,
+    places: |n| vec![(n > 0).then(hollow_bytes)],
+    ..MIXED
+};
+
 /// Entries that do not fit into their slots.
 pub const LONG: Rounds = Rounds {
     count: 8,
@@ -120,6 +130,16 @@ fn large_places(n: u64) -> Vec<Option<Vec<u8>>> {
     let mut bytes = vec![n.saturating_sub(1 - n % 2) as u8; LARGE_BYTES];
     bytes[LARGE_BYTES / 2..][..8].fill(n as u8);
     vec![(n > 0).then_some(bytes)]
+}
+
+fn hollow(tx: Tx<'_, Crash>, _: u64) -> Result<(), Error> {
+    replace(tx, 0, &hollow_bytes())
+}
+
+fn hollow_bytes() -> Vec<u8> {
+    let mut bytes = vec![0; LARGE_BYTES];
+    bytes[LARGE_BYTES - 1] = 1;
+    bytes
 }
 
 /// Bytes whose log entry takes more than a slot.
@@ -196,8 +216,17 @@ impl Rounds {
 
     /// Crashes the rounds at drawn moments.
     pub fn swarm(&self, missing: Missing) -> Report {
-        let explorer = Explorer::new(
-            explore(missing, 2),
+        self.explorer(missing, 2).swarm(&self.swarm)
+    }
+
+    /// Crashes them everywhere.
+    pub fn explore(&self, missing: Missing) -> Report {
+        self.explorer(missing, 1).explore()
+    }
+
+    fn explorer(&self, missing: Missing, recovery_depth: u32) -> Explorer<'_> {
+        Explorer::new(
+            explore(missing, recovery_depth),
             LEN,
             |crash| self.setup(crash),
             |crash| {
@@ -206,8 +235,7 @@ impl Rounds {
                 self.run(&pool, first..=self.before + self.count);
             },
             |crash, state| self.verify(crash, state.note(0).max(self.before)),
-        );
-        explorer.swarm(&self.swarm)
+        )
     }
 }
 

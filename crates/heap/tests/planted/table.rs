@@ -56,11 +56,15 @@ fn commits() -> Vec<Row> {
         row(
             "large objects",
             |missing| rounds::LARGE.swarm(missing),
+            &[&steps::FRAMES_WAIT],
+        ),
+        row(
+            "a large object",
+            |missing| rounds::HOLLOW.explore(missing),
             &[
                 &steps::LARGE_WRITE_BACK,
                 &steps::LARGE_FENCE,
                 &steps::LARGE_FRAMES_WRITE_BACK,
-                &steps::FRAMES_WAIT,
             ],
         ),
         row(
