@@ -11,6 +11,7 @@ use firn_units::WORD_BYTES;
 
 use crate::memory::line_of;
 use crate::shared::Shared;
+use crate::torn::Torn;
 
 /// A recorded load of a word: the first, before any store to it.
 #[derive(Clone, Copy)]
@@ -29,6 +30,8 @@ pub(crate) struct Footprint {
     events: AtomicU32,
     /// Lines whose words are fresh once more when recovery is complete.
     again: Mutex<Vec<u64>>,
+    /// What checksums were made of.
+    pub(crate) torn: Mutex<Torn>,
 }
 
 impl Footprint {
@@ -39,6 +42,11 @@ impl Footprint {
     /// Says which lines have the next load of each word recorded when recovery is complete.
     pub(crate) fn mark_again(&self, lines: Vec<u64>) {
         *self.again.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+    }
+
+    /// Does something with what checksums were made of.
+    pub(crate) fn with_torn<R>(&self, what: impl FnOnce(&mut Torn) -> R) -> R {
+        what(&mut self.torn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Loads recorded so far.

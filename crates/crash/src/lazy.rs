@@ -75,6 +75,8 @@ impl Walker<'_> {
         self.lazy.runs = 0;
         // What the oracle learnt from this execution, by a log say, is no load.
         self.lazy.decisions.clear();
+        let footprint = &self.crash.shared.footprint;
+        footprint.with_torn(|torn| torn.begin(trace));
         self.lazy.stopped = false;
         let lines = trace.iter().filter_map(Event::changes);
         self.vary(&lines.collect::<Vec<_>>(), 0);
@@ -124,9 +126,18 @@ impl Walker<'_> {
         for &line in lines {
             news |= self.lazy.class.vary(line, depth, memory);
         }
-        if news {
-            // Runs recorded no loads of a line that could not vary.
+        let footprint = &self.crash.shared.footprint;
+        let is_crashed = (1..=self.options.recovery_depth).contains(&depth);
+        let rewritten = is_crashed
+            && footprint.with_torn(|torn| {
+                let news = lines.iter().filter(|&&line| torn.rewrite(line, depth));
+                news.count() > 0
+            });
+        if news || rewritten {
+            // Runs recorded no loads of a line that could not vary, nor all that a checksum covers.
             self.lazy.decisions.truncate(depth as usize);
+        }
+        if news {
             self.lazy.verifications = Decisions::default();
             self.lazy.verified = Verified::default();
         }
@@ -443,7 +454,10 @@ impl Walker<'_> {
         let shared = &self.crash.shared;
         self.lazy.class.lay(&shared.memory, depth);
         shared.footprint.take();
+        let is_first = (stage == Stage::Recovery).then_some(depth);
+        shared.footprint.with_torn(|torn| torn.set_depth(is_first));
         let run = self.run_check(depth, self.is_kill(), stage);
+        shared.footprint.with_torn(|torn| torn.set_depth(None));
         self.lazy.class.unmark(&shared.memory);
         (run, shared.footprint.take())
     }

@@ -102,6 +102,7 @@ mod state;
 mod story;
 mod swarm;
 mod threads;
+mod torn;
 mod trace;
 mod turns;
 mod unsettled;

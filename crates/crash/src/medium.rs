@@ -164,6 +164,19 @@ impl Medium for Crash {
         }
     }
 
+    fn load_checked(
+        &self,
+        at: VirtAddr,
+        into: &mut [u8],
+        is_whole: impl Fn(&[u8]) -> bool,
+    ) -> bool {
+        let torn = self.shared.load_torn(at, into, &is_whole);
+        torn.unwrap_or_else(|| {
+            self.load_bytes(at, into);
+            is_whole(into)
+        })
+    }
+
     fn store_bytes(&self, at: VirtAddr, from: &[u8]) {
         let (words, rest) = from.as_chunks::<{ WORD_BYTES as usize }>();
         if !self.shared.store_at_once(word_of(at), words) {

@@ -110,6 +110,20 @@ pub trait Medium: Send + Sync + Sized + 'static {
     /// Fills `into` from `at`. Not atomic; zeros beyond [`Medium::len`].
     fn load_bytes(&self, at: VirtAddr, into: &mut [u8]);
 
+    /// Fills `into` as [`Medium::load_bytes`] does with bytes that a checksum covers, and returns whether
+    /// `is_whole` holds for them. If it does not, `into` says nothing. A medium that tries every image of
+    /// memory relies on `is_whole` holding for no content but the one that the checksum was made of.
+    #[inline]
+    fn load_checked(
+        &self,
+        at: VirtAddr,
+        into: &mut [u8],
+        is_whole: impl Fn(&[u8]) -> bool,
+    ) -> bool {
+        self.load_bytes(at, into);
+        is_whole(into)
+    }
+
     /// Appends `len` bytes from `at` to `into`, as [`Medium::load_bytes`] reads them.
     fn append_bytes(&self, at: VirtAddr, len: usize, into: &mut Vec<u8>) {
         let start = into.len();

@@ -454,8 +454,10 @@ pub(crate) fn load_payload<M: Medium>(
         if header.payload_words as usize > SLOT_PAYLOAD_WORDS {
             return None;
         }
-        let payload = load_words(medium, body, header.payload_words as usize);
-        return is_whole(medium, header, &payload).then_some(payload);
+        let mut payload = vec![0; header.payload_words as usize];
+        let into = bytemuck::cast_slice_mut(&mut payload);
+        let is_whole = |covered: &[u8]| is_whole(medium, header, covered);
+        return medium.load_checked(body, into, is_whole).then_some(payload);
     }
     if header.extents > lane::MAX_EXTENTS {
         return None;
@@ -472,16 +474,15 @@ pub(crate) fn load_payload<M: Medium>(
         covered.extend(load_words(medium, VirtAddr(start), words as usize));
         left -= words;
     }
-    if left != 0 || !is_whole(medium, header, &covered) {
+    if left != 0 || !is_whole(medium, header, bytemuck::cast_slice(&covered)) {
         return None;
     }
     Some(covered.split_off(header.extents * 2))
 }
 
 /// Whether the words that an entry's checksum covers are those that it was made of.
-fn is_whole<M: Medium>(medium: &M, header: EntryHeader, covered: &[u64]) -> bool {
-    header.checksum(bytemuck::cast_slice(covered)) == header.checksum
-        || medium.leaves_out(&steps::ENTRY_CHECKSUM)
+fn is_whole<M: Medium>(medium: &M, header: EntryHeader, covered: &[u8]) -> bool {
+    header.checksum(covered) == header.checksum || medium.leaves_out(&steps::ENTRY_CHECKSUM)
 }
 
 fn load_words<M: Medium>(medium: &M, at: VirtAddr, count: usize) -> Vec<u64> {

@@ -1,0 +1,168 @@
+//! Contents behind a checksum, told apart no further than the checksum does.
+//!
+//! A log entry of many lines that a crash has torn is refused whichever of its lines are missing. A run that
+//! recorded all that the checksum covers would have to be made for each of these images, and they are as many
+//! as there are sets of lines. What the checksum was made of was in memory at some time, though: the run needs
+//! to record only the words up to the first that differs from it, and nothing if the checksum belongs to no
+//! content that ever was there, as that of a torn header does. So an entry of so many lines takes about as many
+//! runs.
+//!
+//! This rests on checksums being injective on the contents that lines can have, which 64 bits are but for one
+//! in 2^64 pairs; images tried one by one ([`crate::Exploration::Eager`]) do not rest on it.
+
+use core::ops::RangeInclusive;
+use std::sync::PoisonError;
+
+use firn_units::{VirtAddr, WORD_BYTES};
+
+use rustc_hash::FxHashMap;
+
+use crate::memory::{LINE_WORDS, is_mark, line_of};
+use crate::shared::Shared;
+use crate::trace::Event;
+
+type Word = [u8; WORD_BYTES as usize];
+
+/// A store of the execution that is crashed.
+#[derive(Clone, Copy)]
+struct Store {
+    word: u64,
+    old: u64,
+    new: u64,
+}
+
+/// What there was in memory while the execution ran.
+#[derive(Default)]
+pub(crate) struct Torn {
+    /// Its stores in their order.
+    stores: Vec<Store>,
+    /// Lines that recoveries store to, and the fewest crashes in recovery after which an image may show it:
+    /// what a checksum there was made of may have been in memory in one of them only.
+    rewritten: FxHashMap<u64, u32>,
+    /// Lines whose loads may have gone unrecorded.
+    spared: Vec<RangeInclusive<u64>>,
+    /// Crashes in recovery before the run that goes on; none while nothing may be left unrecorded.
+    depth: Option<u32>,
+}
+
+impl Torn {
+    /// Begins with an execution.
+    pub(crate) fn begin(&mut self, trace: &[Event]) {
+        *self = Self::default();
+        for event in trace {
+            match *event {
+                Event::Store { word, old, new, .. } if !is_mark(word) => {
+                    self.stores.push(Store { word, old, new });
+                }
+                Event::Zero { line, ref old, .. } => {
+                    let words = (line * LINE_WORDS..).zip(&old[..LINE_WORDS as usize]);
+                    let stores = words.map(|(word, &old)| Store { word, old, new: 0 });
+                    self.stores.extend(stores);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes in that images after `depth` crashes in recovery may show a recovery's stores to a line. Returns
+    /// whether runs on them may have left loads of it unrecorded.
+    pub(crate) fn rewrite(&mut self, line: u64, depth: u32) -> bool {
+        let from = self.rewritten.entry(line).or_insert(u32::MAX);
+        let news = depth < *from;
+        *from = depth.min(*from);
+        news && self.spared.iter().any(|lines| lines.contains(&line))
+    }
+
+    /// Says how many crashes in recovery there were before the run that begins, or that no run goes on.
+    pub(crate) fn set_depth(&mut self, depth: Option<u32>) {
+        self.depth = depth;
+    }
+
+    /// Whether what these lines held is known for all images of the run that goes on.
+    fn knows(&self, mut lines: RangeInclusive<u64>) -> bool {
+        let is_rewritten =
+            |line, depth| self.rewritten.get(&line).is_some_and(|&from| from <= depth);
+        self.depth
+            .is_some_and(|depth| !lines.any(|line| is_rewritten(line, depth)))
+    }
+
+    /// Says that loads of these lines may go unrecorded.
+    fn spare(&mut self, lines: RangeInclusive<u64>) {
+        if !self.spared.contains(&lines) {
+            self.spared.push(lines);
+        }
+    }
+
+    /// The content of the words from `first` on at the time at which `is_whole` held for it, if it ever did.
+    /// They hold `now` where the execution did not store.
+    fn whole(
+        &self,
+        first: u64,
+        now: &[Word],
+        is_whole: &dyn Fn(&[u8]) -> bool,
+    ) -> Option<Vec<Word>> {
+        let place = |store: &Store| {
+            let place = store.word.checked_sub(first)? as usize;
+            (place < now.len()).then_some(place)
+        };
+        let mut content = now.to_vec();
+        for store in self.stores.iter().rev() {
+            if let Some(place) = place(store) {
+                content[place] = store.old.to_le_bytes();
+            }
+        }
+        let mut stores = self.stores.iter();
+        loop {
+            if is_whole(content.as_flattened()) {
+                return Some(content);
+            }
+            let (place, store) = stores.find_map(|store| Some((place(store)?, store)))?;
+            content[place] = store.new.to_le_bytes();
+        }
+    }
+}
+
+impl Shared {
+    /// What `Medium::load_checked` does, where a part of it need not be recorded; otherwise nothing.
+    pub(crate) fn load_torn(
+        &self,
+        at: VirtAddr,
+        into: &mut [u8],
+        is_whole: &dyn Fn(&[u8]) -> bool,
+    ) -> Option<bool> {
+        let (words, rest) = into.as_chunks_mut::<{ WORD_BYTES as usize }>();
+        let is_even = at.bytes().is_multiple_of(WORD_BYTES) && rest.is_empty();
+        if !is_even || words.is_empty() || self.simulating() || self.is_dead() {
+            return None;
+        }
+        let first = at.bytes() / WORD_BYTES;
+        let lines = line_of(first)..=line_of(first + words.len() as u64 - 1);
+        let torn = self.footprint.torn.lock();
+        let mut torn = torn.unwrap_or_else(PoisonError::into_inner);
+        let varies = lines.clone().any(|line| self.memory.has_fresh(line));
+        if !varies || !torn.knows(lines.clone()) || self.has_stored(&lines) {
+            return None;
+        }
+        for (word, place) in words.iter_mut().zip(first..) {
+            *word = self.memory.load(place).to_le_bytes();
+        }
+        if is_whole(words.as_flattened()) {
+            return None;
+        }
+        torn.spare(lines);
+        if let Some(whole) = torn.whole(first, words, is_whole) {
+            let equal = whole.iter().zip(&*words).take_while(|(a, b)| a == b);
+            let equal = equal.count() as u64;
+            (first..=first + equal).for_each(|word| _ = self.load(word));
+        }
+        into.fill(0);
+        Some(false)
+    }
+
+    /// Whether the run that goes on has stored to one of these lines.
+    fn has_stored(&self, lines: &RangeInclusive<u64>) -> bool {
+        let state = self.lock();
+        let mut changed = state.trace.iter().flatten().filter_map(Event::changes);
+        changed.any(|line| lines.contains(&line))
+    }
+}
