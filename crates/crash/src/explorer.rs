@@ -33,9 +33,13 @@ pub enum Failure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Exploration {
     /// Only what the check looks at is told apart: one run for all images in which its loads give
-    /// the same values. The check must be deterministic, and learn of memory through the medium.
+    /// the same values. The check must be deterministic, and learn of memory through the medium. Of
+    /// contents that a checksum refuses ([`firn_media::Medium::load_checked`]) it looks at no more
+    /// than the words up to the first that is wrong.
     #[default]
     Lazy,
+    /// The same, but at all words that the checksum covers.
+    EachWord,
     /// Each image by itself. Drawn images are always tried this way.
     Eager,
 }
@@ -272,7 +276,7 @@ impl<'a> Explorer<'a> {
     }
 
     fn walk_trace(&self, walker: &mut Walker<'_>, trace: &[Event], seed: u64, schedule: Schedule) {
-        let lazy = self.options.exploration == Exploration::Lazy
+        let lazy = self.options.exploration != Exploration::Eager
             && self.options.drawn_in_recovery.is_none();
         if lazy && walker.execution_lazily(trace, seed, schedule.clone()) {
             return;

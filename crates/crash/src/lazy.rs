@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use crate::candidates::Candidates;
 use crate::class::{ImageClass, Key};
 use crate::decisions::{Course, Decisions, Node, Outcome, Recovery, Step};
-use crate::explorer::Failure;
+use crate::explorer::{Exploration, Failure};
 use crate::footprint::FirstLoad;
 use crate::memory::{Line, line_of};
 use crate::overlay::Overlay;
@@ -126,23 +126,26 @@ impl Walker<'_> {
         for &line in lines {
             news |= self.lazy.class.vary(line, depth, memory);
         }
-        let footprint = &self.crash.shared.footprint;
-        let is_crashed = (1..=self.options.recovery_depth).contains(&depth);
-        let rewritten = is_crashed
-            && footprint.with_torn(|torn| {
-                let news = lines.iter().filter(|&&line| torn.rewrite(line, depth));
-                news.count() > 0
-            });
-        if news || rewritten {
-            // Runs recorded no loads of a line that could not vary, nor all that a checksum covers.
-            self.lazy.decisions.truncate(depth as usize);
-        }
         if news {
+            // Runs recorded no loads of a line that could not vary.
+            self.lazy.decisions.truncate(depth as usize);
             self.lazy.verifications = Decisions::default();
             self.lazy.verified = Verified::default();
         }
         let depths = self.options.recovery_depth as usize + 1;
         self.lazy.decisions.resize_with(depths, Decisions::default);
+    }
+
+    /// Takes in that images after `depth` crashes in recovery may show what a recovery did.
+    fn rewrite(&mut self, trace: &[Event], depth: u32) {
+        let footprint = &self.crash.shared.footprint;
+        let lines = trace.iter().filter_map(Event::stores_to);
+        let news =
+            footprint.with_torn(|torn| lines.filter(|&line| torn.rewrite(line, depth)).count());
+        if news > 0 {
+            // Runs recorded less than all that a checksum covers.
+            self.lazy.decisions[depth as usize..].fill_with(Decisions::default);
+        }
     }
 
     /// Checks every image of the class at hand, and crashes their recoveries.
@@ -398,6 +401,9 @@ impl Walker<'_> {
             let lines = run.trace.iter().filter_map(Event::changes);
             self.vary(&lines.collect::<Vec<_>>(), depth + 1);
         }
+        if is_crashed {
+            self.rewrite(&run.trace, depth + 1);
+        }
         let course = match there {
             Some(there) => Course::Recovered(Recovery {
                 overlay: Overlay::new(&run.trace, &self.lazy.class),
@@ -454,9 +460,11 @@ impl Walker<'_> {
         let shared = &self.crash.shared;
         self.lazy.class.lay(&shared.memory, depth);
         shared.footprint.take();
-        let is_first = (stage == Stage::Recovery).then_some(depth);
-        shared.footprint.with_torn(|torn| torn.set_depth(is_first));
+        let spares = self.options.exploration == Exploration::Lazy && stage == Stage::Recovery;
+        let torn = |depth| shared.footprint.with_torn(|torn| torn.set_depth(depth));
+        torn(spares.then_some(depth));
         let run = self.run_check(depth, self.is_kill(), stage);
+        let shared = &self.crash.shared;
         shared.footprint.with_torn(|torn| torn.set_depth(None));
         self.lazy.class.unmark(&shared.memory);
         (run, shared.footprint.take())

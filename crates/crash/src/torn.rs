@@ -8,7 +8,9 @@
 //! runs.
 //!
 //! This rests on checksums being injective on the contents that lines can have, which 64 bits are but for one
-//! in 2^64 pairs; images tried one by one ([`crate::Exploration::Eager`]) do not rest on it.
+//! in 2^64 pairs; [`crate::Exploration::EachWord`] does not rest on it. A recovery may make a checksum, too: where
+//! one of an earlier life has stored, all is recorded. What the run itself has stored it knows; a checksum that
+//! it made itself is of words that it has looked at.
 
 use core::ops::RangeInclusive;
 use std::sync::PoisonError;
@@ -140,7 +142,7 @@ impl Shared {
         let torn = self.footprint.torn.lock();
         let mut torn = torn.unwrap_or_else(PoisonError::into_inner);
         let varies = lines.clone().any(|line| self.memory.has_fresh(line));
-        if !varies || !torn.knows(lines.clone()) || self.has_stored(&lines) {
+        if !varies || !torn.knows(lines.clone()) {
             return None;
         }
         for (word, place) in words.iter_mut().zip(first..) {
@@ -157,12 +159,5 @@ impl Shared {
         }
         into.fill(0);
         Some(false)
-    }
-
-    /// Whether the run that goes on has stored to one of these lines.
-    fn has_stored(&self, lines: &RangeInclusive<u64>) -> bool {
-        let state = self.lock();
-        let mut changed = state.trace.iter().flatten().filter_map(Event::changes);
-        changed.any(|line| lines.contains(&line))
     }
 }

@@ -133,6 +133,15 @@ impl Event {
         }
     }
 
+    /// Line that it stores to, be it what is there already.
+    pub(crate) fn stores_to(&self) -> Option<u64> {
+        match self {
+            Event::Store { word, .. } => Some(line_of(*word)),
+            Event::Zero { line, .. } => Some(*line),
+            _ => None,
+        }
+    }
+
     /// Does to `memory` what the event did.
     #[inline]
     pub(crate) fn redo(&self, memory: &Memory) {

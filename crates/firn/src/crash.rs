@@ -54,7 +54,7 @@ Examples:
   firn crash --replay firn-crash-list-piggyback-adr.json";
 
 /// Settings that a finding's file or a log has itself.
-const OF_CAMPAIGNS: [&str; 15] = [
+const OF_CAMPAIGNS: [&str; 16] = [
     "settings",
     "structure",
     "scheme",
@@ -67,6 +67,7 @@ const OF_CAMPAIGNS: [&str; 15] = [
     "exhaustive",
     "injections",
     "depth",
+    "exploration",
     "seed",
     "plant",
     "out",
@@ -117,6 +118,15 @@ pub struct Crash {
     /// Crashes inside recovery, one after the other, 0 to 2
     #[arg(long, value_name = "D", default_value_t = 1)]
     pub depth: u32,
+    /// How the images of a moment are tried: lazy (those told apart that recovery tells apart), each-word
+    /// (torn log entries by each word that their checksum covers, too), eager (each by itself)
+    #[arg(
+        long,
+        value_name = "WAY",
+        default_value = "lazy",
+        conflicts_with = "injections"
+    )]
+    pub exploration: String,
     /// What everything random follows from
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
@@ -218,6 +228,7 @@ fn campaign(arguments: &Crash) -> Result<Campaign, CrashError> {
             (None, _) => Mode::Exhaustive(arguments.exhaustive.unwrap_or(DEFAULT_LETTERS)),
         },
         depth: arguments.depth,
+        exploration: crash::exploration(&arguments.exploration)?,
         seed: arguments.seed,
         plant: arguments.plant.as_deref().map(crash::plant).transpose()?,
         time: arguments

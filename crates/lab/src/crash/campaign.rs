@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use firn_crash::Exploration;
 use firn_heap::collector::scheme::{SCHEMES, Scheme};
 use firn_heap::steps;
 use firn_media::{Domain, Step};
@@ -66,6 +67,8 @@ pub struct Campaign {
     pub mode: Mode,
     /// Crashes inside recovery.
     pub depth: u32,
+    /// How images of sequences are tried.
+    pub exploration: Exploration,
     /// What everything random follows from.
     pub seed: u64,
     /// A step that the code leaves out, to see that it is missed; see [`plant`].
@@ -81,6 +84,7 @@ impl Default for Campaign {
             settings: Setting::every(&Structure::all(), &stock_schemes(), &[Domain::Adr]),
             mode: Mode::Exhaustive(1),
             depth: 1,
+            exploration: Exploration::Lazy,
             seed: 1,
             plant: None,
             time: None,
@@ -119,6 +123,25 @@ pub fn domain(name: &str) -> Result<Domain, CrashError> {
         name: name.to_owned(),
         known: domains.map(Domain::name).join(", "),
     })
+}
+
+/// How images are tried, by its name: `lazy`, `each-word` or `eager`.
+///
+/// Errors: there is no such way.
+pub fn exploration(name: &str) -> Result<Exploration, CrashError> {
+    let known = [
+        ("lazy", Exploration::Lazy),
+        ("each-word", Exploration::EachWord),
+        ("eager", Exploration::Eager),
+    ];
+    let found = known.iter().find(|(known, _)| *known == name);
+    found
+        .map(|(_, way)| *way)
+        .ok_or_else(|| CrashError::Unknown {
+            what: "way to try images",
+            name: name.to_owned(),
+            known: known.map(|(known, _)| known).join(", "),
+        })
 }
 
 /// The step of this name.
@@ -344,7 +367,7 @@ impl Campaign {
             Kind::Sequences(all) => {
                 let ground = Ground::new(setting, FEW_KEYS)?;
                 let sequences = Sequences::new(&ground, self.plant, self.depth, ticker);
-                Ok(sequences.explore(all.clone()))
+                Ok(sequences.tried(self.exploration).explore(all.clone()))
             }
             Kind::Runs(numbers, crashes) => {
                 let mut made = ground.lock().unwrap_or_else(PoisonError::into_inner);

@@ -197,7 +197,7 @@ pub fn read_logs(paths: &[PathBuf]) -> Result<(CrashReport, Vec<String>), CrashE
         depth: head.depth,
         seed: head.seed,
         plant,
-        time: None,
+        ..Campaign::default()
     };
     let mut report = CrashReport::of(&campaign, true);
     report

@@ -32,7 +32,9 @@ pub(crate) mod setting;
 pub(crate) mod subject;
 mod ticker;
 
-pub use campaign::{Campaign, MOST_LETTERS, Mode, domain, plant, scheme, stock_schemes};
+pub use campaign::{
+    Campaign, MOST_LETTERS, Mode, domain, exploration, plant, scheme, stock_schemes,
+};
 pub use crew::EXPLORER;
 pub use error::CrashError;
 pub use log::{Log, read_logs};

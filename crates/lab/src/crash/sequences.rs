@@ -63,6 +63,14 @@ impl<'a> Sequences<'a> {
         }
     }
 
+    /// The same, with images tried in this way.
+    pub(super) fn tried(self, exploration: Exploration) -> Self {
+        Self {
+            exploration,
+            ..self
+        }
+    }
+
     fn explorer(&self) -> Explorer<'_> {
         let options = ExploreOptions {
             medium: self.ground.medium(self.plant, 0),
@@ -284,8 +292,8 @@ mod tests {
             let ticker = Ticker::default();
             for letters in super::super::letter::sequences(1, &PIGGYBACK) {
                 let explore = |exploration| {
-                    let mut sequences = Sequences::new(&ground, plant, 0, &ticker);
-                    sequences.exploration = exploration;
+                    let sequences = Sequences::new(&ground, plant, 0, &ticker);
+                    let sequences = sequences.tried(exploration);
                     sequences.explore(vec![letters.clone()])
                 };
                 let lazy = explore(Exploration::Lazy);
