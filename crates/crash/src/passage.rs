@@ -13,7 +13,7 @@ use crate::class::ImageClass;
 use crate::explorer::Failure;
 use crate::lazy::{Failed, Filter};
 use crate::memory::{Line, index_of, line_of};
-use crate::trace::Event;
+use crate::trace::{Event, changes_device};
 use crate::unsettled::{Change, Unsettled};
 use crate::walk::Walker;
 
@@ -161,7 +161,10 @@ impl Walker<'_> {
             while let Some(filter) = filters.next_if(|filter| filter.at as usize <= index) {
                 passage.filter(&mut self.lazy.class, filter);
             }
-            let new = self.take_in(&mut passage, event, durability, depth);
+            let mut new = self.take_in(&mut passage, event, durability, depth);
+            if changes_device(events, index) {
+                new = Some(None);
+            }
             done = index + 1;
             if let Some(fixed) = new
                 && done as u32 >= from
@@ -218,7 +221,7 @@ impl Walker<'_> {
                     passage.sync(class, new.div_ceil(firn_units::LINE_BYTES));
                 }
                 event.redo(&self.crash.shared.memory);
-                return Some(None);
+                return None;
             }
             Event::Backing { .. } => {
                 event.redo(&self.crash.shared.memory);

@@ -5,7 +5,7 @@ use firn_media::Domain;
 use crate::explorer::Failure;
 use crate::frame::Frame;
 use crate::persistence::Persistence;
-use crate::trace::Event;
+use crate::trace::{Event, changes_device};
 use crate::walk::Walker;
 
 /// Which images of which moments are tried.
@@ -73,14 +73,11 @@ impl Walker<'_> {
         let start = self.hash;
         let mut persistence = Persistence::new(self.domain());
         let mut totals = Vec::with_capacity(trace.len());
-        for event in trace {
+        for (index, event) in trace.iter().enumerate() {
             self.step(event, &mut persistence);
             let fixed = event.changes();
-            let declared = matches!(
-                event,
-                Event::Note { .. } | Event::Commit { .. } | Event::Length { .. }
-            );
-            if fixed.is_some() || declared {
+            let declared = matches!(event, Event::Note { .. } | Event::Commit { .. });
+            if fixed.is_some() || declared || changes_device(trace, index) {
                 totals.push(match self.domain() {
                     Domain::Process if self.options.failure == Failure::Kill => 1,
                     _ => Frame::new(&persistence, 0, fixed).total(),

@@ -190,3 +190,15 @@ impl Event {
         }
     }
 }
+
+/// Whether the event at `index` changes what the device has, so that every image is a new one: its length, or
+/// the last of frames that lose their blocks one after the other. Programs learn that a frame has none only by
+/// failing to store to it, so what goes wrong with some of these holes goes wrong with all of them; and nothing
+/// goes wrong because a frame has blocks.
+pub(crate) fn changes_device(trace: &[Event], index: usize) -> bool {
+    let loses_blocks = |event: &Event| matches!(event, Event::Backing { backed: false, .. });
+    match &trace[index] {
+        Event::Length { .. } => true,
+        event => loses_blocks(event) && !trace.get(index + 1).is_some_and(loses_blocks),
+    }
+}

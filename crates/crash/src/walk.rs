@@ -22,7 +22,7 @@ use crate::plan::Plan;
 use crate::report::{Finding, Report};
 use crate::run::panic_message;
 use crate::schedule::Schedule;
-use crate::trace::Event;
+use crate::trace::{Event, changes_device};
 
 /// What an oracle knows about the moment of a crash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -173,7 +173,7 @@ impl<'a> Walker<'a> {
         for (index, event) in trace.iter().enumerate() {
             self.step(event, &mut persistence);
             done = index + 1;
-            let mut all_new = matches!(event, Event::Length { .. });
+            let mut all_new = changes_device(trace, index);
             if depth == 0 {
                 all_new |= self.acknowledge(event);
             }
@@ -349,10 +349,10 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Identifies the state: content, length, and what the oracle knows.
+    /// Identifies the state: content, length and blocks, and what the oracle knows.
     fn key(&self) -> u128 {
-        let length = self.crash.shared.memory.len();
-        let known = [self.state.durable.0, length]
+        let memory = &self.crash.shared.memory;
+        let known = [self.state.durable.0, memory.len(), memory.backing()]
             .into_iter()
             .chain(self.state.notes.iter().copied());
         let mut key = self.hash;

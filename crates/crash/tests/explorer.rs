@@ -231,3 +231,51 @@ fn a_panic_of_the_check_is_a_finding() {
     .explore();
     assert!(report.findings[0].message.contains("planted"));
 }
+
+/// A flag says that the second frame may be stored to. It is cleared, and the frame loses its blocks; whether
+/// the flag is durable by then is the question.
+fn discard_after_a_flag(exploration: Exploration, persisted: bool) -> firn_crash::Report {
+    const FLAG: VirtAddr = VirtAddr(0);
+    const SECOND: VirtAddr = VirtAddr(4096);
+    let explore = ExploreOptions {
+        medium: CrashOptions {
+            capacity: 1 << 13,
+            ..CrashOptions::with_domain(Domain::Adr)
+        },
+        recovery_depth: 0,
+        exploration,
+        ..Default::default()
+    };
+    Explorer::new(
+        explore,
+        1 << 13,
+        |crash| crash.store_u64(FLAG, 1),
+        |crash| {
+            crash.store_u64(FLAG, 0);
+            if persisted {
+                crash.persist(FLAG, 8);
+            }
+            crash.discard(SECOND, 4096).unwrap();
+            // Makes the flag durable, too late.
+            crash.sync().unwrap();
+        },
+        |crash, _| {
+            if crash.load_u64(FLAG) == 1 {
+                crash.store_u64(SECOND, 1);
+            }
+            Ok(())
+        },
+    )
+    .explore()
+}
+
+#[test]
+fn a_hole_is_there_before_the_sync_that_makes_older_stores_durable() {
+    for exploration in [Exploration::Lazy, Exploration::EachWord, Exploration::Eager] {
+        let report = discard_after_a_flag(exploration, true);
+        report.expect_clean();
+        let report = discard_after_a_flag(exploration, false);
+        let message = &report.findings[0].message;
+        assert!(message.contains("into discarded space"), "{message}");
+    }
+}

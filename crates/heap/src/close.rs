@@ -2,12 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use firn_format::geometry::{self, FIRST_DATA_CHUNK};
+use firn_format::geometry::{self, Chunk, FIRST_DATA_CHUNK};
 use firn_format::sealed::Seal;
 use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::{OpenState, PoolKind};
 use firn_media::{Domain, Medium, MediumExt};
-use firn_units::CHUNK_BYTES;
+use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
 use crate::alloc::FrameRun;
 use crate::collector::PageSize;
@@ -16,6 +16,7 @@ use crate::pool::Inner;
 use crate::steps;
 use crate::superblock::write_superblock;
 use crate::tally;
+use crate::tx::redo::Ring;
 
 /// What came of discarding some runs.
 pub(crate) struct Discarded {
@@ -78,6 +79,8 @@ impl<M: Medium> Inner<M> {
         if !self.writable {
             return Err(Error::ReadOnly);
         }
+        // Freed frames wait for older homes to become durable: make them so.
+        self.redo.settle_homes(&self.medium, &mut Ring::default());
         let mut released = 0;
         let mut cursor = 0;
         loop {
@@ -106,6 +109,29 @@ impl<M: Medium> Inner<M> {
         Ok(released)
     }
 
+    /// Makes durable that nothing recovery finds speaks of these runs, whose blocks are to go: one fence.
+    ///
+    /// Who gave free frames back stored their words and waited for no fence: with an older word, a crash would
+    /// leave a run in use that has no blocks, and objects would be stored there. And they were given back once
+    /// older numbers were known to be durable at home (A2), not once media says so: recovery would store what
+    /// entries of these numbers say again. Words of sources stay as they are.
+    fn forget_durably(&self, runs: &[FrameRun]) {
+        if runs.is_empty() {
+            return;
+        }
+        let medium = &self.medium;
+        for run in runs {
+            // The words of a chunk's frames lie side by side, and no run is in two chunks.
+            let (words, len) = (run.frame.word_at(), run.frames * WORD_BYTES);
+            medium.write_back_for(&steps::FREED_WORDS_WRITE_BACK, words, len);
+        }
+        let hidden = self.redo.hide_known(medium);
+        medium.fence_for(&steps::HOLES_FENCE);
+        if let Some(known) = hidden {
+            self.redo.hidden(known);
+        }
+    }
+
     /// Discards runs that nobody uses, one after the other. From its return on they may be used again:
     /// the hole is durable by then, or a crash could bring the old content back over what was stored
     /// there since.
@@ -115,6 +141,7 @@ impl<M: Medium> Inner<M> {
             bytes: 0,
             outcome: Ok(()),
         };
+        self.forget_durably(runs);
         for run in runs {
             if let Err(error) = self.medium.discard(run.start(), run.bytes()) {
                 discarded.outcome = Err(error.into());
@@ -141,6 +168,14 @@ impl<M: Medium> Inner<M> {
         if !space.knows_all(self.medium.len()) || end >= self.medium.len() {
             return Ok(());
         }
+        let chunks = (end / CHUNK_BYTES..self.medium.len() / CHUNK_BYTES).map(Chunk);
+        let runs = chunks
+            .filter(|chunk| chunk.is_data())
+            .map(|chunk| FrameRun {
+                frame: chunk.first_frame(),
+                frames: FRAMES_PER_CHUNK,
+            });
+        self.forget_durably(&runs.collect::<Vec<_>>());
         self.medium
             .store_u64(geometry::LENGTH, Seal::Length.seal(end / CHUNK_BYTES));
         self.medium.persist(geometry::LENGTH, 8);

@@ -78,6 +78,12 @@ steps! {
         "the fence between these words and the slots' return";
     FRAMES_WAIT: "frames-wait", "A2",
         "freed frames wait until all older numbers are durable at home";
+    FREED_WORDS_WRITE_BACK: "freed-words-write-back", "A2",
+        "the write-back of the words of free frames whose blocks are given back";
+    HOLES_W_POOL_WRITE_BACK: "holes-w-pool-write-back", "A2",
+        "the write-back of a `W_pool` above every entry that names frames whose blocks are given back";
+    HOLES_FENCE: "holes-fence", "A2",
+        "the fence between these words and the blocks' end";
     SLOTS_AFTER_STORES: "slots-after-stores", "A4",
         "freed slots are offered after the in-place stores";
     BITS_LOGGED: "bits-logged", "A6",

@@ -275,6 +275,31 @@ impl<M: Medium> RedoLog<M> {
     pub(crate) fn retire(&self, medium: &M, ring: &mut Ring) {
         self.settle_homes(medium, ring);
         let least = self.scan(medium, self.counter());
+        self.raise_pool(medium, least);
+        medium.persist_for(&steps::W_POOL_PERSIST, geometry::WATERMARK, 8);
+        self.show(least);
+    }
+
+    /// Writes a `W_pool` back that is at least what is known to be durable at home: after the caller's next
+    /// fence recovery stores nothing of these numbers again. Returns what to tell [`RedoLog::hidden`] then;
+    /// `None` if media says so already.
+    pub(crate) fn hide_known(&self, medium: &M) -> Option<u64> {
+        let known = self.known_durable();
+        if self.shared.load(SHOWN) >= known {
+            return None;
+        }
+        self.raise_pool(medium, known);
+        medium.write_back_for(&steps::HOLES_W_POOL_WRITE_BACK, geometry::WATERMARK, 8);
+        Some(known)
+    }
+
+    /// The fence after [`RedoLog::hide_known`] is over.
+    pub(crate) fn hidden(&self, known: u64) {
+        self.show(known);
+    }
+
+    /// Stores `least` in `W_pool`, unless more stands there. Everything below is durable at home.
+    fn raise_pool(&self, medium: &M, least: u64) {
         let mut word = medium.load_u64(geometry::WATERMARK);
         while Seal::Watermark.open(word).is_none_or(|old| old < least) {
             match medium.compare_exchange_u64(
@@ -286,8 +311,6 @@ impl<M: Medium> RedoLog<M> {
                 Err(now) => word = now,
             }
         }
-        medium.persist_for(&steps::W_POOL_PERSIST, geometry::WATERMARK, 8);
-        self.show(least);
     }
 
     /// Makes every applied home durable: one fence. Raises what is known.

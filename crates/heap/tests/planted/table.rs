@@ -134,6 +134,15 @@ fn commits_of_two_threads() -> Vec<Row> {
 fn tables_of_a_pool() -> Vec<Row> {
     vec![
         row(
+            "blocks that are given back",
+            tables::given_back,
+            &[
+                &steps::FREED_WORDS_WRITE_BACK,
+                &steps::HOLES_W_POOL_WRITE_BACK,
+                &steps::HOLES_FENCE,
+            ],
+        ),
+        row(
             "a frame that is passed on",
             tables::passed_on,
             &[&steps::PASSED_ON_WRITE_BACK, &steps::PASSED_ON_FENCE],

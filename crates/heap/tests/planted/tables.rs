@@ -1,7 +1,7 @@
 //! What is a pool's own: frames that an abort gives back, types, and the superblock when it is closed.
 
 use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer, Failure, Report};
-use firn_heap::{Bytes, Error, OpenError, Pool, PoolOptions, Refs, Stored, View};
+use firn_heap::{Bytes, Error, OpenError, Pool, PoolOptions, Refs, Session, Stored, View};
 use firn_media::Domain;
 
 use crate::pools::{self, LEN, Missing, explore, medium, open};
@@ -117,6 +117,70 @@ pub fn new_type(missing: Missing) -> Report {
                 (Some(7), _) | (None, 0) => Ok(()),
                 (other, _) => Err(format!("found {other:?}")),
             }
+        },
+    );
+    explorer.explore()
+}
+
+/// References of an object that takes the rest of the 64 KiB that the spine's frame is in.
+const REST: usize = (15 * 4096 - 16) / 8;
+/// References of an object that takes the next 64 KiB.
+const NEXT: usize = (16 * 4096 - 16) / 8;
+
+/// References of an object whose run takes frames that are free first.
+const FEW: usize = 200;
+
+/// An object has 64 KiB for itself, is changed, and freed; the blocks are given back, and the next object is
+/// stored there.
+pub fn given_back(missing: Missing) -> Report {
+    type Lists = Refs<Spine>;
+    fn store(session: &mut Session<Crash>, index: usize, len: usize) -> Result<(), String> {
+        let stored = session.transaction(|tx| {
+            let list = tx.alloc_refs::<Bytes>(len)?;
+            tx.root::<Lists>("lists")?.set(index, Some(list))
+        });
+        stored.map_err(|error| error.to_string())
+    }
+    let explorer = Explorer::new(
+        explore(missing, 0),
+        LEN,
+        |crash| {
+            let pool = Pool::create(crash.clone(), &options()).unwrap();
+            let mut session = pool.session().unwrap();
+            let made = session.transaction(|tx| tx.set_root("lists", tx.alloc_refs::<Spine>(2)?));
+            made.unwrap();
+            store(&mut session, 0, REST).unwrap();
+            store(&mut session, 1, NEXT).unwrap();
+            drop(session);
+            pool.close().unwrap();
+        },
+        |crash| {
+            let pool = Pool::open(crash.clone(), &options()).unwrap();
+            let mut session = pool.session().unwrap();
+            let changed = session.transaction(|tx| {
+                let lists = tx.root::<Lists>("lists")?;
+                let next = lists.get(1).unwrap();
+                next.set(NEXT - 1, Some(tx.alloc_bytes(&[1; 600])?))
+            });
+            changed.unwrap();
+            let freed = session.transaction(|tx| {
+                let lists = tx.root::<Lists>("lists")?;
+                // SAFETY: the only reference is removed.
+                unsafe { tx.free(lists.get(1).unwrap())? };
+                lists.set(1, None)
+            });
+            freed.unwrap();
+            drop(session);
+            assert!(pool.release_free_space().unwrap() > 0);
+            pool.abandon();
+        },
+        |crash, _| {
+            let pool = open(crash, &options())?;
+            pool.trace().map_err(|error| error.to_string())?;
+            let mut session = pool.session().map_err(|error| error.to_string())?;
+            store(&mut session, 1, FEW)?;
+            drop(session);
+            pools::check(pool)
         },
     );
     explorer.explore()
