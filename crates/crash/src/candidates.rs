@@ -2,10 +2,10 @@
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use crate::memory::{LINE_CELLS, Line};
+use crate::memory::{LINE_CELLS, Line, MARK};
 use crate::persistence::line_hash;
 
-/// The distinct contents that a line may have, sorted.
+/// The distinct contents that a line may have, sorted: unmarked ones first.
 ///
 /// Invariant: never empty. Equal sets of one line have equal hashes; that of a single content is
 /// [`line_hash`]'s.
@@ -25,7 +25,7 @@ struct Content {
 
 impl Candidates {
     pub(crate) fn new(line: u64, mut contents: Vec<Line>) -> Self {
-        contents.sort_unstable();
+        contents.sort_unstable_by_key(|content| (content[MARK], *content));
         contents.dedup();
         let hashed = contents.iter().map(|content| Content {
             line: *content,
@@ -55,6 +55,11 @@ impl Candidates {
 
     pub(crate) fn contents(&self) -> impl Iterator<Item = &Line> {
         self.contents.iter().map(|content| &content.line)
+    }
+
+    /// Whether this is one of them.
+    pub(crate) fn has(&self, content: &Line) -> bool {
+        self.contents().any(|one| one == content)
     }
 
     /// The content that a run of the check takes.

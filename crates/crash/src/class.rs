@@ -5,10 +5,23 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::candidates::Candidates;
-use crate::memory::{LINE_CELLS, Line, Memory, index_of};
+use crate::footprint::Looked;
+use crate::memory::{Line, Memory, index_of, line_of};
 
-/// A word of a line that has a slot, or its mark: slot and index in one number.
+/// What a run looked at of a line that has a slot: slot and place in one number. A place is the index of a word
+/// or of the mark, [`SCANS`], [`SCANNED`], [`BEGINS`] or [`ENDS`].
 pub(crate) type Key = u32;
+
+/// The place of a copy's first line that is asked whether one of its lines is marked.
+pub(crate) const SCANS: usize = PLACES - 4;
+/// The place of a mark that this looks at.
+pub(crate) const SCANNED: usize = PLACES - 3;
+/// The place of a line whose completion begins.
+pub(crate) const BEGINS: usize = PLACES - 2;
+/// The place of a line whose completion ends.
+pub(crate) const ENDS: usize = PLACES - 1;
+/// Places of a line.
+const PLACES: usize = 16;
 
 /// The lines that some image of the exploration has other than as it began, numbered as they are
 /// met, and what each may hold in the class at hand.
@@ -103,8 +116,16 @@ impl ImageClass {
         several.fold(1, u128::saturating_mul)
     }
 
-    pub(crate) fn key(slot: usize, word: u64) -> Key {
-        slot as u32 * LINE_CELLS as u32 + index_of(word) as u32
+    /// The slot's part of the key is what `slot_of` finds.
+    pub(crate) fn key(looked: Looked, slot_of: impl FnOnce(u64) -> usize) -> Key {
+        let (line, place) = match looked {
+            Looked::Word(word) => (line_of(word), index_of(word)),
+            Looked::Scans(line) => (line, SCANS),
+            Looked::Scanned(line) => (line, SCANNED),
+            Looked::Begins(line) => (line, BEGINS),
+            Looked::Ends(line) => (line, ENDS),
+        };
+        (slot_of(line) * PLACES + place) as u32
     }
 
     /// The slot of a line, if it has one.
@@ -121,10 +142,9 @@ impl ImageClass {
         }
     }
 
-    /// Slot of a key and index of the word in the line.
+    /// Slot and place of a key.
     pub(crate) fn place(key: Key) -> (usize, usize) {
-        let cells = LINE_CELLS as u32;
-        ((key / cells) as usize, (key % cells) as usize)
+        (key as usize / PLACES, key as usize % PLACES)
     }
 
     /// The image that a run takes: every line at its first candidate, by slot.

@@ -140,6 +140,12 @@ impl Decisions {
         }
     }
 
+    /// Where the runs go on that found something here which follows from what they had found before, and what it
+    /// is.
+    pub(crate) fn only(&self, node: u32) -> (u64, u32) {
+        (self.nodes[node as usize].value, node + 1)
+    }
+
     /// Takes in a run.
     pub(crate) fn insert(
         &mut self,

@@ -13,10 +13,25 @@ use crate::memory::line_of;
 use crate::shared::Shared;
 use crate::torn::Torn;
 
-/// A recorded load of a word: the first, before any store to it.
+/// What a run looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Looked {
+    /// A word, or a mark: the first load, before any store to it.
+    Word(u64),
+    /// Whether one of the lines of a copy is marked: its first line ([`crate::completion`]).
+    Scans(u64),
+    /// The mark of one of them.
+    Scanned(u64),
+    /// Whether a line is unmarked, as its completion begins.
+    Begins(u64),
+    /// What the completion made of an unmarked line.
+    Ends(u64),
+}
+
+/// What a run looked at, and found.
 #[derive(Clone, Copy)]
 pub(crate) struct FirstLoad {
-    pub(crate) word: u64,
+    pub(crate) what: Looked,
     pub(crate) value: u64,
     /// Events of the trace before it.
     pub(crate) at: u32,
@@ -47,6 +62,14 @@ impl Footprint {
     /// Does something with what checksums were made of.
     pub(crate) fn with_torn<R>(&self, what: impl FnOnce(&mut Torn) -> R) -> R {
         what(&mut self.torn.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes in what a run found.
+    pub(crate) fn record(&self, what: Looked, value: u64) {
+        let at = self.events.load(Relaxed);
+        let loads = self.loads.lock();
+        let load = FirstLoad { what, value, at };
+        loads.unwrap_or_else(PoisonError::into_inner).push(load);
     }
 
     /// Loads recorded so far.
@@ -87,10 +110,7 @@ impl Shared {
     #[cold]
     fn record_load(&self, word: u64, value: u64) {
         self.memory.clear_fresh_word(word);
-        let at = self.footprint.events.load(Relaxed);
-        let loads = self.footprint.loads.lock();
-        let load = FirstLoad { word, value, at };
-        loads.unwrap_or_else(PoisonError::into_inner).push(load);
+        self.footprint.record(Looked::Word(word), value);
     }
 
     /// What the cache holds of words of one line, recorded if they are to be.
@@ -105,7 +125,8 @@ impl Shared {
             let (value, fresh) = self.memory.look(word);
             if fresh {
                 self.memory.clear_fresh_word(word);
-                loads.push(FirstLoad { word, value, at });
+                let what = Looked::Word(word);
+                loads.push(FirstLoad { what, value, at });
             }
             *into = value.to_le_bytes();
         }

@@ -12,27 +12,47 @@ use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::candidates::Candidates;
-use crate::class::{ImageClass, Key};
+use crate::class::{BEGINS, ENDS, ImageClass, Key, SCANNED, SCANS};
+use crate::completion::{Completed, Completions};
 use crate::decisions::{Course, Decisions, Node, Outcome, Recovery, Step};
 use crate::explorer::{Exploration, Failure};
-use crate::footprint::FirstLoad;
-use crate::memory::{Line, line_of};
-use crate::overlay::Overlay;
+use crate::footprint::{FirstLoad, Looked};
+use crate::memory::Line;
+use crate::overlay::{Overlay, Stored};
 use crate::schedule::Schedule;
 use crate::trace::Event;
 use crate::verified::Verified;
 use crate::walk::{CheckRun, Stage, Walker};
 
-/// A load that split the class at hand, and the part that was taken.
+/// Something that a run looked at and that narrowed the class at hand: what a line may hold from there on.
 #[derive(Clone)]
 pub(crate) struct Filter {
-    /// Events of the run before the load.
+    /// Events of the run before.
     pub(crate) at: u32,
     pub(crate) slot: usize,
-    pub(crate) word: usize,
-    pub(crate) value: u64,
+    pub(crate) narrowing: Narrowing,
     pub(crate) kept: Rc<Candidates>,
-    before: Rc<Candidates>,
+    pub(crate) before: Rc<Candidates>,
+}
+
+/// Why a line may hold less.
+#[derive(Clone)]
+pub(crate) enum Narrowing {
+    /// A load of a word that split the class.
+    Word(usize, u64),
+    /// Other contents go another way, or none.
+    Line,
+    /// Marks of a copy are looked at. Nothing is narrowed.
+    Scans,
+    /// One of them is unmarked, and was marked in another part of the class.
+    Unmarked,
+    /// The line's completion begins.
+    Begins,
+    /// It ends: what it stored to unmarked contents, and the contents that are the same now.
+    Ends {
+        stored: Stored,
+        joined: Rc<Candidates>,
+    },
 }
 
 /// An image that a check rejected.
@@ -50,8 +70,9 @@ pub(crate) struct Lazy {
     pub(crate) class: ImageClass,
     /// By crashes in recovery so far.
     decisions: Vec<Decisions>,
-    /// Splits of the classes at hand, the innermost last.
-    filters: Vec<Vec<Filter>>,
+    /// What narrowed the classes at hand, the innermost last.
+    pub(crate) filters: Vec<Vec<Filter>>,
+    pub(crate) completions: Completions,
     pub(crate) failures: Vec<Failed>,
     /// What verifications read of what recoveries had left.
     verifications: Decisions,
@@ -60,6 +81,13 @@ pub(crate) struct Lazy {
     /// Runs of the check on this execution.
     runs: u64,
     pub(crate) stopped: bool,
+}
+
+impl Lazy {
+    /// What checks did after so many crashes in recovery.
+    pub(crate) fn decisions(&self, depth: u32) -> &Decisions {
+        &self.decisions[depth as usize]
+    }
 }
 
 impl Walker<'_> {
@@ -75,6 +103,7 @@ impl Walker<'_> {
         self.lazy.runs = 0;
         // What the oracle learnt from this execution, by a log say, is no load.
         self.lazy.decisions.clear();
+        self.lazy.completions = Completions::default();
         let footprint = &self.crash.shared.footprint;
         footprint.with_torn(|torn| torn.begin(trace));
         self.lazy.stopped = false;
@@ -168,7 +197,7 @@ impl Walker<'_> {
     }
 
     /// What `find` finds in the tree, after a run on the class at hand if nothing yet.
-    fn follow(
+    pub(crate) fn follow(
         &mut self,
         depth: u32,
         known: u128,
@@ -188,7 +217,7 @@ impl Walker<'_> {
 
     /// Goes on in the tree from `node` with all images of the class at hand. Crashes before event
     /// `from` of their runs were tried already. Returns whether recoveries were crashed.
-    fn refine(&mut self, depth: u32, known: u128, mut node: u32, from: u32) -> bool {
+    pub(crate) fn refine(&mut self, depth: u32, known: u128, mut node: u32, from: u32) -> bool {
         loop {
             let (key, at) = match self.lazy.decisions[depth as usize].node(node) {
                 Node::Load { key, at } => (key, at),
@@ -202,7 +231,15 @@ impl Walker<'_> {
                     return self.arrive(depth, &outcome, from);
                 }
             };
-            let (slot, word) = ImageClass::place(key);
+            let (slot, word) = match ImageClass::place(key) {
+                (slot, SCANS) => return self.begin_scan(depth, known, (node, at), slot, from),
+                (slot, SCANNED) => return self.scan(depth, known, (node, at), slot, from),
+                (slot, BEGINS) => {
+                    return self.begin_completion(depth, known, (node, at), slot, from);
+                }
+                (slot, ENDS) => return self.end_completion(depth, known, (node, at), slot, from),
+                place => place,
+            };
             let Some(value) = self.lazy.class.get(slot).agreed(word) else {
                 return self.split(depth, known, node, (key, at), from);
             };
@@ -321,8 +358,7 @@ impl Walker<'_> {
             let filter = Filter {
                 at,
                 slot,
-                word,
-                value,
+                narrowing: Narrowing::Word(word, value),
                 kept,
                 before: Rc::clone(&before),
             };
@@ -342,7 +378,7 @@ impl Walker<'_> {
         crashed
     }
 
-    fn splits(&mut self) -> &mut Vec<Filter> {
+    pub(crate) fn splits(&mut self) -> &mut Vec<Filter> {
         self.lazy.filters.last_mut().expect("a class is at hand")
     }
 
@@ -372,7 +408,7 @@ impl Walker<'_> {
     }
 
     fn fail(&mut self, message: String) {
-        let image = self.lazy.class.image();
+        let image = self.uncompleted_image();
         self.lazy.failures.push(Failed {
             message,
             image,
@@ -390,7 +426,10 @@ impl Walker<'_> {
         self.report.recovery_states += u64::from(depth > 0);
         let (mut run, loads) = self.run_on_class(depth, Stage::Recovery);
         let there = run.recovered;
-        let path = self.path(&loads[..there.map_or(loads.len(), |there| there.loads)], 0);
+        let loads = &loads[..there.map_or(loads.len(), |there| there.loads)];
+        let completed = Completed::all(loads);
+        let numbers = self.number(&completed, &run.trace);
+        let path = self.path(loads, &numbers, 0);
         let is_crashed = depth < self.options.recovery_depth;
         run.trace.truncate(match there {
             Some(there) => there.events,
@@ -406,7 +445,7 @@ impl Walker<'_> {
         }
         let course = match there {
             Some(there) => Course::Recovered(Recovery {
-                overlay: Overlay::new(&run.trace, &self.lazy.class),
+                overlay: Overlay::new(&run.trace, &completed, &self.lazy.class),
                 events: match is_crashed {
                     true => run.trace[..run.end].to_vec(),
                     false => Vec::new(),
@@ -434,7 +473,7 @@ impl Walker<'_> {
         let (mut run, loads) = self.run_on_class(depth, Stage::Whole);
         self.crash.shared.footprint.mark_again(Vec::new());
         let there = run.recovered;
-        let path = there.map(|there| self.path(&loads[there.loads..], there.events));
+        let path = there.map(|there| self.path(&loads[there.loads..], &[], there.events));
         for step in path.iter().flatten() {
             self.lazy.verified.reads(ImageClass::place(step.key).0);
         }
@@ -457,8 +496,14 @@ impl Walker<'_> {
 
     /// Runs the check on an image of the class at hand. What it did, and its loads of words that may differ.
     fn run_on_class(&mut self, depth: u32, stage: Stage) -> (CheckRun, Vec<FirstLoad>) {
+        let now = match stage {
+            Stage::Recovery => self.uncomplete(),
+            Stage::Whole => Vec::new(),
+        };
         let shared = &self.crash.shared;
         self.lazy.class.lay(&shared.memory, depth);
+        self.complete_again(now);
+        let shared = &self.crash.shared;
         shared.footprint.take();
         let spares = self.options.exploration == Exploration::Lazy && stage == Stage::Recovery;
         let torn = |depth| shared.footprint.with_torn(|torn| torn.set_depth(depth));
@@ -470,15 +515,23 @@ impl Walker<'_> {
         (run, shared.footprint.take())
     }
 
-    /// Loads as steps, of a run that had done `before` events when it began to count.
-    fn path(&self, loads: &[FirstLoad], before: usize) -> Vec<Step> {
+    /// Loads as steps, of a run that had done `before` events when it began to count; its completions have these
+    /// numbers.
+    fn path(&self, loads: &[FirstLoad], completions: &[u64], before: usize) -> Vec<Step> {
         let mut slots = self.lazy.class.finder();
+        let mut completions = completions.iter();
         let step = |load: &FirstLoad| {
-            let slot = slots.of(line_of(load.word));
-            let slot = slot.expect("a load is recorded where lines vary, which have slots");
+            let slot_of = |line| {
+                let slot = slots.of(line);
+                slot.expect("a load is recorded where lines vary, which have slots")
+            };
+            let number = match load.what {
+                Looked::Ends(_) => completions.next(),
+                _ => None,
+            };
             Step {
-                key: ImageClass::key(slot, load.word),
-                value: load.value,
+                key: ImageClass::key(load.what, slot_of),
+                value: number.copied().unwrap_or(load.value),
                 at: load.at - before as u32,
             }
         };

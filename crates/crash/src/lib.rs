@@ -71,6 +71,7 @@ mod buffer;
 mod candidates;
 mod choices;
 mod class;
+mod completion;
 mod counts;
 mod crash;
 mod decisions;

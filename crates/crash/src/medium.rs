@@ -360,6 +360,25 @@ impl Medium for Crash {
         Ok(self.shared.load(mark_of(line_number(at))) != 0)
     }
 
+    fn any_reached(&self, at: VirtAddr, len: u64) -> Result<bool, Unsupported> {
+        self.shared.options.relocate.ok_or(NO_RELOCATE)?;
+        Ok(self.shared.any_marked(lines_of(at.bytes(), len)))
+    }
+
+    fn unless_reached(&self, at: VirtAddr, copy: impl FnOnce()) -> Result<(), Unsupported> {
+        let line = line_number(at);
+        match self.shared.begin_completion(line) {
+            Some(true) => {
+                copy();
+                self.shared.end_completion(line);
+            }
+            Some(false) => {}
+            None if self.reached(at)? => {}
+            None => copy(),
+        }
+        Ok(())
+    }
+
     fn clear_reached(&self, at: VirtAddr, len: u64) -> Result<(), Unsupported> {
         self.shared.options.relocate.ok_or(NO_RELOCATE)?;
         for line in lines_of(at.bytes(), len) {

@@ -27,7 +27,8 @@ pub(crate) type PageWords = [u64; PAGE_CELLS];
 
 /// Words of a line and its mark.
 pub(crate) const LINE_CELLS: usize = LINE_WORDS as usize + 1;
-const MARK: usize = LINE_WORDS as usize;
+/// The index of the mark.
+pub(crate) const MARK: usize = LINE_WORDS as usize;
 const PAGE_CELLS: usize = (PAGE_WORDS + PAGE_LINES) as usize;
 /// Beyond every word's address.
 const MARKS: u64 = 1 << 60;

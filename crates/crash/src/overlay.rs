@@ -4,6 +4,7 @@ use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
 use crate::candidates::Candidates;
 use crate::class::ImageClass;
+use crate::completion::Completed;
 use crate::memory::{LINE_CELLS, Line, index_of, line_of};
 use crate::persistence::line_hash;
 use crate::trace::Event;
@@ -23,14 +24,45 @@ pub(crate) struct Overlay {
 const ALL: u16 = (1 << LINE_CELLS) - 1;
 
 /// What was stored to a line.
-#[derive(Clone, Copy, Default)]
-struct Stored {
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Stored {
     /// A bit for each cell.
     cells: u16,
     content: Line,
 }
 
 impl Stored {
+    /// What these events store to a line.
+    pub(crate) fn to_line(line: u64, events: &[Event]) -> Self {
+        let mut stored = Self::default();
+        for event in events {
+            stored.take_in(line, event);
+        }
+        stored
+    }
+
+    fn take_in(&mut self, line: u64, event: &Event) {
+        match *event {
+            // What the run found there already another image may not have.
+            Event::Store { word, new, .. } if line_of(word) == line => {
+                self.cells |= 1 << index_of(word);
+                self.content[index_of(word)] = new;
+            }
+            Event::Zero { line: zeroed, .. } if zeroed == line => {
+                self.cells = ALL;
+                self.content = Line::default();
+            }
+            _ => {}
+        }
+    }
+
+    /// What this makes of a content.
+    pub(crate) fn applied(&self, content: &Line) -> Line {
+        let mut content = *content;
+        self.store_to(&mut content);
+        content
+    }
+
     fn store_to(&self, content: &mut Line) {
         for (cell, word) in content.iter_mut().enumerate() {
             if self.cells >> cell & 1 != 0 {
@@ -41,26 +73,20 @@ impl Stored {
 }
 
 impl Overlay {
-    /// What the events do. Lines that they change have slots; those of others no image has otherwise.
-    pub(crate) fn new(events: &[Event], class: &ImageClass) -> Self {
+    /// What the events do, but for what `completed` lines, which the class has so already. Lines that they change
+    /// have slots; those of others no image has otherwise.
+    pub(crate) fn new(events: &[Event], completed: &[Completed], class: &ImageClass) -> Self {
         let (mut overlay, mut slots) = (Self::default(), class.finder());
-        for event in events {
-            match *event {
-                // What the run found there already another image may not have.
-                Event::Store { word, new, .. } => {
-                    if let Some(slot) = slots.of(line_of(word)) {
-                        let stored = overlay.line(slot);
-                        stored.cells |= 1 << index_of(word);
-                        stored.content[index_of(word)] = new;
-                    }
-                }
-                Event::Zero { line, .. } => {
-                    if let Some(slot) = slots.of(line) {
-                        let zeros = Stored {
-                            cells: ALL,
-                            content: Line::default(),
-                        };
-                        *overlay.line(slot) = zeros;
+        for (index, event) in events.iter().enumerate() {
+            match event {
+                Event::Store { .. } | Event::Zero { .. } => {
+                    let Some(line) = event.stores_to() else {
+                        continue;
+                    };
+                    if !completed.iter().any(|part| part.has(line, index))
+                        && let Some(slot) = slots.of(line)
+                    {
+                        overlay.line(slot).take_in(line, event);
                     }
                 }
                 Event::Length { .. } | Event::Backing { .. } => {

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::candidates::Candidates;
 use crate::class::ImageClass;
 use crate::explorer::Failure;
-use crate::lazy::{Failed, Filter};
+use crate::lazy::{Failed, Filter, Narrowing};
 use crate::memory::{Line, index_of, line_of};
 use crate::trace::{Event, changes_device};
 use crate::unsettled::{Change, Unsettled};
@@ -44,11 +44,19 @@ impl Passage {
         self.before.push((slot, before));
     }
 
-    /// Takes in that the execution loaded a word before its next event.
+    /// Takes in what the execution looked at before its next event.
     fn filter(&mut self, class: &mut ImageClass, filter: &Filter) {
         match self.lines.get_mut(&filter.slot) {
             Some(line) => {
-                line.keep(filter.word, filter.value);
+                match filter.narrowing {
+                    // It did not store to the word since, but by the line's completion.
+                    Narrowing::Word(word, value) => line.keep(|content| content[word] == value),
+                    Narrowing::Line | Narrowing::Unmarked | Narrowing::Begins => {
+                        line.keep(|content| filter.kept.has(content));
+                    }
+                    // Nothing is narrowed, or the events say what became of the line.
+                    Narrowing::Scans | Narrowing::Ends { .. } => return,
+                }
                 self.settle(class, filter.slot);
             }
             None => {

@@ -80,6 +80,11 @@ impl Torn {
         self.depth = depth;
     }
 
+    /// Whether a run goes on of which not everything need be recorded.
+    pub(crate) fn spares(&self) -> bool {
+        self.depth.is_some()
+    }
+
     /// Whether what these lines held is known for all images of the run that goes on.
     fn knows(&self, mut lines: RangeInclusive<u64>) -> bool {
         let is_rewritten =

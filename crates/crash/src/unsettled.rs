@@ -67,9 +67,11 @@ impl Unsettled {
         certain > 0
     }
 
-    /// Drops the contents that had another value in a word before the execution.
-    pub(crate) fn keep(&mut self, word: usize, value: u64) {
-        self.origins.retain(|(origin, _)| origin[word] == value);
+    /// Drops what is, by now, none of the contents that `is_kept` is asked about.
+    pub(crate) fn keep(&mut self, is_kept: impl Fn(&Line) -> bool) {
+        let kept: Vec<bool> = self.latest().map(|content| is_kept(&content)).collect();
+        let mut kept = kept.into_iter();
+        self.origins.retain(|_| kept.next() == Some(true));
     }
 
     /// Everything that a crash may leave.

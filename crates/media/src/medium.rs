@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use firn_units::{VirtAddr, WORD_BYTES, WORDS_PER_LINE};
+use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use crate::{
     Capabilities, Domain, Lookup, MediumError, Move, Place, Scope, ScopeGuard, Step, Table,
@@ -310,6 +310,30 @@ pub trait Medium: Send + Sync + Sized + 'static {
     fn reached(&self, at: VirtAddr) -> Result<bool, Unsupported> {
         let _ = at;
         Err(Unsupported("relocate"))
+    }
+
+    /// Whether one of the lines that `len` bytes from `at` touch was reached. A medium that tries every image of
+    /// memory relies on the caller completing all of them then ([`Medium::unless_reached`]), whichever it was. Needs
+    /// [`Capabilities::relocate`].
+    #[inline]
+    fn any_reached(&self, at: VirtAddr, len: u64) -> Result<bool, Unsupported> {
+        for line in (at.line_start().0..at.0 + len).step_by(LINE_BYTES as usize) {
+            if self.reached(VirtAddr(line))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Completes the line that holds `at` by `copy`, unless it was reached. A medium that tries every image of
+    /// memory relies on `copy` storing to this line alone, the mark last, and on the caller going on in the same
+    /// way whether it was reached or not. Needs [`Capabilities::relocate`].
+    #[inline]
+    fn unless_reached(&self, at: VirtAddr, copy: impl FnOnce()) -> Result<(), Unsupported> {
+        if !self.reached(at)? {
+            copy();
+        }
+        Ok(())
     }
 
     /// Clears what is known of the lines that `len` bytes from `at` touch. Durable from the thread's next

@@ -126,20 +126,18 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Copies those lines of a group that are wanted, and marks them.
-    fn copy_lines(&self, medium: &M, group: &Group<'_>, wanted: impl Fn(VirtAddr) -> bool) {
-        for line in group.lines().filter(|&line| wanted(line)) {
-            let pieces = self.pieces(group, line);
-            let Some(last) = pieces.last() else { continue };
-            if self.scheme.groups {
-                for piece in &pieces {
-                    medium.copy(piece.from, piece.to, piece.len);
-                }
-                mark(medium, last);
-            } else {
-                for piece in &pieces {
-                    has_relocate(medium.relocate(piece.from, piece.to, piece.len));
-                }
+    /// Copies a line of a group, and marks it.
+    fn copy_line(&self, medium: &M, group: &Group<'_>, line: VirtAddr) {
+        let pieces = self.pieces(group, line);
+        let Some(last) = pieces.last() else { return };
+        if self.scheme.groups {
+            for piece in &pieces {
+                medium.copy(piece.from, piece.to, piece.len);
+            }
+            mark(medium, last);
+        } else {
+            for piece in &pieces {
+                has_relocate(medium.relocate(piece.from, piece.to, piece.len));
             }
         }
     }
@@ -184,17 +182,22 @@ impl<M: Medium> Cycle<M> {
                 let (start, end) = (group.start(), group.start() + group.len());
                 let next = named.partition_point(|&at| at < start);
                 let is_named = named.get(next).is_some_and(|&at| at < end);
-                if !is_named && !group.lines().any(|line| reached(medium, line)) {
+                let is_reached = || match is_printed {
+                    true => group.lines().any(|line| reached(medium, line)),
+                    false => has_relocate(medium.any_reached(start, group.len())),
+                };
+                if !is_named && !is_reached() {
                     continue;
                 }
-                if group.lines().any(|line| !reached(medium, line)) {
-                    if is_printed {
-                        self.repeat(medium, &group);
-                    } else {
-                        self.copy_lines(medium, &group, |line| !reached(medium, line));
+                if !is_printed {
+                    for line in group.lines() {
+                        let copy = || self.copy_line(medium, &group, line);
+                        has_relocate(medium.unless_reached(line, copy));
                     }
-                    medium.write_back(start, group.len());
+                } else if group.lines().any(|line| !reached(medium, line)) {
+                    self.repeat(medium, &group);
                 }
+                medium.write_back(start, group.len());
                 group.units().for_each(|unit| self.copied(unit));
             }
         }
