@@ -49,7 +49,7 @@ pub trait Medium: Send + Sync + Sized + 'static {
     /// What to call this medium in an error: the path of a file, where there is one.
     fn name(&self) -> String;
 
-    /// Bytes that may be accessed now. Grows by [`Medium::extend`], shrinks by [`Medium::truncate`].
+    /// Bytes that may be accessed now. Grows by [`Medium::reserve`], shrinks by [`Medium::truncate`].
     fn len(&self) -> u64;
 
     /// Whether nothing may be accessed yet.
