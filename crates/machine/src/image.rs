@@ -22,6 +22,24 @@ pub(crate) struct Images {
     memory: MmapMut,
     /// Lines of the volatile device.
     dram: Vec<u8>,
+    /// The copy of a line that is still to be made, before anybody can tell.
+    owed: Owed,
+}
+
+/// A line that the persistent device has accepted, where the two places in `memory` may not have reached the host's
+/// caches yet: copying it at once would wait for both.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Owed {
+    source: usize,
+    target: usize,
+}
+
+impl Owed {
+    /// Places at which no line is.
+    const NOTHING: Self = Self {
+        source: usize::MAX,
+        target: usize::MAX,
+    };
 }
 
 impl Images {
@@ -37,6 +55,7 @@ impl Images {
         Self {
             memory,
             dram: vec![0; dram as usize],
+            owed: Owed::NOTHING,
         }
     }
 
@@ -57,7 +76,11 @@ impl Images {
 
     #[inline(always)]
     pub(crate) fn store(&mut self, word: u64, value: u64) {
-        let bytes = self.memory[place(word)..].first_chunk_mut::<WORD>();
+        let place = place(word);
+        if place & !(LINE - 1) == self.owed.source {
+            self.settle();
+        }
+        let bytes = self.memory[place..].first_chunk_mut::<WORD>();
         *bytes.expect("memory has whole words") = value.to_le_bytes();
     }
 
@@ -67,16 +90,28 @@ impl Images {
         if from.bytes() >= DRAM {
             return;
         }
+        self.settle();
         let source = pair(from.bytes());
         match to.bytes().checked_sub(DRAM) {
             None => {
                 let target = pair(to.bytes()) + LINE;
-                self.memory.copy_within(source..source + LINE, target);
+                prefetch(&self.memory[source..]);
+                prefetch(&self.memory[target..]);
+                self.owed = Owed { source, target };
             }
             Some(at) => {
                 let line = &self.memory[source..source + LINE];
                 self.dram[at as usize..][..LINE].copy_from_slice(line);
             }
+        }
+    }
+
+    /// Makes the copy that is owed.
+    #[inline(always)]
+    fn settle(&mut self) {
+        let Owed { source, target } = core::mem::replace(&mut self.owed, Owed::NOTHING);
+        if source != Owed::NOTHING.source {
+            self.memory.copy_within(source..source + LINE, target);
         }
     }
 
@@ -90,12 +125,18 @@ impl Images {
     /// The line that a device has there.
     fn device_line(&self, at: DevAddr) -> &[u8] {
         match at.bytes().checked_sub(DRAM) {
-            None => &self.memory[pair(at.bytes()) + LINE..][..LINE],
+            None => {
+                let place = pair(at.bytes()) + LINE;
+                let is_owed = place == self.owed.target;
+                let place = if is_owed { self.owed.source } else { place };
+                &self.memory[place..][..LINE]
+            }
             Some(at) => &self.dram[at as usize..][..LINE],
         }
     }
 
     fn device_line_mut(&mut self, at: DevAddr) -> &mut [u8] {
+        self.settle();
         match at.bytes().checked_sub(DRAM) {
             None => &mut self.memory[pair(at.bytes()) + LINE..][..LINE],
             Some(at) => &mut self.dram[at as usize..][..LINE],
@@ -116,8 +157,8 @@ impl Images {
 
     /// Zeros a line, on the device as well.
     pub(crate) fn clear(&mut self, at: PhysAddr, home: DevAddr) {
-        self.memory[pair(at.bytes())..][..LINE].fill(0);
         self.device_line_mut(home).fill(0);
+        self.memory[pair(at.bytes())..][..LINE].fill(0);
     }
 
     /// The power was gone: volatile memory holds nothing.
@@ -127,6 +168,7 @@ impl Images {
 
     /// The program's line is what lies at `home`.
     pub(crate) fn recover(&mut self, at: PhysAddr, home: DevAddr) {
+        self.settle();
         let mut line = [0; LINE];
         line.copy_from_slice(self.device_line(home));
         self.memory[pair(at.bytes())..][..LINE].copy_from_slice(&line);
@@ -144,4 +186,68 @@ const fn pair(at: u64) -> usize {
 fn place(word: u64) -> usize {
     let byte = word * WORD_BYTES;
     (byte + (byte & !(LINE_BYTES - 1))) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REGIONS: Regions = Regions {
+        nvm: 4 * LINE_BYTES,
+        dram: 4 * LINE_BYTES,
+    };
+
+    /// Eight lines of a program's whose first word is the line's number, of which nothing is persistent.
+    fn images() -> Images {
+        let mut images = Images::new(8 * LINE_BYTES, REGIONS);
+        for line in 0..8 {
+            images.store(line * 8, line);
+        }
+        images
+    }
+
+    const fn line(number: u64) -> u64 {
+        number * LINE_BYTES
+    }
+
+    #[test]
+    fn a_device_has_a_line_as_it_was_when_it_was_accepted() {
+        let mut images = images();
+        images.persist(PhysAddr(line(3)), DevAddr(line(3)));
+        assert_eq!(images.device_word(DevAddr(line(3))), 3);
+        images.store(3 * 8, 33);
+        assert_eq!(
+            (images.device_word(DevAddr(line(3))), images.load(3 * 8)),
+            (3, 33)
+        );
+        images.persist(PhysAddr(line(3)), DevAddr(line(9)));
+        images.persist(PhysAddr(line(4)), DevAddr(line(4)));
+        let found = [3, 4, 9].map(|number| images.device_word(DevAddr(line(number))));
+        assert_eq!(found, [3, 4, 33]);
+    }
+
+    #[test]
+    fn the_last_of_two_lines_for_one_place_is_there() {
+        let mut images = images();
+        images.persist(PhysAddr(line(1)), DevAddr(line(9)));
+        images.persist(PhysAddr(line(2)), DevAddr(line(9)));
+        assert_eq!(images.device_word(DevAddr(line(9))), 2);
+        images.set_device_word(DevAddr(line(9)), 7);
+        assert_eq!(images.device_word(DevAddr(line(9))), 7);
+    }
+
+    #[test]
+    fn what_follows_a_line_that_was_accepted_comes_after_it() {
+        let mut images = images();
+        images.persist(PhysAddr(line(5)), DevAddr(line(5)));
+        images.transfer(DevAddr(line(5)), DevAddr(line(10)));
+        images.persist(PhysAddr(line(6)), DevAddr(line(6)));
+        images.clear(PhysAddr(line(6)), DevAddr(line(6)));
+        images.persist(PhysAddr(line(7)), DevAddr(line(11)));
+        images.recover(PhysAddr(line(7)), DevAddr(line(5)));
+        let found = [5, 10, 6, 11].map(|number| images.device_word(DevAddr(line(number))));
+        assert_eq!((found, images.load(7 * 8)), ([5, 5, 0, 7], 5));
+        images.persist(PhysAddr(line(2)), DevAddr(DRAM + line(1)));
+        assert_eq!(images.device_word(DevAddr(DRAM + line(1))), 2);
+    }
 }

@@ -90,7 +90,7 @@ impl Processor {
     }
 
     /// Finds an address in a page of that size.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn translate(&mut self, at: PhysAddr, size: PageSize) {
         assert!(
             at < END_OF_MEMORY,

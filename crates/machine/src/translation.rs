@@ -1,7 +1,7 @@
 //! Translations of addresses: what a core's look-aside buffers hold, and what a miss costs.
 
 use crate::description;
-use crate::sets::{Place, Sets};
+use crate::sets::Sets;
 use crate::time::{Ticks, cycles};
 
 /// What a page measures.
@@ -59,7 +59,7 @@ impl Levels {
         let mut asked = 0;
         for buffer in &mut self.buffers {
             asked += buffer.hit;
-            if let Place::Held(_) = buffer.pages.touch_or_put(page) {
+            if buffer.pages.use_or_put(page) {
                 return (asked, false);
             }
         }
@@ -94,6 +94,7 @@ impl Translator {
     }
 
     /// What finding an address takes, and whether it took a walk.
+    #[inline(always)]
     pub(crate) fn translate(&mut self, address: u64, size: PageSize) -> (Ticks, bool) {
         let page = address >> size.bits();
         let levels = match size {

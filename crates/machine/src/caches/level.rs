@@ -1,7 +1,9 @@
 //! A level of one core's caches, or the one that all share.
 
+use firn_fibers::prefetch;
+
 use crate::description;
-use crate::sets::Sets;
+use crate::sets::{Choice, Sets};
 
 use super::flag;
 
@@ -31,16 +33,31 @@ impl Level {
         &mut self.words[slot]
     }
 
+    /// The word in a slot will soon be asked for.
+    #[inline(always)]
+    pub(super) fn expect(&self, slot: usize) {
+        prefetch(&self.words[slot]);
+    }
+
     /// The word about a line.
     pub(super) fn find(&mut self, line: u64) -> Option<&mut u32> {
         let slot = self.lines.find(line)?;
         Some(&mut self.words[slot])
     }
 
-    /// Puts a line where it is not. Returns its slot, and the line that had to go with its word.
+    /// Puts a line where it is not, into the slot that was chosen for it, if one was. Returns its slot, and the line
+    /// that had to go with its word.
     #[inline(always)]
-    pub(super) fn put(&mut self, line: u64, word: u32) -> (usize, Option<(u64, u32)>) {
-        let (slot, victim) = self.lines.put(line);
+    pub(super) fn put(
+        &mut self,
+        line: u64,
+        word: u32,
+        choice: Option<Choice>,
+    ) -> (usize, Option<(u64, u32)>) {
+        let (slot, victim) = match choice {
+            Some(choice) => self.lines.put_chosen(line, choice),
+            None => self.lines.put(line),
+        };
         let before = core::mem::replace(&mut self.words[slot], word);
         (slot, victim.map(|line| (line, before)))
     }

@@ -13,7 +13,7 @@ mod tests;
 mod word;
 
 use crate::description;
-use crate::sets::Place;
+use crate::sets::{Choice, Place};
 use level::Level;
 pub(crate) use word::{MOST_CORES, flag};
 use word::{SHARED, sharer, sharers};
@@ -118,7 +118,7 @@ impl Caches {
             };
             let word = *self.of(core)[level].word(slot);
             if flags == 0 || word & flag::OWNED != 0 {
-                self.fill(request, (level, slot), word & flag::OWNED);
+                self.fill(request, (level, slot), word & flag::OWNED, None);
                 return Found::at(level);
             }
             return self.claim(request, (level, slot));
@@ -137,7 +137,7 @@ impl Caches {
         }
         self.last.lines.touch_slot(slot);
         let (transfer, _) = self.enter(request, slot);
-        self.fill(request, held, flag::OWNED);
+        self.fill(request, held, flag::OWNED, None);
         Found {
             transfer,
             ..Found::at(level)
@@ -148,6 +148,7 @@ impl Caches {
     #[inline(always)]
     fn miss(&mut self, request: Request) -> Found {
         let mut found = Found::at(self.levels);
+        let choice = self.choose(request);
         let slot = match self.last.lines.touch_or_put(request.line) {
             Place::Held(slot) => slot,
             Place::Put(slot, victim) => {
@@ -161,9 +162,25 @@ impl Caches {
         found.transfer = transfer;
         match self.levels {
             0 => *self.last.word(slot) |= request.flags,
-            levels => self.fill(request, (levels, slot), owned),
+            levels => self.fill(request, (levels, slot), owned, choice),
         }
         found
+    }
+
+    /// Where a line will come to in the nearest cache of a core. What leaves it for the line is known to the next
+    /// level: the host looks for that ahead of time.
+    #[inline(always)]
+    fn choose(&mut self, request: Request) -> Option<Choice> {
+        let [near, further @ ..] = self.of(request.core) else {
+            return None;
+        };
+        let choice = near.lines.choose(request.line);
+        let slot = (*near.word(choice.slot) >> flag::BITS) as usize;
+        match further.first() {
+            Some(next) => next.expect(slot),
+            None => self.last.expect(slot),
+        }
+        Some(choice)
     }
 
     /// A line in a slot of the last level enters a core's caches. Returns whether others were asked, and
@@ -203,7 +220,13 @@ impl Caches {
     /// Puts a line into the levels of a core before the one that has it, in that slot. What the request says of
     /// the line goes to the nearest.
     #[inline(always)]
-    fn fill(&mut self, request: Request, (from, slot): (usize, usize), owned: u32) {
+    fn fill(
+        &mut self,
+        request: Request,
+        (from, slot): (usize, usize),
+        owned: u32,
+        nearest: Option<Choice>,
+    ) {
         let first = request.core * self.levels;
         if from == 0 {
             *self.private[first].word(slot) |= request.flags;
@@ -211,9 +234,12 @@ impl Caches {
         }
         let mut next = slot;
         for level in (0..from).rev() {
-            let kept = if level == 0 { request.flags } else { 0 };
+            let (kept, choice) = match level {
+                0 => (request.flags, nearest),
+                _ => (0, None),
+            };
             let word = (next as u32) << flag::BITS | owned | kept;
-            let (slot, victim) = self.private[first + level].put(request.line, word);
+            let (slot, victim) = self.private[first + level].put(request.line, word, choice);
             if let Some((line, word)) = victim {
                 self.leave(request.core, level, line, word);
             }

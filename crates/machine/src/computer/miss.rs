@@ -35,7 +35,7 @@ impl Computer {
 
     /// What the nearest cache does not have the host's may not have either.
     #[inline(always)]
-    fn expect(&self, line: u64) {
+    pub(super) fn expect(&self, line: u64) {
         if let Some(images) = &self.images {
             images.expect(line);
         }
@@ -73,6 +73,7 @@ impl Computer {
         )
     }
 
+    #[inline(always)]
     pub(super) fn wait_for(
         &mut self,
         core: usize,

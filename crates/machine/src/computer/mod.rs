@@ -193,13 +193,20 @@ impl Computer {
         let processor = &mut self.processors[core];
         processor.now += self.instruction;
         if !processor.translator.is_recent(at.bytes()) {
-            let pages = match at < DRAM_START {
-                true => self.nvm_pages,
-                false => self.dram_pages,
-            };
-            processor.translate(at, pages);
+            self.translate(core, at);
         }
-        processor
+        &mut self.processors[core]
+    }
+
+    /// Finds an address in another page than the last one: meanwhile the host finds what its line holds.
+    #[inline(never)]
+    fn translate(&mut self, core: usize, at: PhysAddr) {
+        self.expect(at.bytes() / LINE_BYTES);
+        let pages = match at < DRAM_START {
+            true => self.nvm_pages,
+            false => self.dram_pages,
+        };
+        self.processors[core].translate(at, pages);
     }
 
     /// A locked instruction on the line at `at`: older stores enter the cache first, and the core waits for

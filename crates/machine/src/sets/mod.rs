@@ -98,6 +98,15 @@ pub(crate) struct Sets {
     step: i32,
     /// The last time before times are numbered anew.
     last: i32,
+    /// Slots that were emptied.
+    taken: u64,
+}
+
+/// A slot that a tag is to be put into.
+#[derive(Clone, Copy)]
+pub(crate) struct Choice {
+    pub(crate) slot: usize,
+    taken: u64,
 }
 
 impl Sets {
@@ -125,6 +134,7 @@ impl Sets {
             last: NEVER_OLDEST - 2 * step,
             groups: set.repeat(count as usize),
             now: 0,
+            taken: 0,
         }
     }
 
@@ -221,6 +231,28 @@ impl Sets {
         }
     }
 
+    /// The same as `touch_or_put`, where nobody asks for slots. True if it was there.
+    #[inline(always)]
+    pub(crate) fn use_or_put(&mut self, tag: u64) -> bool {
+        if self.groups_per_set > 1 {
+            return matches!(self.touch_or_put(tag), Place::Held(_));
+        }
+        let first = self.first(tag);
+        let time = self.tick();
+        let group = &mut self.groups[first];
+        let code = group.code(tag as u32, FIRST_CODE);
+        let is_held = code != 0;
+        let way = match is_held {
+            true => code as usize % GROUP,
+            false => (oldest_of(group.times()) & (self.step - 1)) as usize % GROUP,
+        };
+        group.used[way] = time | way as i32;
+        if !is_held {
+            group.tags[way] = tag as u32;
+        }
+        is_held
+    }
+
     /// Puts a tag where it is not. Returns its slot, and what had to go from it.
     #[inline(always)]
     pub(crate) fn put(&mut self, tag: u64) -> (usize, Option<u64>) {
@@ -229,13 +261,41 @@ impl Sets {
 
     #[inline(always)]
     fn put_in(&mut self, first: usize, tag: u32) -> (usize, Option<u64>) {
-        let time = self.tick();
-        let way = (self.oldest(first) & (self.step - 1)) as usize;
-        let group = &mut self.groups[first + way / GROUP];
-        group.used[way % GROUP] = time | way as i32;
-        let victim = core::mem::replace(&mut group.tags[way % GROUP], tag);
-        let slot = first * GROUP + way;
-        (slot, (victim != EMPTY).then_some(victim.into()))
+        let slot = self.oldest_in(first);
+        (slot, self.put_at(slot, tag.into()))
+    }
+
+    /// The slot that a tag would be put into: what the host needs to know of it is there by then.
+    #[inline(always)]
+    pub(crate) fn choose(&self, tag: u64) -> Choice {
+        Choice {
+            slot: self.oldest_in(self.first(tag)),
+            taken: self.taken,
+        }
+    }
+
+    /// The same as `put`, of a tag whose slot was chosen since anything was last used.
+    #[inline(always)]
+    pub(crate) fn put_chosen(&mut self, tag: u64, choice: Choice) -> (usize, Option<u64>) {
+        // An empty way comes before any other.
+        if choice.taken != self.taken {
+            return self.put(tag);
+        }
+        (choice.slot, self.put_at(choice.slot, tag))
+    }
+
+    #[inline(always)]
+    fn put_at(&mut self, slot: usize, tag: u64) -> Option<u64> {
+        self.touch_slot(slot);
+        let held = &mut self.groups[slot / GROUP].tags[slot % GROUP];
+        let victim = core::mem::replace(held, tag as u32);
+        (victim != EMPTY).then_some(victim.into())
+    }
+
+    /// The slot of a set that was not used for longest.
+    #[inline(always)]
+    fn oldest_in(&self, first: usize) -> usize {
+        first * GROUP + (self.oldest(first) & (self.step - 1)) as usize
     }
 
     /// When the way of a set was used that was not for longest.
@@ -253,6 +313,7 @@ impl Sets {
 
     /// Empties a slot.
     pub(crate) fn take(&mut self, slot: usize) {
+        self.taken += 1;
         let (group, way) = (&mut self.groups[slot / GROUP], slot % GROUP);
         group.tags[way] = EMPTY;
         group.used[way] &= self.step - 1;

@@ -47,10 +47,15 @@ fn what_was_used_longest_ago_goes_first() {
             match slot {
                 Some(slot) if random.u32(..5) == 0 => sets.take(slot),
                 Some(slot) => {
-                    match random.bool() {
-                        true => sets.touch_slot(slot),
-                        false => assert!(matches!(sets.touch_or_put(tag), Place::Held(_))),
+                    match random.u32(..3) {
+                        0 => sets.touch_slot(slot),
+                        1 => assert!(sets.use_or_put(tag)),
+                        _ => assert!(matches!(sets.touch_or_put(tag), Place::Held(_))),
                     }
+                    model.put(tag);
+                }
+                None if random.u32(..4) == 0 => {
+                    assert!(!sets.use_or_put(tag));
                     model.put(tag);
                 }
                 None => {
@@ -68,6 +73,28 @@ fn what_was_used_longest_ago_goes_first() {
         expected.sort_unstable();
         assert_eq!(found, expected);
         assert!(sets.now < i32::MAX / 2, "times began anew");
+    }
+}
+
+#[test]
+fn a_choice_is_the_slot_that_a_tag_comes_to_whatever_was_taken_since() {
+    for (seed, ways) in (0..).zip([1, 4, 8, 16, 20]) {
+        let count = 3;
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut chosen = Sets::new(count * u64::from(ways), ways);
+        let mut plain = Sets::new(count * u64::from(ways), ways);
+        for tag in 0..2_000 {
+            let choice = chosen.choose(tag);
+            let held: Vec<u64> = plain.tags().map(|(_, tag)| tag).collect();
+            if random.bool() && !held.is_empty() {
+                let taken = held[random.usize(..held.len())];
+                for sets in [&mut chosen, &mut plain] {
+                    sets.take(sets.find(taken).unwrap());
+                }
+            }
+            let put = plain.put(tag);
+            assert_eq!(chosen.put_chosen(tag, choice), put, "{ways} ways");
+        }
     }
 }
 
