@@ -97,7 +97,7 @@ const PEERS: [[&str; 4]; 6] = [
 const NEIGHBOURS: &str =
     "the core was shared with a neighbour nearly all the while, see *undisturbed*";
 const SIMULATION: &str =
-    "what limits it is in docs/decisions/simulated-machine.md, under *Bars that are missed*";
+    "what limits it is in docs/decisions/simulated-machine.md, under *What the bars hang on*";
 
 pub(super) fn page(host: &Machine, options: &SimulatorOptions, rates: &[Rate]) -> String {
     let mut page = HEAD.to_owned();
