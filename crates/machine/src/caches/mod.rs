@@ -88,6 +88,13 @@ impl Caches {
         }
     }
 
+    /// A line will soon be accessed that may not be near.
+    #[inline(always)]
+    pub(crate) fn expect(&self, line: u64) {
+        let first = self.last.lines.expect(line);
+        self.last.expect(first);
+    }
+
     /// Loads from a line, or stores to it with `flags` from [`flag::KEPT`]. True if that was all: the nearest
     /// cache had it. Otherwise `further` says what became of it.
     #[inline(always)]

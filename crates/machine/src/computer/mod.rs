@@ -201,7 +201,9 @@ impl Computer {
     /// Finds an address in another page than the last one: meanwhile the host finds what its line holds.
     #[inline(never)]
     fn translate(&mut self, core: usize, at: PhysAddr) {
-        self.expect(at.bytes() / LINE_BYTES);
+        let line = at.bytes() / LINE_BYTES;
+        self.expect(line);
+        self.caches.expect(line);
         let pages = match at < DRAM_START {
             true => self.nvm_pages,
             false => self.dram_pages,

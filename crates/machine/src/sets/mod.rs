@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod tests;
 
+use firn_fibers::prefetch;
+
 /// Ways that are compared at once.
 const GROUP: usize = 8;
 /// Code of a set's first way, in sets of at most two groups; the bits below are the ways' numbers.
@@ -151,6 +153,16 @@ impl Sets {
         let fraction = self.inverse.wrapping_mul(tag);
         let set = (u128::from(fraction) * u128::from(self.count)) >> 64;
         set as usize * self.groups_per_set
+    }
+
+    /// A tag will soon be looked for. Returns the first slot of its set.
+    #[inline(always)]
+    pub(crate) fn expect(&self, tag: u64) -> usize {
+        let first = self.first(tag);
+        for group in &self.groups[first..first + self.groups_per_set] {
+            prefetch(group);
+        }
+        first * GROUP
     }
 
     /// The slot of a tag, which does not count as used.
