@@ -3,7 +3,11 @@
 use firn_units::LINE_BYTES;
 
 /// Why a device read or wrote a line. A walk of the page table takes a fixed time here and reaches no device.
+///
+/// Of 32 bits, since the compiler reads as many: of a byte that was just stored the host's processor would have to
+/// wait for its cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
 pub enum Cause {
     /// A load that no cache was enough for.
     Load,
