@@ -61,7 +61,7 @@ pub use pool::{Pool, PoolOptions};
 pub use session::{Guard, Session};
 pub use statistics::{ClassStatistics, CollectorStatistics, Statistics, TypeStatistics};
 pub use stored::{Bytes, FieldDescriptor, Raw, Ref, Refs, Stored, Target, TypeDescriptor};
-pub use tx::Tx;
+pub use tx::{OpenTransaction, Tx};
 pub use tx::undo::RawTx;
 pub use unbarriered::{Unbarriered, UnbarrieredGuard, UnbarrieredReading};
 pub use value::{Checkable, Checked, Field, Plain, Sink, Source, Value};

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::pool::Inner;
 use crate::tally::Tally;
 use crate::tx::redo::Ring;
-use crate::tx::{Changes, StoredLines, Tx};
+use crate::tx::{Changes, OpenTransaction, StoredLines, Tx};
 use crate::view::{Access, Reading, View};
 
 /// A thread's access to a pool. It stays on the thread that opened it: a fence covers only
@@ -126,6 +126,23 @@ impl<M: Medium> Session<M> {
                 outcome => return outcome,
             }
         }
+    }
+
+    /// Begins a transaction that stays open until it is ended.
+    ///
+    /// # Safety
+    ///
+    /// What is read or allocated through one transaction may be stored through no other one, of this or another
+    /// pool: the compiler tells transactions apart that are closures ([`Session::transaction`]), but not these.
+    /// No memory of the process is at risk, only the pool's meaning.
+    ///
+    /// Errors: a pool that is read only, or was opened with an undo log.
+    #[allow(
+        unsafe_code,
+        reason = "unsafe to call for what it asks of the caller; safe inside"
+    )]
+    pub unsafe fn begin(&mut self) -> Result<OpenTransaction<'_, M>, Error> {
+        OpenTransaction::begin(&self.core)
     }
 
     /// Publishes this session's counters on the statistics page now.

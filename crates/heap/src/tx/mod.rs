@@ -98,56 +98,77 @@ where
     E: From<Error>,
     F: for<'t> FnMut(Tx<'t, M>) -> Result<R, E>,
 {
-    if !core.inner.writable {
-        return Err(Error::ReadOnly.into());
-    }
-    if core.inner.log != LogKind::Redo {
-        let (what, needs) = (
-            "a typed transaction",
-            "a pool that was opened with a redo log",
-        );
-        return Err(Error::WrongKind { what, needs }.into());
-    }
-    let access = Access::enter(core);
-    let operation = Operation {
-        core,
-        cycle: access.cycle.as_deref(),
-        done: false,
-    };
-    let result = body(Tx {
-        access: &access,
-        only_this: PhantomData,
-    })?;
-    let ticket = operation.commit()?;
+    let open = OpenTransaction::begin(core)?;
+    let result = body(open.tx())?;
+    let ticket = open.commit_deferred()?;
     Ok((result, ticket))
 }
 
-/// Ends its transaction when dropped: by a rollback, unless it was committed.
-struct Operation<'t, M: Medium> {
-    core: &'t Core<M>,
-    cycle: Option<&'t Cycle<M>>,
+/// A transaction that is open until it is committed or dropped, for programs that cannot pass a closure: those in
+/// other languages. Dropping it rolls back.
+pub struct OpenTransaction<'s, M: Medium> {
+    access: Access<'s, M>,
     done: bool,
 }
 
-impl<M: Medium> Operation<'_, M> {
-    fn commit(mut self) -> Result<Ticket, Error> {
-        let mut state = self.core.state.borrow_mut();
-        commit::commit(&self.core.inner, self.cycle, self.core.lane, &mut state)?;
+impl<'s, M: Medium> OpenTransaction<'s, M> {
+    #[inline]
+    pub(crate) fn begin(core: &'s Core<M>) -> Result<Self, Error> {
+        if !core.inner.writable {
+            return Err(Error::ReadOnly);
+        }
+        if core.inner.log != LogKind::Redo {
+            let (what, needs) = (
+                "a typed transaction",
+                "a pool that was opened with a redo log",
+            );
+            return Err(Error::WrongKind { what, needs });
+        }
+        Ok(Self {
+            access: Access::enter(core),
+            done: false,
+        })
+    }
+
+    /// What objects are read, stored to and allocated through.
+    #[inline]
+    pub fn tx(&self) -> Tx<'_, M> {
+        Tx {
+            access: &self.access,
+            only_this: PhantomData,
+        }
+    }
+
+    /// Commits. Durable on return, with one fence.
+    ///
+    /// Errors and crashes: as [`crate::Session::transaction`], but that nothing is started over: after
+    /// [`Error::Conflict`] it is rolled back.
+    pub fn commit(self) -> Result<(), Error> {
+        let core = self.access.core;
+        let ticket = self.commit_deferred()?;
+        core.inner.medium.wait_durable(ticket);
+        Ok(())
+    }
+
+    #[inline]
+    fn commit_deferred(mut self) -> Result<Ticket, Error> {
+        let Access { core, cycle, .. } = &self.access;
+        let mut state = core.state.borrow_mut();
+        commit::commit(&core.inner, cycle.as_deref(), core.lane, &mut state)?;
         drop(state);
         self.done = true;
-        Ok(self.core.inner.medium.commit())
+        Ok(self.access.core.inner.medium.commit())
     }
 }
 
-impl<M: Medium> Drop for Operation<'_, M> {
+impl<M: Medium> Drop for OpenTransaction<'_, M> {
     fn drop(&mut self) {
-        let mut state = self.core.state.borrow_mut();
+        let core = self.access.core;
         if !self.done {
-            commit::roll_back(&self.core.inner, &mut state);
+            commit::roll_back(&core.inner, &mut core.state.borrow_mut());
         }
-        drop(state);
-        self.core.stored.clear();
-        self.core.leave();
+        core.stored.clear();
+        core.leave();
     }
 }
 

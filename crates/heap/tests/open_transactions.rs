@@ -1,0 +1,75 @@
+//! Transactions that are begun and ended by calls of their own.
+#![allow(unsafe_code, reason = "each test has one transaction open at a time")]
+
+use firn_heap::{Bytes, Error, OpenTransaction, Pool, PoolKind, PoolOptions, Session, View};
+use firn_mapped::{Mapped, MappedOptions};
+
+fn pool(kind: PoolKind) -> Pool<Mapped> {
+    let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
+    let options = PoolOptions {
+        kind,
+        ..PoolOptions::new("open transactions")
+    };
+    Pool::create(medium, &options).unwrap()
+}
+
+fn begin(session: &mut Session<Mapped>) -> OpenTransaction<'_, Mapped> {
+    // SAFETY: whoever begins one here ends it before the next.
+    unsafe { session.begin() }.unwrap()
+}
+
+fn set(open: &OpenTransaction<'_, Mapped>, bytes: &[u8]) {
+    let tx = open.tx();
+    let new = tx.alloc_bytes(bytes).unwrap();
+    tx.set_root("it", new).unwrap();
+    let own = tx.root::<Bytes>("it").unwrap();
+    assert_eq!(own.to_vec().unwrap(), bytes, "a transaction sees what it stored");
+}
+
+fn content(session: &mut Session<Mapped>) -> Option<Vec<u8>> {
+    session.read(|view| {
+        let found = view.find_root::<Bytes>("it").unwrap();
+        found.map(|bytes| bytes.to_vec().unwrap())
+    })
+}
+
+#[test]
+fn what_is_committed_is_there_and_what_is_dropped_is_not() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let pool = pool(kind);
+        let mut session = pool.session().unwrap();
+        let open = begin(&mut session);
+        set(&open, b"never");
+        drop(open);
+        assert_eq!(content(&mut session), None);
+        let open = begin(&mut session);
+        set(&open, b"first");
+        open.commit().unwrap();
+        assert_eq!(content(&mut session).unwrap(), b"first");
+        let open = begin(&mut session);
+        set(&open, b"second");
+        drop(open);
+        assert_eq!(content(&mut session).unwrap(), b"first");
+        assert_eq!(pool.check().unwrap(), []);
+    }
+}
+
+#[test]
+fn a_transaction_that_cannot_be_logged_is_rolled_back() {
+    let pool = pool(PoolKind::Explicit);
+    let mut session = pool.session().unwrap();
+    let open = begin(&mut session);
+    set(&open, b"kept");
+    open.commit().unwrap();
+    let open = begin(&mut session);
+    set(&open, b"not kept");
+    let bytes = open.tx().root::<Bytes>("it").unwrap();
+    // SAFETY: the transaction fails, so that nothing is freed.
+    unsafe {
+        open.tx().free(bytes).unwrap();
+        open.tx().free(bytes).unwrap();
+    }
+    let refused = open.commit().unwrap_err();
+    assert!(matches!(refused, Error::NotAllocated { .. }), "{refused}");
+    assert_eq!(content(&mut session).unwrap(), b"kept");
+}
