@@ -164,6 +164,14 @@ pub enum Error {
         /// The type expected.
         expected: String,
     },
+    /// The description of a type contradicts itself.
+    #[error("type `{name}` cannot be registered: {what}")]
+    BadType {
+        /// The type.
+        name: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// The layout of a type changed, its version did not.
     #[error(
         "type `{name}` version {version} is stored with another layout ({difference}); give the changed type a higher version and migrate"

@@ -11,6 +11,7 @@
 //! tx        transactions, redo and undo logs       check      whether every invariant holds
 //! alloc     frames and slots                       types      the registry
 //! view, unbarriered    how objects are read, with and without the read barrier
+//! untyped   objects of types that are described at run time
 //! work      how many instructions all that is, for media that count
 //! ```
 #![deny(unsafe_code)]
@@ -46,6 +47,7 @@ mod tx;
 mod type_cache;
 mod types;
 mod unbarriered;
+mod untyped;
 mod value;
 mod view;
 mod work;
@@ -61,9 +63,10 @@ pub use pool::{Pool, PoolOptions};
 pub use session::{Guard, Session};
 pub use statistics::{ClassStatistics, CollectorStatistics, Statistics, TypeStatistics};
 pub use stored::{Bytes, FieldDescriptor, Raw, Ref, Refs, Stored, Target, TypeDescriptor};
-pub use tx::{OpenTransaction, Tx};
 pub use tx::undo::RawTx;
+pub use tx::{OpenTransaction, Savepoint, Tx};
 pub use unbarriered::{Unbarriered, UnbarrieredGuard, UnbarrieredReading};
+pub use untyped::{Layout, Untyped};
 pub use value::{Checkable, Checked, Field, Plain, Sink, Source, Value};
 pub use view::{Reading, View};
 

@@ -155,20 +155,15 @@ impl Types {
     /// Where each registered type's references are.
     pub(crate) fn reference_maps(&self) -> HashMap<TypeId, (u32, ReferenceMap)> {
         let table = self.table();
-        let references = |r: &TypeRecord| {
-            let fields = r.fields.iter().filter(|f| f.kind == FieldKind::Reference);
-            let reference = |f: &FieldRecord| References {
-                offset: f.offset,
-                count: f.count,
-                to_leaves: f.target == Bytes::NAME || f.target == Raw::NAME,
-            };
-            fields.map(reference).collect()
-        };
-        table
-            .records
-            .iter()
-            .map(|(&id, r)| (id, (r.size, references(r))))
-            .collect()
+        let records = table.records.iter();
+        records.map(|(&id, r)| (id, (r.size, references_in(r)))).collect()
+    }
+
+    /// Size of a registered type and where its references are.
+    pub(crate) fn reference_map(&self, id: TypeId) -> Option<(u32, ReferenceMap)> {
+        let table = self.table();
+        let record = table.records.get(&id)?;
+        Some((record.size, references_in(record)))
     }
 
     /// Appends a record: durable before the end word says so.
@@ -203,11 +198,20 @@ impl<M: Medium> Inner<M> {
     pub(crate) fn type_id<T: Target>(&self) -> Result<TypeId, Error> {
         match (T::BUILT_IN, T::DESCRIBED_BY) {
             (Some(id), _) => Ok(id),
-            (None, Some(descriptor)) => match self.types.cache.find(descriptor) {
-                Some(id) => Ok(id),
-                None => self.find_or_register(descriptor),
-            },
+            (None, Some(descriptor)) => self.described_type_id(descriptor),
             (None, None) => Ok(TypeId::NONE),
+        }
+    }
+
+    /// The number of a described type, registering it if the pool does not know it.
+    #[inline]
+    pub(crate) fn described_type_id(
+        &self,
+        descriptor: &'static TypeDescriptor,
+    ) -> Result<TypeId, Error> {
+        match self.types.cache.find(descriptor) {
+            Some(id) => Ok(id),
+            None => self.find_or_register(descriptor),
         }
     }
 
@@ -268,6 +272,20 @@ impl<M: Medium> Inner<M> {
         }
         Ok(Some(found.id))
     }
+}
+
+/// Where the references of a type's objects are.
+fn references_in(record: &TypeRecord) -> ReferenceMap {
+    let fields = record.fields.iter();
+    let reference = |f: &FieldRecord| References {
+        offset: f.offset,
+        count: f.count,
+        to_leaves: f.target == Bytes::NAME || f.target == Raw::NAME,
+    };
+    fields
+        .filter(|f| f.kind == FieldKind::Reference)
+        .map(reference)
+        .collect()
 }
 
 fn built_in_name(id: TypeId) -> Option<&'static str> {

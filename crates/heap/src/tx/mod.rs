@@ -408,7 +408,7 @@ impl<'t, M: Medium> Tx<'t, M> {
     }
 
     /// Takes a slot, fills the body's words, and puts header and body where they belong.
-    fn alloc_filled<T>(
+    pub(crate) fn alloc_filled<T>(
         self,
         type_id: TypeId,
         body_bytes: u64,
@@ -521,19 +521,24 @@ impl<'t, M: Medium> Tx<'t, M> {
     ///
     /// Errors: what `part` returns.
     pub fn nested<R, E>(self, part: impl FnOnce(Self) -> Result<R, E>) -> Result<R, E> {
-        let save = {
-            let changes = &mut self.state().changes;
-            Save {
-                mark: Some(changes.writes.mark()),
-                allocated: changes.allocated.len(),
-                freed: changes.freed.len(),
-                linked: changes.linked.len(),
-                core: self.access.core,
-            }
-        };
+        let save = self.savepoint();
         let result = part(self)?;
         save.keep();
         Ok(result)
+    }
+
+    /// Begins a part of the transaction that can be rolled back by itself. Parts end in the opposite order of
+    /// their beginnings: [`Tx::nested`] sees to that.
+    #[doc(hidden)]
+    pub fn savepoint(self) -> Savepoint<'t, M> {
+        let changes = &mut self.state().changes;
+        Savepoint {
+            mark: Some(changes.writes.mark()),
+            allocated: changes.allocated.len(),
+            freed: changes.freed.len(),
+            linked: changes.linked.len(),
+            core: self.access.core,
+        }
     }
 
     /// Allocates an object of the type registered under `type_id`.
@@ -562,7 +567,8 @@ impl<'t, M: Medium> Tx<'t, M> {
 }
 
 /// Rolls a nested part back when dropped, unless it is kept.
-struct Save<'t, M: Medium> {
+#[doc(hidden)]
+pub struct Savepoint<'t, M: Medium> {
     mark: Option<write_set::Mark>,
     allocated: usize,
     freed: usize,
@@ -570,14 +576,15 @@ struct Save<'t, M: Medium> {
     core: &'t Core<M>,
 }
 
-impl<M: Medium> Save<'_, M> {
-    fn keep(mut self) {
+impl<M: Medium> Savepoint<'_, M> {
+    /// Leaves what the part did to the transaction.
+    pub fn keep(mut self) {
         self.mark = None;
         self.core.state.borrow_mut().changes.writes.keep();
     }
 }
 
-impl<M: Medium> Drop for Save<'_, M> {
+impl<M: Medium> Drop for Savepoint<'_, M> {
     fn drop(&mut self) {
         let Some(mark) = self.mark.take() else { return };
         let mut state = self.core.state.borrow_mut();

@@ -136,14 +136,20 @@ impl<'t, T, M: Medium> Obj<'t, T, Tx<'t, M>> {
                 len: bytes.len() as u64,
             });
         }
-        let tx = self.view();
-        let at = self.body() + content + offset as u64;
-        tx.note_stores(at, bytes.len() as u64);
-        let medium = tx.medium();
-        tx.state()
+        self.view()
+            .store_range(self.body() + content + offset as u64, bytes);
+        Ok(())
+    }
+}
+
+impl<'t, M: Medium> Tx<'t, M> {
+    /// Stores bytes that are no references.
+    pub(crate) fn store_range(self, at: VirtAddr, bytes: &[u8]) {
+        self.note_stores(at, bytes.len() as u64);
+        let medium = self.medium();
+        self.state()
             .changes
             .writes
             .store_bytes(at, bytes, |word| medium.load_u64(word));
-        Ok(())
     }
 }

@@ -1,0 +1,248 @@
+//! Pools.
+
+use core::ffi::{c_char, c_int};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use firn_heap::collector::BackgroundCollector;
+use firn_heap::{PoolKind, PoolOptions};
+use firn_mapped::{Mapped, MappedOptions};
+use firn_media::Domain;
+
+use crate::describe::{Type, descriptor, text};
+use crate::shelf::{Shelf, Shelved, open};
+use crate::status::{Failure, Outcome, Status, status_of};
+
+/// `firn_pool`.
+pub struct Pool {
+    mark: AtomicU64,
+    pub(crate) heap: firn_heap::Pool<Mapped>,
+    pub(crate) collector: Mutex<Option<BackgroundCollector<Mapped>>>,
+    /// Sessions and handles.
+    pub(crate) users: AtomicUsize,
+}
+
+impl Shelved for Pool {
+    const NAME: &'static str = "pool";
+
+    fn mark(&self) -> &AtomicU64 {
+        &self.mark
+    }
+}
+
+static SHELF: Shelf<Pool> = Shelf::new();
+
+impl Pool {
+    pub(crate) fn collector(&self) -> MutexGuard<'_, Option<BackgroundCollector<Mapped>>> {
+        self.collector.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `firn_options`. What are enumerations in C are numbers here: a program may pass any.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    pub layout: *const c_char,
+    pub max_bytes: u64,
+    pub capacity: u64,
+    pub sessions: u32,
+    pub kind: c_int,
+    pub domain: c_int,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            layout: core::ptr::null(),
+            max_bytes: 0,
+            capacity: 0,
+            sessions: 0,
+            kind: 0,
+            domain: 0,
+        }
+    }
+}
+
+/// What a program's options say.
+///
+/// # Safety
+///
+/// The pointer is null or leads to options whose layout is null or text.
+unsafe fn options(of: *const Options) -> Outcome<(PoolOptions, MappedOptions)> {
+    // SAFETY: the caller says so.
+    let of = unsafe { of.as_ref() }.copied().unwrap_or_default();
+    let layout = match of.layout.is_null() {
+        true => String::new(),
+        // SAFETY: the caller says so of the layout.
+        false => unsafe { text(of.layout, "the layout") }?,
+    };
+    let mut heap = PoolOptions::new(&layout);
+    heap.max_bytes = (of.max_bytes > 0).then_some(of.max_bytes);
+    if of.sessions > 0 {
+        heap.lanes = of.sessions as usize;
+    }
+    heap.kind = match of.kind {
+        0 => PoolKind::Traced,
+        1 => PoolKind::Explicit,
+        kind => return Err(Failure::invalid(format!("the pool's kind is 0 or 1, not {kind}"))),
+    };
+    let mut mapped = MappedOptions::default();
+    if of.capacity > 0 {
+        mapped = mapped.capacity(of.capacity);
+    }
+    mapped = match of.domain {
+        0 => mapped,
+        1 => mapped.assume_persistent(Domain::Adr),
+        2 => mapped.assume_persistent(Domain::Eadr),
+        domain => {
+            return Err(Failure::invalid(format!("the domain is 0, 1 or 2, not {domain}")));
+        }
+    };
+    Ok((heap, mapped))
+}
+
+/// # Safety
+///
+/// The pointer is null or leads to bytes that end with a zero, for as long as the path is used.
+unsafe fn path<'a>(pointer: *const c_char) -> Outcome<&'a Path> {
+    if pointer.is_null() {
+        return Err(Failure::invalid("the path is null"));
+    }
+    // SAFETY: the caller says so.
+    let bytes = unsafe { CStr::from_ptr(pointer) }.to_bytes();
+    Ok(Path::new(OsStr::from_bytes(bytes)))
+}
+
+/// Hands a pool out.
+///
+/// # Safety
+///
+/// `to` leads to room for a pointer.
+unsafe fn hand_out(heap: firn_heap::Pool<Mapped>, to: *mut *mut Pool) {
+    let pool = SHELF.hand_out(Pool {
+        mark: AtomicU64::new(0),
+        heap,
+        collector: Mutex::new(None),
+        users: AtomicUsize::new(0),
+    });
+    // SAFETY: the caller says so.
+    unsafe { to.write(pool.as_ptr()) };
+}
+
+fn check_room<T>(to: *mut *mut T) -> Outcome<()> {
+    match to.is_null() {
+        true => Err(Failure::invalid("there is nowhere to put what is opened: that pointer is null")),
+        false => Ok(()),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_create(
+    at: *const c_char,
+    how: *const Options,
+    pool: *mut *mut Pool,
+) -> Status {
+    status_of(|| {
+        check_room(pool)?;
+        // SAFETY: as the header asks of the options and the path.
+        let (heap, mapped) = unsafe { options(how) }?;
+        if at.is_null() {
+            let made = firn_heap::Pool::create(Mapped::anonymous(0, &mapped)?, &heap)?;
+            // SAFETY: it is not null, and the header asks for room.
+            unsafe { hand_out(made, pool) };
+            return Ok(());
+        }
+        // SAFETY: as above.
+        let at = unsafe { path(at) }?;
+        let medium = Mapped::create(at, 0, &mapped)?;
+        let made = firn_heap::Pool::create(medium, &heap).inspect_err(|_| {
+            // What could not become a pool is not left behind; the failure is what counts.
+            let _ = std::fs::remove_file(at);
+        })?;
+        // SAFETY: as above.
+        unsafe { hand_out(made, pool) };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_open(
+    at: *const c_char,
+    how: *const Options,
+    pool: *mut *mut Pool,
+) -> Status {
+    status_of(|| {
+        check_room(pool)?;
+        // SAFETY: as the header asks of the options and the path.
+        let ((heap, mapped), at) = unsafe { (options(how)?, path(at)?) };
+        let found = firn_heap::Pool::open(Mapped::open(at, &mapped)?, &heap)?;
+        // SAFETY: it is not null, and the header asks for room.
+        unsafe { hand_out(found, pool) };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_open_read_only(
+    at: *const c_char,
+    how: *const Options,
+    pool: *mut *mut Pool,
+) -> Status {
+    status_of(|| {
+        check_room(pool)?;
+        // SAFETY: as the header asks of the options and the path.
+        let ((heap, mapped), at) = unsafe { (options(how)?, path(at)?) };
+        let medium = Mapped::open_read_only(at, &mapped)?;
+        let found = firn_heap::Pool::open_read_only(medium, &heap.layout)?;
+        // SAFETY: it is not null, and the header asks for room.
+        unsafe { hand_out(found, pool) };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_close(pool: *mut Pool) -> Status {
+    status_of(|| {
+        if pool.is_null() {
+            return Ok(());
+        }
+        // SAFETY: as the header asks of pools.
+        let it = unsafe { open(pool) }?;
+        let users = it.users.load(Ordering::Acquire);
+        if users > 0 {
+            return Err(Failure::new(
+                Status::Busy,
+                format!("{users} sessions and handles of the pool are open; close them first"),
+            ));
+        }
+        // What made its thread give up does not keep a pool from being closed.
+        drop(it.collector().take());
+        it.heap.clone().close()?;
+        // SAFETY: it is open, and the header asks that nobody uses it meanwhile.
+        drop(unsafe { SHELF.take_back(pool) });
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_sync(pool: *mut Pool) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools.
+        let it = unsafe { open(pool) }?;
+        it.heap.sync()?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_register(pool: *mut Pool, of: *const Type) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools and types.
+        let (it, descriptor) = unsafe { (open(pool)?, descriptor(of)?) };
+        it.heap.register_described(descriptor)?;
+        Ok(())
+    })
+}

@@ -1,0 +1,335 @@
+//! Objects whose types are described while the program runs: for programs in other languages.
+//!
+//! The compiler knows nothing of them, so everything is checked that it would have: that an object starts
+//! where the program says one does, that a range lies within it, and that what is stored where its type has
+//! references names an object of the pool.
+
+use firn_format::header::TypeId;
+use firn_format::reference::RefWord;
+use firn_format::registry::FieldKind;
+use firn_media::Medium;
+use firn_units::{VirtAddr, WORD_BYTES};
+
+use crate::alloc::{Slot, locate};
+use crate::error::Error;
+use crate::object::{Obj, requested_bytes};
+use crate::pool::Pool;
+use crate::roots;
+use crate::stored::{Target, TypeDescriptor};
+use crate::tx::Tx;
+use crate::types::References;
+use crate::view::View;
+
+/// An object of any type.
+pub struct Untyped(());
+
+impl Target for Untyped {
+    const NAME: &'static str = "an object";
+    const BUILT_IN: Option<TypeId> = None;
+    const DESCRIBED_BY: Option<&'static TypeDescriptor> = None;
+}
+
+/// What a pool's registry says of a type, at hand for allocation and stores.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    id: TypeId,
+    size: u64,
+    references: Vec<References>,
+    /// Bytes of the body in which all its references lie.
+    span: (u64, u64),
+}
+
+impl Layout {
+    /// The type's number in the pool.
+    pub fn id(&self) -> TypeId {
+        self.id
+    }
+
+    /// Bytes of the body.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn new(id: TypeId, size: u32, references: Vec<References>) -> Self {
+        let first = references.iter().map(|r| u64::from(r.offset)).min();
+        let end = |r: &References| u64::from(r.offset) + u64::from(r.count) * WORD_BYTES;
+        let span = (first.unwrap_or(0), references.iter().map(end).max().unwrap_or(0));
+        Self { id, size: u64::from(size), references, span }
+    }
+
+    /// Offsets of the reference words that some bytes of the body touch.
+    fn references_in(&self, start: u64, end: u64) -> impl Iterator<Item = u64> {
+        let apart = end <= self.span.0 || self.span.1 <= start;
+        let fields = if apart { &[][..] } else { &self.references[..] };
+        let words = |r: &References| {
+            let first = u64::from(r.offset);
+            (0..u64::from(r.count)).map(move |i| first + i * WORD_BYTES)
+        };
+        let touched = move |&at: &u64| at < end && start < at + WORD_BYTES;
+        fields.iter().flat_map(words).filter(touched)
+    }
+}
+
+impl<M: Medium> Pool<M> {
+    /// Registers a type that is described while the program runs, or finds that it is.
+    ///
+    /// Errors: the description contradicts itself; stored with another layout, in another version; the
+    /// registry is full.
+    pub fn register_described(&self, descriptor: &'static TypeDescriptor) -> Result<Layout, Error> {
+        check_descriptor(descriptor)?;
+        let id = self.inner.described_type_id(descriptor)?;
+        self.layout(id).ok_or(Error::Damaged {
+            what: "the type registry",
+            at: firn_format::geometry::REGISTRY.0,
+        })
+    }
+
+    /// What the registry says of a type; `None` for a number that is not registered.
+    pub fn layout(&self, id: TypeId) -> Option<Layout> {
+        let (size, references) = self.inner.types.reference_map(id)?;
+        Some(Layout::new(id, size, references))
+    }
+}
+
+/// Errors: a name, a size or a field that no type can have.
+fn check_descriptor(descriptor: &TypeDescriptor) -> Result<(), Error> {
+    let refuse = |what: String| {
+        let name = descriptor.name.to_owned();
+        Err(Error::BadType { name, what })
+    };
+    let most = firn_format::registry::MAX_NAME_BYTES;
+    if descriptor.name.is_empty() || descriptor.name.len() > most {
+        return refuse(format!("its name must have 1 to {most} bytes"));
+    }
+    for field in descriptor.fields {
+        let (name, offset) = (field.name, field.offset);
+        let bytes = u64::from(field.size) * u64::from(field.count);
+        if name.is_empty() || name.len() > most {
+            return refuse(format!("the name of a field must have 1 to {most} bytes"));
+        }
+        if u64::from(offset) + bytes > u64::from(descriptor.size) {
+            return refuse(format!(
+                "field `{name}` ends at byte {}, behind the {} that the type has",
+                u64::from(offset) + bytes,
+                descriptor.size
+            ));
+        }
+        let is_word = field.size == WORD_BYTES as u32 && offset.is_multiple_of(WORD_BYTES as u32);
+        if field.kind == FieldKind::Reference && !is_word {
+            return refuse(format!(
+                "field `{name}` at byte {offset} is no reference: one has 8 bytes at a multiple of 8"
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
+    /// The object whose header lies at `at`.
+    ///
+    /// Errors: none is allocated there.
+    #[inline]
+    pub fn at(view: V, at: VirtAddr) -> Result<Self, Error> {
+        slot_at(view, at)?;
+        Ok(Self::new(view, view.medium().place(at)))
+    }
+
+    /// The object that the reference in the word at `field` names, through the read barrier. `None` for a
+    /// null one. As with [`Obj::follow`] nobody checks what it names.
+    #[inline]
+    pub fn followed_from(view: V, field: VirtAddr) -> Option<Self> {
+        let place = view.medium().place(VirtAddr(field.0 & !0xf));
+        let word = view.load_word(place, (field.0 & 0x8) as u32);
+        view.resolve(RefWord(word), Some(field))
+    }
+
+    /// The object of the root `name`, whatever its type; `None` if there is no such root, or it is null.
+    ///
+    /// Errors: the root table is damaged.
+    pub fn of_root(view: V, name: &str) -> Result<Option<Self>, Error> {
+        let found = roots::find(view, name)?;
+        Ok(found.and_then(|(index, reference)| {
+            view.resolve(reference, Some(roots::reference_at(index)))
+        }))
+    }
+
+    /// The number of its type.
+    pub fn type_id(self) -> TypeId {
+        self.header().type_id()
+    }
+
+    /// Bytes of the body, as the program asked for them.
+    ///
+    /// Errors: the object's header is damaged.
+    pub fn body_bytes(self) -> Result<u64, Error> {
+        let slot = slot_at(self.view(), self.address())?;
+        self.body_of(&slot)
+    }
+
+    fn body_of(self, slot: &Slot) -> Result<u64, Error> {
+        requested_bytes(self.header(), slot.bytes).ok_or(Error::Damaged {
+            what: "the header of an object",
+            at: slot.at.0,
+        })
+    }
+
+    /// The stored word that refers to the object.
+    pub fn reference_word(self) -> u64 {
+        self.reference().0
+    }
+
+    /// The object as one of type `T`.
+    ///
+    /// Errors: it has another type.
+    pub fn typed<T: Target>(self) -> Result<Obj<'g, T, V>, Error> {
+        Obj::<T, V>::new(self.view(), self.view().medium().place(self.address())).check_type()
+    }
+
+    /// Copies bytes of the body from `offset` on.
+    ///
+    /// Errors: [`Error::BadRange`] beyond its end.
+    pub fn load_into(self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
+        self.check_range(offset, into.len() as u64)?;
+        self.view().load_range(self.body() + offset, into);
+        Ok(())
+    }
+
+    fn check_range(self, offset: u64, len: u64) -> Result<(), Error> {
+        let body = self.body_bytes()?;
+        match offset.checked_add(len) {
+            Some(end) if end <= body => Ok(()),
+            _ => Err(Error::BadRange {
+                at: self.body().0.wrapping_add(offset),
+                len,
+            }),
+        }
+    }
+}
+
+impl<'g, T, V: View<'g>> Obj<'g, T, V> {
+    /// The object as one of any type.
+    pub fn untyped(self) -> Obj<'g, Untyped, V> {
+        Obj::new(self.view(), self.view().medium().place(self.address()))
+    }
+}
+
+/// The slot of the object whose header lies at `at`.
+///
+/// Errors: none is allocated there.
+fn slot_at<'g, V: View<'g>>(view: V, at: VirtAddr) -> Result<Slot, Error> {
+    let inner = view.inner();
+    let slot = locate(&inner.medium, at)?;
+    match inner.allocator.is_allocated(&inner.medium, slot.place)? {
+        true => Ok(slot),
+        false => Err(Error::NotAllocated { at: at.0 }),
+    }
+}
+
+impl<'t, M: Medium> Tx<'t, M> {
+    /// Allocates an object of `bytes` bytes, at least those of its type, and stores `front` in the first of
+    /// them and zeros in the rest.
+    ///
+    /// Errors: a reference in `front` names no object of the pool; `front` is longer than the object, or the
+    /// object shorter than its type; the pool is full.
+    pub fn alloc_untyped(
+        self,
+        layout: &Layout,
+        front: &[u8],
+        bytes: u64,
+    ) -> Result<Obj<'t, Untyped, Self>, Error> {
+        let len = front.len() as u64;
+        if bytes < layout.size || bytes < len {
+            return Err(Error::BadRange { at: 0, len: layout.size.max(len) });
+        }
+        let mut fixed = Vec::new();
+        for at in layout.references_in(0, len) {
+            // Cut off by the end of what is stored, a reference is null.
+            let word = front.get(at as usize..at as usize + WORD_BYTES as usize);
+            let word = word.map_or(0, |bytes| bytemuck::pod_read_unaligned(bytes));
+            fixed.push((at / WORD_BYTES, self.accepted(RefWord(word))?));
+        }
+        self.alloc_filled(layout.id, bytes, |body| {
+            bytemuck::cast_slice_mut(body)[..front.len()].copy_from_slice(front);
+            for (index, word) in fixed {
+                body[index as usize] = word.0;
+            }
+        })
+    }
+
+    /// A reference that the program wants to store, as it is stored: normalised (rule C6).
+    ///
+    /// Errors: it names no object of the pool.
+    fn accepted(self, word: RefWord) -> Result<RefWord, Error> {
+        if word.is_null() {
+            return Ok(word);
+        }
+        let inner = self.inner();
+        let refused = Error::NotAllocated { at: word.address().0 };
+        if word.pool() != inner.id {
+            return Err(refused);
+        }
+        let word = match self.cycle() {
+            Some(cycle) => cycle.forward_word(&inner.medium, word),
+            None => word,
+        };
+        slot_at(self, word.address()).map(|_| word)
+    }
+}
+
+impl<'t, M: Medium> Obj<'t, Untyped, Tx<'t, M>> {
+    /// Stores bytes of the body from `offset` on. `layout` is its type's.
+    ///
+    /// Errors: [`Error::BadRange`] beyond the body's end; the object has another type; part of a reference,
+    /// or one that names no object of the pool. Nothing is stored then.
+    pub fn store_bytes(self, layout: &Layout, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.check_range(offset, bytes.len() as u64)?;
+        self.check_layout(layout)?;
+        let (tx, end) = (self.view(), offset + bytes.len() as u64);
+        let mut references = Vec::new();
+        for at in layout.references_in(offset, end) {
+            if at < offset || end < at + WORD_BYTES {
+                return Err(Error::BadRange { at: self.body().0 + at, len: WORD_BYTES });
+            }
+            let word = bytemuck::pod_read_unaligned(&bytes[(at - offset) as usize..][..8]);
+            references.push((at, tx.accepted(RefWord(word))?));
+        }
+        tx.store_range(self.body() + offset, bytes);
+        for (at, word) in references {
+            tx.store_reference(self.body() + at, word);
+        }
+        Ok(())
+    }
+
+    /// Makes the reference at byte `offset` of the body name `to`, or nothing.
+    ///
+    /// Errors: no reference of its type lies there; the object has another type.
+    pub fn link_at(
+        self,
+        layout: &Layout,
+        offset: u64,
+        to: Option<Obj<'t, Untyped, Tx<'t, M>>>,
+    ) -> Result<(), Error> {
+        self.check_layout(layout)?;
+        let end = offset.saturating_add(WORD_BYTES);
+        if layout.references_in(offset, end).ne([offset]) {
+            return Err(Error::BadRange { at: self.body().0.wrapping_add(offset), len: WORD_BYTES });
+        }
+        let word = to.map_or(RefWord::NULL, Obj::reference);
+        self.view().store_reference(self.body() + offset, word);
+        Ok(())
+    }
+
+    fn check_layout(self, layout: &Layout) -> Result<(), Error> {
+        let found = self.type_id();
+        if found == layout.id {
+            return Ok(());
+        }
+        let types = &self.view().inner().types;
+        Err(Error::WrongType {
+            at: self.address().0,
+            found: types.describe(found),
+            expected: types.describe(layout.id),
+        })
+    }
+}
+
