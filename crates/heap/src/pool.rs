@@ -327,6 +327,12 @@ impl<M: Medium> Pool<M> {
         !self.inner.exact.load(Ordering::Acquire)
     }
 
+    /// The bits that every reference to an object of this pool has set, beside those that say where the
+    /// object lies.
+    pub fn reference_bits(&self) -> u64 {
+        firn_format::reference::RefWord::new(self.inner.id, firn_units::VirtAddr(0)).0
+    }
+
     /// Registers a type before its first use, so that the first transaction need not.
     ///
     /// Errors: stored with another layout, in another version; the registry is full.

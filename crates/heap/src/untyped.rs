@@ -18,7 +18,8 @@ use crate::roots;
 use crate::stored::{Target, TypeDescriptor};
 use crate::tx::Tx;
 use crate::types::References;
-use crate::view::View;
+use crate::value::Field;
+use crate::view::{Reading, View};
 
 /// An object of any type.
 pub struct Untyped(());
@@ -143,6 +144,25 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         view.resolve(RefWord(word), Some(field))
     }
 
+    /// The object that a reference names which the program has a copy of, from this operation. `None` for a
+    /// null one.
+    ///
+    /// Errors: it names no object of the pool.
+    pub fn of_word(view: V, word: u64) -> Result<Option<Self>, Error> {
+        let word = RefWord(word);
+        if word.is_null() {
+            return Ok(None);
+        }
+        let refused = Error::NotAllocated { at: word.address().0 };
+        if word.pool() != view.inner().id {
+            return Err(refused);
+        }
+        // It is looked up before it is touched: what it names may be anything.
+        let now = view.cycle().map_or(word, |cycle| cycle.forward_word(view.medium(), word));
+        slot_at(view, now.address())?;
+        Ok(view.resolve(now, None))
+    }
+
     /// The object of the root `name`, whatever its type; `None` if there is no such root, or it is null.
     ///
     /// Errors: the root table is damaged.
@@ -194,6 +214,19 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         Ok(())
     }
 
+    fn check_layout(self, layout: &Layout) -> Result<(), Error> {
+        let found = self.type_id();
+        if found == layout.id {
+            return Ok(());
+        }
+        let types = &self.view().inner().types;
+        Err(Error::WrongType {
+            at: self.address().0,
+            found: types.describe(found),
+            expected: types.describe(layout.id),
+        })
+    }
+
     fn check_range(self, offset: u64, len: u64) -> Result<(), Error> {
         let body = self.body_bytes()?;
         match offset.checked_add(len) {
@@ -210,6 +243,42 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     /// The object as one of any type.
     pub fn untyped(self) -> Obj<'g, Untyped, V> {
         Obj::new(self.view(), self.view().medium().place(self.address()))
+    }
+}
+
+/// As [`Obj::compare_exchange`] and [`Obj::persist`] of a field, by its offset.
+impl<'g, M: Medium> Obj<'g, Untyped, Reading<'g, M>> {
+    /// Stores `new` in the word at byte `offset` of the body if it holds `current`. Either way the inner
+    /// result is what it held. `layout` is the object's type's.
+    ///
+    /// Errors: the word is a reference, or no word of the body; the pool is only read.
+    pub fn compare_exchange_at(
+        self,
+        layout: &Layout,
+        offset: u64,
+        current: u64,
+        new: u64,
+    ) -> Result<Result<u64, u64>, Error> {
+        self.compare_exchange(self.number_at(layout, offset)?, current, new)
+    }
+
+    /// Makes the word durable, as it is or later.
+    ///
+    /// Errors: as above.
+    pub fn persist_at(self, layout: &Layout, offset: u64) -> Result<(), Error> {
+        self.persist(self.number_at(layout, offset)?)
+    }
+
+    fn number_at(self, layout: &Layout, offset: u64) -> Result<Field<Untyped, u64>, Error> {
+        self.check_range(offset, WORD_BYTES)?;
+        self.check_layout(layout)?;
+        let end = offset + WORD_BYTES;
+        match u32::try_from(offset) {
+            Ok(at) if offset.is_multiple_of(WORD_BYTES) && layout.references_in(offset, end).next().is_none() => {
+                Ok(Field::at_offset(at))
+            }
+            _ => Err(Error::BadRange { at: self.body().0 + offset, len: WORD_BYTES }),
+        }
     }
 }
 
@@ -317,19 +386,6 @@ impl<'t, M: Medium> Obj<'t, Untyped, Tx<'t, M>> {
         let word = to.map_or(RefWord::NULL, Obj::reference);
         self.view().store_reference(self.body() + offset, word);
         Ok(())
-    }
-
-    fn check_layout(self, layout: &Layout) -> Result<(), Error> {
-        let found = self.type_id();
-        if found == layout.id {
-            return Ok(());
-        }
-        let types = &self.view().inner().types;
-        Err(Error::WrongType {
-            at: self.address().0,
-            found: types.describe(found),
-            expected: types.describe(layout.id),
-        })
     }
 }
 

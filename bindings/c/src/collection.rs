@@ -1,0 +1,193 @@
+//! How a pool is kept compact, and looked at.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::time::Duration;
+use std::ffi::CString;
+
+use firn_heap::collector::{CollectOptions, Collected as Figures, CollectorOptions, PageSize};
+
+use crate::pool::Pool;
+use crate::shelf::open;
+use crate::status::{Failure, Outcome, Status, result_of, status_of};
+
+/// `firn_collecting`. The pages are a number here: a program may pass any.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Collecting {
+    pub trigger: f64,
+    pub target: f64,
+    pub pages: c_int,
+    pub least_bytes: u64,
+    pub interval_us: u64,
+}
+
+/// `firn_collected`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Collected {
+    pub cycles: u64,
+    pub moved_objects: u64,
+    pub moved_bytes: u64,
+    pub reclaimed_objects: u64,
+}
+
+impl From<Figures> for Collected {
+    fn from(figures: Figures) -> Self {
+        Self {
+            cycles: figures.cycles,
+            moved_objects: figures.planned,
+            moved_bytes: figures.planned_bytes,
+            reclaimed_objects: figures.reclaimed,
+        }
+    }
+}
+
+/// `firn_finding`.
+pub type Finding = unsafe extern "C" fn(at: u64, what: *const c_char, argument: *mut c_void);
+
+fn page_size(pages: c_int) -> Outcome<PageSize> {
+    match pages {
+        0 => Ok(PageSize::Huge),
+        1 => Ok(PageSize::Small),
+        pages => Err(Failure::invalid(format!("the pages are 0 or 1, not {pages}"))),
+    }
+}
+
+/// What a program asks for.
+fn collector_options(how: Option<&Collecting>) -> Outcome<CollectorOptions> {
+    let mut options = CollectorOptions::default();
+    let Some(how) = how else {
+        return Ok(options);
+    };
+    let collect = &mut options.collect;
+    collect.pages = page_size(how.pages)?;
+    if how.target != 0.0 {
+        collect.target = how.target;
+    }
+    // Not a number is not at least 1 either.
+    if !matches!(collect.target.partial_cmp(&1.0), Some(order) if order.is_ge()) {
+        let target = collect.target;
+        return Err(Failure::invalid(format!("the target is at least 1, not {target}")));
+    }
+    if how.trigger != 0.0 {
+        options.trigger = how.trigger;
+    }
+    if how.least_bytes > 0 {
+        options.least_bytes = how.least_bytes;
+    }
+    if how.interval_us > 0 {
+        options.interval = Duration::from_micros(how.interval_us);
+    }
+    Ok(options)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_init(pool: *mut Pool, how: *const Collecting) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools and of what is to be done.
+        let (it, how) = unsafe { (open(pool)?, how.as_ref()) };
+        let options = collector_options(how)?;
+        let mut collector = it.collector();
+        if collector.is_some() {
+            return Err(Failure::new(
+                Status::Busy,
+                "a collector watches the pool already; firn_exit ends it",
+            ));
+        }
+        *collector = Some(it.heap.start_collector(&options)?);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_exit(pool: *mut Pool) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools.
+        let it = unsafe { open(pool) }?;
+        let Some(collector) = it.collector().take() else {
+            return Err(Failure::misuse("no collector watches the pool; firn_init starts one"));
+        };
+        collector.stop()?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_recovery(pool: *mut Pool) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools.
+        let it = unsafe { open(pool) }?;
+        it.heap.trace()?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_collect(
+    pool: *mut Pool,
+    how: *const Collecting,
+    collected: *mut Collected,
+) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools, of what is to be done, and of what was.
+        let (it, how, collected) = unsafe { (open(pool)?, how.as_ref(), collected.as_mut()) };
+        let options = collector_options(how)?;
+        // Blocks are given back during a cycle as the collector that watches does.
+        let figures = it.heap.collect(&CollectOptions {
+            release_blocks: options.release_blocks,
+            ..options.collect
+        })?;
+        if let Some(collected) = collected {
+            *collected = figures.into();
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_ratio(pool: *mut Pool, pages: c_int) -> f64 {
+    result_of(0.0, || {
+        // SAFETY: as the header asks of pools.
+        let it = unsafe { open(pool) }?;
+        Ok(it.heap.ratio(page_size(pages)?))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_release_free_space(pool: *mut Pool, bytes: *mut u64) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools, and of the number.
+        let (it, bytes) = unsafe { (open(pool)?, bytes.as_mut()) };
+        let released = it.heap.release_free_space()?;
+        if let Some(bytes) = bytes {
+            *bytes = released;
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_check(
+    pool: *mut Pool,
+    tell: Option<Finding>,
+    argument: *mut c_void,
+    findings: *mut usize,
+) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools, and of the number.
+        let (it, findings) = unsafe { (open(pool)?, findings.as_mut()) };
+        let found = it.heap.check()?;
+        if let Some(tell) = tell {
+            for finding in &found {
+                let what = CString::new(finding.what.to_string()).unwrap_or_default();
+                let what: &CStr = &what;
+                // SAFETY: the header asks for a function that can be called so.
+                unsafe { tell(finding.at, what.as_ptr(), argument) };
+            }
+        }
+        if let Some(findings) = findings {
+            *findings = found.len();
+        }
+        Ok(())
+    })
+}
