@@ -214,7 +214,10 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         Ok(())
     }
 
-    fn check_layout(self, layout: &Layout) -> Result<(), Error> {
+    /// Whether the object has the type that `layout` is of.
+    ///
+    /// Errors: it has another.
+    pub fn check_layout(self, layout: &Layout) -> Result<(), Error> {
         let found = self.type_id();
         if found == layout.id {
             return Ok(());
