@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use firn_heap::{Bytes, Refs, Untyped, View};
+use firn_heap::{Bytes, Refs, Untyped};
 
 use crate::object::{bytes, room};
 use crate::session::{Session, session, with_view};

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use firn_heap::{Error, Guard, Layout, Obj, OpenTransaction, ReadLock, Reading, Savepoint, Tx};
+use firn_heap::{Guard, Layout, Obj, OpenTransaction, ReadLock, Reading, Savepoint, Tx};
 use firn_heap::{Untyped, View};
 use firn_mapped::Mapped;
 use firn_media::Medium;

@@ -152,7 +152,7 @@ impl From<MappedError> for Failure {
             | MappedError::BadLength { .. } => Status::NotAPool,
             MappedError::Permission { .. } => Status::Permission,
             MappedError::NoAddressSpace { .. } => Status::TooLarge,
-            MappedError::Medium(medium) => of_medium(medium),
+            MappedError::Space(medium) => of_medium(medium),
             _ => Status::Io,
         };
         Self::new(status, error.to_string())
