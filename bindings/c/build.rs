@@ -5,6 +5,10 @@ fn main() {
     let major = std::env::var("CARGO_PKG_VERSION_MAJOR").unwrap_or_default();
     let minor = std::env::var("CARGO_PKG_VERSION_MINOR").unwrap_or_default();
     // Before 1.0 the interface changes with the minor version.
-    let version = if major == "0" { format!("0.{minor}") } else { major };
+    let version = if major == "0" {
+        format!("0.{minor}")
+    } else {
+        major
+    };
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libfirn.so.{version}");
 }

@@ -22,7 +22,9 @@ fn check_range(offset: usize, len: usize, all: usize) -> Outcome<()> {
 
 #[cold]
 fn beyond(index: usize, len: usize) -> Failure {
-    Failure::invalid(format!("there is no reference {index}: the array holds {len}"))
+    Failure::invalid(format!(
+        "there is no reference {index}: the array holds {len}"
+    ))
 }
 
 #[unsafe(no_mangle)]
@@ -33,7 +35,12 @@ pub unsafe extern "C" fn firn_alloc_bytes(
 ) -> *const c_void {
     object_of(|| {
         // SAFETY: as the header asks of sessions and bytes.
-        let (it, from) = unsafe { (session(pointer)?, bytes(from, len, "what the object is to hold")?) };
+        let (it, from) = unsafe {
+            (
+                session(pointer)?,
+                bytes(from, len, "what the object is to hold")?,
+            )
+        };
         it.change(|tx| Ok(it.pointer(tx.alloc_bytes(from)?)))
     })
 }
@@ -52,7 +59,10 @@ pub unsafe extern "C" fn firn_bytes_len(pointer: *mut Session, object: *const c_
     result_of(0, || {
         // SAFETY: as the header asks of sessions.
         let it = unsafe { session(pointer) }?;
-        with_view!(it, |view| Ok(it.object(view, object)?.typed::<Bytes>()?.checked_len()?))
+        with_view!(it, |view| Ok(it
+            .object(view, object)?
+            .typed::<Bytes>()?
+            .checked_len()?))
     })
 }
 
@@ -121,7 +131,10 @@ pub unsafe extern "C" fn firn_refs_len(pointer: *mut Session, object: *const c_v
     result_of(0, || {
         // SAFETY: as the header asks of sessions.
         let it = unsafe { session(pointer) }?;
-        with_view!(it, |view| Ok(it.object(view, object)?.typed::<Refs<Untyped>>()?.len()))
+        with_view!(it, |view| Ok(it
+            .object(view, object)?
+            .typed::<Refs<Untyped>>()?
+            .len()))
     })
 }
 

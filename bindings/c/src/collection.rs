@@ -49,7 +49,9 @@ fn page_size(pages: c_int) -> Outcome<PageSize> {
     match pages {
         0 => Ok(PageSize::Huge),
         1 => Ok(PageSize::Small),
-        pages => Err(Failure::invalid(format!("the pages are 0 or 1, not {pages}"))),
+        pages => Err(Failure::invalid(format!(
+            "the pages are 0 or 1, not {pages}"
+        ))),
     }
 }
 
@@ -67,7 +69,9 @@ fn collector_options(how: Option<&Collecting>) -> Outcome<CollectorOptions> {
     // Not a number is not at least 1 either.
     if !matches!(collect.target.partial_cmp(&1.0), Some(order) if order.is_ge()) {
         let target = collect.target;
-        return Err(Failure::invalid(format!("the target is at least 1, not {target}")));
+        return Err(Failure::invalid(format!(
+            "the target is at least 1, not {target}"
+        )));
     }
     if how.trigger != 0.0 {
         options.trigger = how.trigger;
@@ -105,7 +109,9 @@ pub unsafe extern "C" fn firn_exit(pool: *mut Pool) -> Status {
         // SAFETY: as the header asks of pools.
         let it = unsafe { open(pool) }?;
         let Some(collector) = it.collector().take() else {
-            return Err(Failure::misuse("no collector watches the pool; firn_init starts one"));
+            return Err(Failure::misuse(
+                "no collector watches the pool; firn_init starts one",
+            ));
         };
         collector.stop()?;
         Ok(())

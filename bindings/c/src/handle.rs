@@ -97,7 +97,9 @@ pub unsafe extern "C" fn firn_handle_drop(handle: *mut Handle) {
         let dropped = unsafe { SHELF.take_back(handle) };
         drop(dropped.heap);
         // SAFETY: the pool counts this handle, and is not closed before it.
-        unsafe { &*dropped.pool }.users.fetch_sub(1, Ordering::AcqRel);
+        unsafe { &*dropped.pool }
+            .users
+            .fetch_sub(1, Ordering::AcqRel);
         Ok(())
     });
 }

@@ -46,7 +46,9 @@ pub(crate) unsafe fn room<'a>(into: *mut c_void, len: usize) -> Outcome<&'a mut 
 fn check_len(len: usize, what: &str) -> Outcome<()> {
     match isize::try_from(len) {
         Ok(_) => Ok(()),
-        Err(_) => Err(Failure::invalid(format!("{what} has {len} bytes, more than memory can"))),
+        Err(_) => Err(Failure::invalid(format!(
+            "{what} has {len} bytes, more than memory can"
+        ))),
     }
 }
 
@@ -84,7 +86,11 @@ pub unsafe extern "C" fn firn_alloc_sized(
         // SAFETY: as the header asks of sessions, types and bytes.
         let (it, layout, front) = unsafe {
             let it = session(pointer)?;
-            (it, it.layout(of)?, bytes(front, front_bytes, "the front of the object")?)
+            (
+                it,
+                it.layout(of)?,
+                bytes(front, front_bytes, "the front of the object")?,
+            )
         };
         it.change(|tx| Ok(it.pointer(tx.alloc_untyped(&layout, front, object_bytes as u64)?)))
     })
@@ -166,7 +172,9 @@ pub unsafe extern "C" fn firn_size(pointer: *mut Session, object: *const c_void)
     result_of(0, || {
         // SAFETY: as the header asks of sessions.
         let it = unsafe { session(pointer) }?;
-        with_view!(it, |view| Ok(it.object(view, object)?.body_bytes()? as usize))
+        with_view!(it, |view| Ok(
+            it.object(view, object)?.body_bytes()? as usize
+        ))
     })
 }
 
@@ -199,7 +207,9 @@ pub unsafe extern "C" fn firn_follow_slow(
         // SAFETY: as the header asks of sessions.
         let it = unsafe { session(pointer) }?;
         if field.is_null() || !field.is_aligned() {
-            return Err(Failure::invalid("the reference is null, or at no multiple of 8"));
+            return Err(Failure::invalid(
+                "the reference is null, or at no multiple of 8",
+            ));
         }
         with_view!(it, |view| {
             let found = match it.address(field.cast()) {

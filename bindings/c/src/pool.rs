@@ -37,7 +37,9 @@ static SHELF: Shelf<Pool> = Shelf::new();
 
 impl Pool {
     pub(crate) fn collector(&self) -> MutexGuard<'_, Option<BackgroundCollector<Mapped>>> {
-        self.collector.lock().unwrap_or_else(PoisonError::into_inner)
+        self.collector
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -87,7 +89,11 @@ unsafe fn options(of: *const Options) -> Outcome<(PoolOptions, MappedOptions)> {
     heap.kind = match of.kind {
         0 => PoolKind::Traced,
         1 => PoolKind::Explicit,
-        kind => return Err(Failure::invalid(format!("the pool's kind is 0 or 1, not {kind}"))),
+        kind => {
+            return Err(Failure::invalid(format!(
+                "the pool's kind is 0 or 1, not {kind}"
+            )));
+        }
     };
     let mut mapped = MappedOptions::default();
     if of.capacity > 0 {
@@ -98,7 +104,9 @@ unsafe fn options(of: *const Options) -> Outcome<(PoolOptions, MappedOptions)> {
         1 => mapped.assume_persistent(Domain::Adr),
         2 => mapped.assume_persistent(Domain::Eadr),
         domain => {
-            return Err(Failure::invalid(format!("the domain is 0, 1 or 2, not {domain}")));
+            return Err(Failure::invalid(format!(
+                "the domain is 0, 1 or 2, not {domain}"
+            )));
         }
     };
     Ok((heap, mapped))
@@ -134,7 +142,9 @@ unsafe fn hand_out(heap: firn_heap::Pool<Mapped>, to: *mut *mut Pool) {
 
 fn check_room<T>(to: *mut *mut T) -> Outcome<()> {
     match to.is_null() {
-        true => Err(Failure::invalid("there is nowhere to put what is opened: that pointer is null")),
+        true => Err(Failure::invalid(
+            "there is nowhere to put what is opened: that pointer is null",
+        )),
         false => Ok(()),
     }
 }

@@ -64,7 +64,9 @@ thread_local! {
 
 /// A number of this thread, which no other has while it lives.
 fn this_thread() -> usize {
-    THREAD.try_with(|byte| core::ptr::from_ref(byte).addr()).unwrap_or(0)
+    THREAD
+        .try_with(|byte| core::ptr::from_ref(byte).addr())
+        .unwrap_or(0)
 }
 
 /// What a session has open.
@@ -193,7 +195,9 @@ impl Session {
 
     /// Where the bytes of an object are.
     pub(crate) fn pointer<'g, T, V: View<'g>>(&self, object: Obj<'g, T, V>) -> *const c_void {
-        self.objects.wrapping_add(object.address().0 as usize).cast()
+        self.objects
+            .wrapping_add(object.address().0 as usize)
+            .cast()
     }
 
     /// The same, null for none.
@@ -217,9 +221,7 @@ impl Session {
         pointer: *const c_void,
     ) -> Outcome<Obj<'g, Untyped, V>> {
         match self.address(pointer) {
-            Some(at) if at.0 > HEADER_BYTES => {
-                Ok(Obj::at(view, VirtAddr(at.0 - HEADER_BYTES))?)
-            }
+            Some(at) if at.0 > HEADER_BYTES => Ok(Obj::at(view, VirtAddr(at.0 - HEADER_BYTES))?),
             _ => Err(not_here(pointer)),
         }
     }
@@ -238,10 +240,7 @@ impl Session {
 
     /// Does something in the transaction. If it fails the transaction cannot be committed.
     #[inline]
-    pub(crate) fn change<R>(
-        &self,
-        body: impl FnOnce(Tx<'_, Mapped>) -> Outcome<R>,
-    ) -> Outcome<R> {
+    pub(crate) fn change<R>(&self, body: impl FnOnce(Tx<'_, Mapped>) -> Outcome<R>) -> Outcome<R> {
         let mut operation = self.operation.borrow_mut();
         let Operation::Transaction(transaction) = &mut *operation else {
             return Err(no_transaction());
@@ -289,7 +288,10 @@ impl Session {
 
     /// What the registry says of an object's type.
     #[inline]
-    pub(crate) fn layout_of<'g, V: View<'g>>(&self, object: Obj<'g, Untyped, V>) -> Outcome<Rc<Layout>> {
+    pub(crate) fn layout_of<'g, V: View<'g>>(
+        &self,
+        object: Obj<'g, Untyped, V>,
+    ) -> Outcome<Rc<Layout>> {
         let id = object.type_id();
         let mut types = self.types.borrow_mut();
         match types.numbered.get(id.0 as usize) {
@@ -466,7 +468,9 @@ fn not_here(pointer: *const c_void) -> Failure {
         true => Failure::invalid("the object is null"),
         false => Failure::new(
             Status::NotAllocated,
-            format!("{pointer:p} is no object of this pool; pointers to objects come from this session's operation"),
+            format!(
+                "{pointer:p} is no object of this pool; pointers to objects come from this session's operation"
+            ),
         ),
     }
 }
@@ -475,7 +479,9 @@ fn not_here(pointer: *const c_void) -> Failure {
 pub unsafe extern "C" fn firn_session_open(pool: *mut Pool, to: *mut *mut Session) -> Status {
     status_of(|| {
         if to.is_null() {
-            return Err(Failure::invalid("there is nowhere to put the session: that pointer is null"));
+            return Err(Failure::invalid(
+                "there is nowhere to put the session: that pointer is null",
+            ));
         }
         // SAFETY: as the header asks of pools.
         let it = unsafe { open(pool) }?;
@@ -514,7 +520,9 @@ pub unsafe extern "C" fn firn_session_close(pointer: *mut Session) -> Status {
         // SAFETY: as the header asks of sessions.
         let it = unsafe { session(pointer) }?;
         if !matches!(&*it.operation.borrow(), Operation::None) {
-            return Err(Failure::misuse("an operation is open; end it, then close the session"));
+            return Err(Failure::misuse(
+                "an operation is open; end it, then close the session",
+            ));
         }
         let pool = it.pool();
         // SAFETY: it is open, and this is its thread.
@@ -587,7 +595,10 @@ pub unsafe extern "C" fn firn_transaction(
                     let status = failure.status as u32;
                     (status, Some(failure))
                 }),
-                false => it.abort().map_or_else(|f| Err((f.status as u32, Some(f))), |()| Err((status, None))),
+                false => it.abort().map_or_else(
+                    |f| Err((f.status as u32, Some(f))),
+                    |()| Err((status, None)),
+                ),
             };
             match outcome {
                 Ok(()) => return Ok(()),
@@ -617,7 +628,9 @@ pub unsafe extern "C" fn firn_lock_shared(pointer: *mut Session, lock: u64) -> S
                 let taken = read.guard.view().lock_shared(lock)?;
                 // SAFETY: locks are given back before the guard that they borrow from ends, and lie in the pool,
                 // which outlives it.
-                read.locks.push(unsafe { transmute::<ReadLock<'_, Mapped>, ReadLock<'static, Mapped>>(taken) });
+                read.locks.push(unsafe {
+                    transmute::<ReadLock<'_, Mapped>, ReadLock<'static, Mapped>>(taken)
+                });
                 Ok(())
             }
             Operation::Transaction(transaction) => {
@@ -649,4 +662,3 @@ pub unsafe extern "C" fn firn_new_lock(pointer: *mut Session) -> u64 {
         Ok(it.heap().medium().random_u64())
     })
 }
-

@@ -45,7 +45,9 @@ impl<T: Shelved> Shelf<T> {
             None => NonNull::from(Box::leak(Box::new(new))),
         };
         // SAFETY: something was just put there.
-        unsafe { place.as_ref() }.mark().store(OPEN, Ordering::Release);
+        unsafe { place.as_ref() }
+            .mark()
+            .store(OPEN, Ordering::Release);
         place
     }
 

@@ -193,7 +193,10 @@ fn of_panic(payload: &(dyn core::any::Any + Send)) -> Failure {
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
     Failure::new(
         Status::Internal,
-        format!("the library failed: {}", text.unwrap_or("no reason is known")),
+        format!(
+            "the library failed: {}",
+            text.unwrap_or("no reason is known")
+        ),
     )
 }
 
@@ -227,7 +230,10 @@ pub extern "C" fn firn_last_status() -> Status {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_last_message() -> *const c_char {
-    let message = |last: &Option<Last>| last.as_ref().map_or(c"".as_ptr(), |last| last.message.as_ptr());
+    let message = |last: &Option<Last>| {
+        last.as_ref()
+            .map_or(c"".as_ptr(), |last| last.message.as_ptr())
+    };
     LAST.try_with(|last| message(&last.borrow()))
         .unwrap_or(c"".as_ptr())
 }

@@ -156,7 +156,9 @@ impl Types {
     pub(crate) fn reference_maps(&self) -> HashMap<TypeId, (u32, ReferenceMap)> {
         let table = self.table();
         let records = table.records.iter();
-        records.map(|(&id, r)| (id, (r.size, references_in(r)))).collect()
+        records
+            .map(|(&id, r)| (id, (r.size, references_in(r))))
+            .collect()
     }
 
     /// Size of a registered type and where its references are.

@@ -54,8 +54,16 @@ impl Layout {
     fn new(id: TypeId, size: u32, references: Vec<References>) -> Self {
         let first = references.iter().map(|r| u64::from(r.offset)).min();
         let end = |r: &References| u64::from(r.offset) + u64::from(r.count) * WORD_BYTES;
-        let span = (first.unwrap_or(0), references.iter().map(end).max().unwrap_or(0));
-        Self { id, size: u64::from(size), references, span }
+        let span = (
+            first.unwrap_or(0),
+            references.iter().map(end).max().unwrap_or(0),
+        );
+        Self {
+            id,
+            size: u64::from(size),
+            references,
+            span,
+        }
     }
 
     /// Offsets of the reference words that some bytes of the body touch.
@@ -153,12 +161,16 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         if word.is_null() {
             return Ok(None);
         }
-        let refused = Error::NotAllocated { at: word.address().0 };
+        let refused = Error::NotAllocated {
+            at: word.address().0,
+        };
         if word.pool() != view.inner().id {
             return Err(refused);
         }
         // It is looked up before it is touched: what it names may be anything.
-        let now = view.cycle().map_or(word, |cycle| cycle.forward_word(view.medium(), word));
+        let now = view
+            .cycle()
+            .map_or(word, |cycle| cycle.forward_word(view.medium(), word));
         slot_at(view, now.address())?;
         Ok(view.resolve(now, None))
     }
@@ -277,10 +289,16 @@ impl<'g, M: Medium> Obj<'g, Untyped, Reading<'g, M>> {
         self.check_layout(layout)?;
         let end = offset + WORD_BYTES;
         match u32::try_from(offset) {
-            Ok(at) if offset.is_multiple_of(WORD_BYTES) && layout.references_in(offset, end).next().is_none() => {
+            Ok(at)
+                if offset.is_multiple_of(WORD_BYTES)
+                    && layout.references_in(offset, end).next().is_none() =>
+            {
                 Ok(Field::at_offset(at))
             }
-            _ => Err(Error::BadRange { at: self.body().0 + offset, len: WORD_BYTES }),
+            _ => Err(Error::BadRange {
+                at: self.body().0 + offset,
+                len: WORD_BYTES,
+            }),
         }
     }
 }
@@ -311,7 +329,10 @@ impl<'t, M: Medium> Tx<'t, M> {
     ) -> Result<Obj<'t, Untyped, Self>, Error> {
         let len = front.len() as u64;
         if bytes < layout.size || bytes < len {
-            return Err(Error::BadRange { at: 0, len: layout.size.max(len) });
+            return Err(Error::BadRange {
+                at: 0,
+                len: layout.size.max(len),
+            });
         }
         let mut fixed = Vec::new();
         for at in layout.references_in(0, len) {
@@ -336,7 +357,9 @@ impl<'t, M: Medium> Tx<'t, M> {
             return Ok(word);
         }
         let inner = self.inner();
-        let refused = Error::NotAllocated { at: word.address().0 };
+        let refused = Error::NotAllocated {
+            at: word.address().0,
+        };
         if word.pool() != inner.id {
             return Err(refused);
         }
@@ -360,7 +383,10 @@ impl<'t, M: Medium> Obj<'t, Untyped, Tx<'t, M>> {
         let mut references = Vec::new();
         for at in layout.references_in(offset, end) {
             if at < offset || end < at + WORD_BYTES {
-                return Err(Error::BadRange { at: self.body().0 + at, len: WORD_BYTES });
+                return Err(Error::BadRange {
+                    at: self.body().0 + at,
+                    len: WORD_BYTES,
+                });
             }
             let word = bytemuck::pod_read_unaligned(&bytes[(at - offset) as usize..][..8]);
             references.push((at, tx.accepted(RefWord(word))?));
@@ -384,11 +410,13 @@ impl<'t, M: Medium> Obj<'t, Untyped, Tx<'t, M>> {
         self.check_layout(layout)?;
         let end = offset.saturating_add(WORD_BYTES);
         if layout.references_in(offset, end).ne([offset]) {
-            return Err(Error::BadRange { at: self.body().0.wrapping_add(offset), len: WORD_BYTES });
+            return Err(Error::BadRange {
+                at: self.body().0.wrapping_add(offset),
+                len: WORD_BYTES,
+            });
         }
         let word = to.map_or(RefWord::NULL, Obj::reference);
         self.view().store_reference(self.body() + offset, word);
         Ok(())
     }
 }
-

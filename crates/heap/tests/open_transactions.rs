@@ -23,7 +23,11 @@ fn set(open: &OpenTransaction<'_, Mapped>, bytes: &[u8]) {
     let new = tx.alloc_bytes(bytes).unwrap();
     tx.set_root("it", new).unwrap();
     let own = tx.root::<Bytes>("it").unwrap();
-    assert_eq!(own.to_vec().unwrap(), bytes, "a transaction sees what it stored");
+    assert_eq!(
+        own.to_vec().unwrap(),
+        bytes,
+        "a transaction sees what it stored"
+    );
 }
 
 fn content(session: &mut Session<Mapped>) -> Option<Vec<u8>> {

@@ -11,7 +11,7 @@ struct Package {
     found_by: &'static [&'static str],
 }
 
-const PACKAGES: [Package; 5] = [
+const PACKAGES: [Package; 7] = [
     Package {
         name: "libpmemobj1",
         purpose: "the persistent heap that Firn is compared with",
@@ -36,6 +36,16 @@ const PACKAGES: [Package; 5] = [
         name: "gcc",
         purpose: "the linker that Rust calls",
         found_by: &["cc", "gcc"],
+    },
+    Package {
+        name: "g++",
+        purpose: "programs in C++ that use the heap",
+        found_by: &["g++"],
+    },
+    Package {
+        name: "clang",
+        purpose: "the same programs, by a second compiler",
+        found_by: &["clang++"],
     },
 ];
 

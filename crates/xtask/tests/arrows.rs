@@ -34,6 +34,16 @@ const PRODUCTION: &[(&str, &[&str])] = &[
         &["firn-media", "firn-fibers", "firn-hardware", "firn-units"],
     ),
     ("firn-structures", &["firn-heap", "firn-media"]),
+    (
+        "firn-c",
+        &[
+            "firn-structures",
+            "firn-heap",
+            "firn-mapped",
+            "firn-media",
+            "firn-units",
+        ],
+    ),
 ];
 
 /// The lab and what stands on it; nobody knows them.
