@@ -22,6 +22,9 @@ pub enum FrameUse {
     Log,
     /// Part of the collector's plan. Holds no object, and is free while no cycle is open.
     Plan,
+    /// Address space of a cycle that has ended, whose references may still be around: what it emptied, and its
+    /// plan. Holds no object, and is free once no such plan names it.
+    Kept,
     /// A further frame of a run or of an object.
     Tail {
         /// Distance to the first frame.
@@ -37,6 +40,7 @@ const LARGE: u64 = 2;
 const LOG: u64 = 3;
 const TAIL: u64 = 4;
 const PLAN: u64 = 5;
+const KEPT: u64 = 6;
 /// Frames that an object may have at most.
 pub const MAX_FRAMES: u64 = 1 << 32;
 
@@ -92,6 +96,7 @@ impl FrameUse {
             FrameUse::Large { frames } => (LARGE, frames),
             FrameUse::Log => (LOG, 0),
             FrameUse::Plan => (PLAN, 0),
+            FrameUse::Kept => (KEPT, 0),
             FrameUse::Tail { back } => (TAIL, back),
         };
         Seal::Frame.seal(kind | flag | (operand << KIND_BITS))
@@ -126,6 +131,7 @@ impl FrameUse {
             }),
             LOG => Ok(FrameUse::Log),
             PLAN => Ok(FrameUse::Plan),
+            KEPT => Ok(FrameUse::Kept),
             TAIL => Ok(FrameUse::Tail {
                 back: long(operand)?,
             }),
@@ -138,7 +144,11 @@ impl FrameUse {
         match self {
             FrameUse::Slots(class) => class.frames(),
             FrameUse::Large { frames } => frames,
-            FrameUse::Free | FrameUse::Log | FrameUse::Plan | FrameUse::Tail { .. } => 1,
+            FrameUse::Free
+            | FrameUse::Log
+            | FrameUse::Plan
+            | FrameUse::Kept
+            | FrameUse::Tail { .. } => 1,
         }
     }
 }
@@ -155,6 +165,7 @@ mod tests {
             FrameUse::Large { frames: 17 },
             FrameUse::Log,
             FrameUse::Plan,
+            FrameUse::Kept,
             FrameUse::Tail { back: 16 },
         ];
         for u in uses {

@@ -18,6 +18,8 @@ pub const REGISTRY_END: VirtAddr = VirtAddr(STATE.0 + 64);
 pub const LENGTH: VirtAddr = VirtAddr(STATE.0 + 128);
 /// Chunk from which frames were taken last. A hint: stored without a write-back, and not trusted.
 pub const FRONTIER: VirtAddr = VirtAddr(STATE.0 + 192);
+/// First frame of the plan of the kept cycle that ended last; zero if none is kept.
+pub const KEPT: VirtAddr = VirtAddr(STATE.0 + 256);
 /// The root table.
 pub const ROOTS: VirtAddr = VirtAddr(16 << 10);
 /// The type registry.

@@ -10,6 +10,8 @@
 //! stalls where two sparse pages do not fit into one). So a slot's destination follows from its rank
 //! among the survivors: an entry is a line for 4 KiB, where the printed table has 259 bytes.
 //!
+//! The last word of the header names the plan before among those of kept cycles.
+//!
 //! The phase word says whether a plan counts and where it lies; it is the last to become durable.
 
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, round_up};
@@ -118,6 +120,17 @@ impl PlanHeader {
     /// Where entry `index` of the plan at `plan` lies.
     pub const fn entry_at(plan: Frame, index: u64) -> VirtAddr {
         VirtAddr(plan.start().0 + (1 + index) * LINE_BYTES)
+    }
+
+    /// Where the plan at `plan` names the one of the kept cycle that ended before its own: its first frame, zero
+    /// for none.
+    pub const fn before_at(plan: Frame) -> VirtAddr {
+        VirtAddr(plan.start().0 + LINE_BYTES - WORD_BYTES)
+    }
+
+    /// Frames of the plan that the entries take, without those that only settled words do.
+    pub const fn entry_frames(&self) -> u64 {
+        ((1 + self.entries) * LINE_BYTES).div_ceil(FRAME_BYTES)
     }
 
     /// Where the settled words start.

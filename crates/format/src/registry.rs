@@ -31,6 +31,9 @@ pub enum FieldKind {
     Checked = 5,
     /// A structure of its own, without references.
     Nested = 6,
+    /// Anything, references among it: wherever two words hold the pool's 64-bit id and the position of a byte
+    /// of an object, they refer to that object. The field is the whole object, whatever its size.
+    Pairs = 7,
 }
 
 /// What a record says about its type.
@@ -151,6 +154,7 @@ impl TypeRecord {
                     4 => FieldKind::Reference,
                     5 => FieldKind::Checked,
                     6 => FieldKind::Nested,
+                    7 => FieldKind::Pairs,
                     _ => return None,
                 },
                 offset: r.u32()?,

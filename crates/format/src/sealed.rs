@@ -30,6 +30,10 @@ pub enum Seal {
     Length = 6,
     /// Chunk from which frames were taken last: where to look for free ones first.
     Frontier = 7,
+    /// First frame of the plan of the kept cycle that ended last.
+    Kept = 8,
+    /// The same of the one before, in a plan.
+    KeptBefore = 9,
 }
 
 impl Seal {
@@ -42,6 +46,8 @@ impl Seal {
             Seal::Frame => "a frame word",
             Seal::Length => "the length of the pool",
             Seal::Frontier => "the allocation frontier",
+            Seal::Kept => "the list of kept plans",
+            Seal::KeptBefore => "the list of kept plans, in a plan",
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use firn_format::FormatError;
 use firn_format::frame::FrameUse;
-use firn_format::geometry::Frame;
+use firn_format::geometry::{Chunk, Frame};
 use firn_format::header::ObjectHeader;
 use firn_format::statistics::{Counter, FIRST_CLASS, FIRST_EVENT, WORDS};
 use firn_format::superblock::PoolKind;
@@ -285,7 +285,7 @@ pub(crate) fn runs<M: Medium>(medium: &M) -> Result<Vec<(Frame, FrameUse)>, Vec<
                     find("a run ends early");
                     expect = 0;
                 }
-                FrameUse::Free | FrameUse::Log | FrameUse::Plan => {}
+                FrameUse::Free | FrameUse::Log | FrameUse::Plan | FrameUse::Kept => {}
                 FrameUse::Slots(_) | FrameUse::Large { .. } => {
                     (expect, head) = (what.frames() - 1, frame);
                     runs.push((frame, what));
@@ -313,31 +313,42 @@ pub(crate) fn each_allocated<M: Medium>(
     mut visit: impl FnMut(Slot, ObjectHeader),
 ) -> Result<(), FormatError> {
     for chunk in data_chunks(medium.len()) {
-        for i in 0..FRAMES_PER_CHUNK {
-            let frame = chunk.first_frame().plus(i);
-            let word = medium.load_u64(frame.word_at());
-            let (what, class) = match FrameUse::from_word(word, frame.word_at())? {
-                what @ FrameUse::Slots(class) => (what, Some(class)),
-                what @ FrameUse::Large { .. } => (what, None),
-                _ => continue,
+        each_allocated_in(medium, chunk, cycle, &mut visit)?;
+    }
+    Ok(())
+}
+
+/// The same, of the runs that begin in one chunk.
+pub(crate) fn each_allocated_in<M: Medium>(
+    medium: &M,
+    chunk: Chunk,
+    cycle: Option<&Cycle<M>>,
+    visit: &mut impl FnMut(Slot, ObjectHeader),
+) -> Result<(), FormatError> {
+    for i in 0..FRAMES_PER_CHUNK {
+        let frame = chunk.first_frame().plus(i);
+        let word = medium.load_u64(frame.word_at());
+        let (what, class) = match FrameUse::from_word(word, frame.word_at())? {
+            what @ FrameUse::Slots(class) => (what, Some(class)),
+            what @ FrameUse::Large { .. } => (what, None),
+            _ => continue,
+        };
+        match cycle.and_then(|cycle| cycle.part(frame)) {
+            Some(Part::Source(_)) => continue,
+            None if FrameUse::is_reserved(word) => continue,
+            _ => {}
+        }
+        for index in 0..slots(what) {
+            let place = Place {
+                frame,
+                index,
+                class,
             };
-            match cycle.and_then(|cycle| cycle.part(frame)) {
-                Some(Part::Source(_)) => continue,
-                None if FrameUse::is_reserved(word) => continue,
-                _ => {}
-            }
-            for index in 0..slots(what) {
-                let place = Place {
-                    frame,
-                    index,
-                    class,
-                };
-                let (at, bytes) = (slot_at(frame, what, index), slot_bytes(what));
-                if medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0 {
-                    let content = cycle.map_or(at, |cycle| cycle.content(medium, at));
-                    let header = ObjectHeader(medium.load_u64(content));
-                    visit(Slot { at, bytes, place }, header);
-                }
+            let (at, bytes) = (slot_at(frame, what, index), slot_bytes(what));
+            if medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0 {
+                let content = cycle.map_or(at, |cycle| cycle.content(medium, at));
+                let header = ObjectHeader(medium.load_u64(content));
+                visit(Slot { at, bytes, place }, header);
             }
         }
     }

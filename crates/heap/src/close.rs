@@ -45,6 +45,7 @@ impl<M: Medium> Inner<M> {
                 return Err(Error::Busy { waited_ms: 0 });
             };
             self.redo.retire(&self.medium, ring);
+            self.forget_kept()?;
             for (_, ring) in &mut lanes.free {
                 for run in ring.take_overflow() {
                     self.allocator.give_log(&self.medium, run);

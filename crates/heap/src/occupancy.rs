@@ -203,7 +203,7 @@ fn contents<M: Medium>(
         let what = frame_use(medium, head)?;
         match what {
             FrameUse::Free => contents.push(FrameContent::Free),
-            FrameUse::Log | FrameUse::Plan => contents.push(FrameContent::Log),
+            FrameUse::Log | FrameUse::Plan | FrameUse::Kept => contents.push(FrameContent::Log),
             // A running program has changed the run since its head was read.
             FrameUse::Tail { .. } => contents.push(FrameContent::Slots { live_bytes: None }),
             FrameUse::Slots(_) | FrameUse::Large { .. } => {

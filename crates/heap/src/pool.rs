@@ -17,6 +17,7 @@ use firn_media::{Domain, Lock, Medium, MediumExt, RwLockTable};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, round_up};
 
 use crate::alloc::{Allocator, Limits};
+use crate::collector::kept::Kept;
 use crate::collector::{Collector, PageSize};
 use crate::error::{Error, OpenError};
 use crate::handles::HandleTable;
@@ -109,6 +110,11 @@ impl PoolOptions {
     }
 }
 
+/// Whether addresses stay: in explicit pools with an undo log, whose programs hold raw ones.
+pub(crate) fn keeps_addresses(kind: PoolKind, log: LogKind) -> bool {
+    kind == PoolKind::Explicit && log == LogKind::Undo
+}
+
 /// An open pool. Cloning is cheap and names the same pool; it is closed when the last clone and the
 /// last session are gone, or by [`Pool::close`].
 pub struct Pool<M: Medium> {
@@ -137,6 +143,9 @@ pub struct Inner<M: Medium> {
     pub(crate) id: PoolId,
     pub(crate) kind: PoolKind,
     pub(crate) log: LogKind,
+    /// Whether addresses lead to their objects as long as the pool is open, wherever those are moved.
+    pub(crate) keeps_addresses: bool,
+    pub(crate) uuid: [u8; 16],
     pub(crate) writable: bool,
     pub(crate) publish_every: u32,
     pub(crate) lane_count: usize,
@@ -229,7 +238,8 @@ impl<M: Medium> Pool<M> {
             pool: medium.name(),
             source,
         })?;
-        if recovered.resumed.is_some() && options.log == LogKind::Undo {
+        let keeps = keeps_addresses(superblock.kind, options.log);
+        if recovered.resumed.is_some() && options.log == LogKind::Undo && !keeps {
             return Err(OpenError::Option {
                 pool: medium.name(),
                 what: "the log",
@@ -387,10 +397,17 @@ impl<M: Medium> Inner<M> {
         };
         let types = Types::load(&medium).map_err(format)?;
         let lane_count = (superblock.lanes as usize).clamp(1, LANES);
+        let kept = Kept::load(&medium).map_err(|source| OpenError::Recovery {
+            pool: medium.name(),
+            source,
+        })?;
+        let table = kept.table(&medium);
         Ok(Self {
             id: superblock.pool_id,
             kind: superblock.kind,
             log: options.log,
+            keeps_addresses: keeps_addresses(superblock.kind, options.log),
+            uuid: superblock.uuid,
             writable,
             publish_every: options.publish_every,
             lane_count,
@@ -408,8 +425,9 @@ impl<M: Medium> Inner<M> {
                 superblock.kind,
                 exact || superblock.kind == PoolKind::Explicit,
                 recovered.resumed.clone(),
+                table,
             ),
-            collector: Collector::new(recovered.resumed),
+            collector: Collector::new(recovered.resumed, kept),
             redo: RedoLog::new(&medium, recovered.watermark),
             types,
             handles: HandleTable::new(),

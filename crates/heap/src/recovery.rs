@@ -94,7 +94,7 @@ pub(crate) fn recover<M: Medium>(
             Some(Arc::new(cycle))
         }
         Some((Phase::Release(_), cycle)) => {
-            resume::end_release(medium, &cycle, superblock.kind);
+            resume::end_release(medium, &cycle, superblock)?;
             None
         }
         Some((Phase::Idle, _)) | None => None,

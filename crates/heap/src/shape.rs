@@ -12,13 +12,23 @@ pub(crate) struct Shapes {
     types: Vec<Option<(u32, ReferenceMap)>>,
 }
 
-/// Consecutive reference words.
+/// Consecutive words of an object that may refer to others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReferenceRange {
     pub(crate) first: VirtAddr,
     pub(crate) count: u64,
-    /// Whether what they refer to has no references.
-    pub(crate) to_leaves: bool,
+    pub(crate) what: Refers,
+}
+
+/// How words refer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refers {
+    /// Each word is a reference.
+    ToObjects,
+    /// The same, to objects that have none.
+    ToLeaves,
+    /// Any two words that follow each other may: see [`firn_format::registry::FieldKind::Pairs`].
+    InPairs,
 }
 
 impl Shapes {
@@ -30,6 +40,12 @@ impl Shapes {
             types[id.0 as usize] = Some(map);
         }
         Self { types }
+    }
+
+    /// Whether objects may refer to others in pairs of words.
+    pub(crate) fn has_pairs(&self) -> bool {
+        let maps = self.types.iter().flatten().flat_map(|(_, map)| map);
+        maps.into_iter().any(|field| field.what == Refers::InPairs)
     }
 
     /// Calls `visit` for each stretch of references of the object at `at`, of which the program asked
@@ -49,7 +65,7 @@ impl Shapes {
             visit(ReferenceRange {
                 first: body,
                 count: 1,
-                to_leaves: false,
+                what: Refers::ToObjects,
             });
             return Ok(());
         }
@@ -70,7 +86,7 @@ impl Shapes {
                 visit(ReferenceRange {
                     first,
                     count,
-                    to_leaves: false,
+                    what: Refers::ToObjects,
                 });
             }
             id => match self.types.get(id.0 as usize).and_then(Option::as_ref) {
@@ -85,10 +101,14 @@ impl Shapes {
                 }
                 Some((_, references)) => {
                     for field in references {
+                        let count = match field.what {
+                            Refers::InPairs => requested / WORD_BYTES,
+                            _ => u64::from(field.count),
+                        };
                         visit(ReferenceRange {
                             first: body + u64::from(field.offset),
-                            count: u64::from(field.count),
-                            to_leaves: field.to_leaves,
+                            count,
+                            what: field.what,
                         });
                     }
                 }

@@ -251,7 +251,7 @@ fn largest_free<M: Medium>(medium: &M) -> u64 {
             let free = chunk.is_data()
                 && matches!(
                     FrameUse::from_word(medium.load_u64(at), at),
-                    Ok(FrameUse::Free | FrameUse::Log | FrameUse::Plan)
+                    Ok(FrameUse::Free | FrameUse::Log | FrameUse::Plan | FrameUse::Kept)
                 );
             run = if free { run + 1 } else { 0 };
             best = best.max(run);

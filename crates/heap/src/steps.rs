@@ -126,6 +126,28 @@ steps! {
         "the fence between its copy and its settled word";
     FIELD_SETTLED_WRITE_BACK: "field-settled-write-back", "9",
         "the write-back of its settled word";
+    RAW_COPY_WRITE_BACK: "raw-copy-write-back", "9",
+        "the write-back of a moved object's copy before raw stores to it";
+    RAW_COPY_FENCE: "raw-copy-fence", "9",
+        "the fence between that copy and its settled word";
+    RAW_SETTLED_WRITE_BACK: "raw-settled-write-back", "9",
+        "the write-back of its settled word before raw stores";
+    RAW_SETTLED_FENCE: "raw-settled-fence", "9",
+        "the fence between its settled word and raw stores";
+
+    // Addresses that stay.
+    KEPT_LINK_WRITE_BACK: "kept-link-write-back", "K1",
+        "the write-back of a kept plan's link to the one before";
+    KEPT_HEAD_PERSIST: "kept-head-persist", "K1",
+        "a kept plan is the head of the list before its cycle ends";
+    KEPT_WORDS: "kept-words", "K2",
+        "what a kept cycle emptied is not used again";
+    KEPT_HEALED: "kept-healed", "K3",
+        "references are healed before kept plans are forgotten";
+    KEPT_HEALED_FENCE: "kept-healed-fence", "K3",
+        "the fence between those references and the empty list";
+    KEPT_WORDS_AFTER_HEAD: "kept-words-after-head", "K4",
+        "what was kept is free only once the list is empty on media";
 
     // Recovery.
     REPLAY_FROM_W: "replay-from-w", "R6",

@@ -21,7 +21,7 @@ use crate::collector::cycle::Cycle;
 use crate::object::requested_bytes;
 use crate::pool::Inner;
 use crate::roots;
-use crate::shape::{ReferenceRange, Shapes};
+use crate::shape::{ReferenceRange, Refers, Shapes};
 use crate::tally;
 use crate::types::Types;
 use crate::work;
@@ -305,6 +305,10 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
     }
 
     fn scan_range(&mut self, object: VirtAddr, range: ReferenceRange) {
+        // Pairs of words are in pools where what was allocated lives, whatever refers to it.
+        if range.what == Refers::InPairs {
+            return;
+        }
         for i in 0..range.count {
             let field = range.first + i * WORD_BYTES;
             let word = RefWord(self.medium.load_u64(field));
@@ -313,7 +317,9 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
             }
             self.medium.work(work::MET);
             self.visitor.reference(field, word);
-            self.meet(word, range.to_leaves, || format!("the object at {object}"));
+            self.meet(word, range.what == Refers::ToLeaves, || {
+                format!("the object at {object}")
+            });
         }
     }
 

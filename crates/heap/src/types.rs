@@ -13,6 +13,7 @@ use firn_units::{FRAME_BYTES, round_up};
 
 use crate::error::Error;
 use crate::pool::Inner;
+use crate::shape::Refers;
 use crate::steps;
 use crate::stored::{Bytes, Raw, Refs, Target, TypeDescriptor};
 use crate::type_cache::TypeCache;
@@ -37,14 +38,14 @@ struct Table {
 /// Where the references of a type's objects are.
 pub(crate) type ReferenceMap = Vec<References>;
 
-/// A field that is a reference, or an array of references.
+/// A field that is a reference, or an array of references; or a whole object in which pairs of words are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct References {
     /// Bytes from the start of the body.
     pub(crate) offset: u32,
     pub(crate) count: u32,
-    /// Whether what they refer to has no references, whatever its version: it is of a built-in type.
-    pub(crate) to_leaves: bool,
+    /// Objects of a built-in type have no references, whatever the version.
+    pub(crate) what: Refers,
 }
 
 impl Types {
@@ -282,10 +283,14 @@ fn references_in(record: &TypeRecord) -> ReferenceMap {
     let reference = |f: &FieldRecord| References {
         offset: f.offset,
         count: f.count,
-        to_leaves: f.target == Bytes::NAME || f.target == Raw::NAME,
+        what: match f.kind {
+            FieldKind::Pairs => Refers::InPairs,
+            _ if f.target == Bytes::NAME || f.target == Raw::NAME => Refers::ToLeaves,
+            _ => Refers::ToObjects,
+        },
     };
     fields
-        .filter(|f| f.kind == FieldKind::Reference)
+        .filter(|f| matches!(f.kind, FieldKind::Reference | FieldKind::Pairs))
         .map(reference)
         .collect()
 }

@@ -14,6 +14,7 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 use super::slots::Footprint;
 use crate::collector::Part;
 use crate::collector::cycle::Cycle;
+use crate::collector::kept::Table;
 
 /// Words of a frame's state.
 pub(crate) const FRAME_WORDS: usize = 8;
@@ -94,6 +95,8 @@ pub(crate) struct Chunks<M: Medium> {
     bitmaps_hold: bool,
     /// The cycle that a crash interrupted and this open goes on with.
     resumed: Option<Arc<Cycle<M>>>,
+    /// What this open found to be kept.
+    kept: Arc<Table>,
     live: Live,
 }
 
@@ -120,13 +123,19 @@ pub(crate) fn slot_mask(slots: u64, word: u64) -> u64 {
 }
 
 impl<M: Medium> Chunks<M> {
-    pub(crate) fn new(medium: &M, bitmaps_hold: bool, resumed: Option<Arc<Cycle<M>>>) -> Self {
+    pub(crate) fn new(
+        medium: &M,
+        bitmaps_hold: bool,
+        resumed: Option<Arc<Cycle<M>>>,
+        kept: Arc<Table>,
+    ) -> Self {
         let regions = medium.capacity().div_ceil(CHUNK_BYTES * REGION_CHUNKS) as usize;
         Self {
             regions: (0..regions).map(|_| OnceLock::new()).collect(),
             looking: Lock::new(()),
             bitmaps_hold,
             resumed,
+            kept,
             live: Live::default(),
         }
     }
@@ -279,6 +288,7 @@ impl<M: Medium> Chunks<M> {
                 FrameUse::Free => true,
                 FrameUse::Log => false,
                 FrameUse::Plan => cycle.is_some_and(|cycle| cycle.holds_plan(frame)),
+                FrameUse::Kept => self.kept.holds(frame),
                 what @ (FrameUse::Slots(_) | FrameUse::Large { .. }) => {
                     self.counts(medium, frame, what) && is_whole(medium, frame)?
                 }
@@ -320,10 +330,10 @@ impl<M: Medium> Chunks<M> {
         !is_dead && !FrameUse::is_reserved(medium.load_u64(head.word_at()))
     }
 
-    /// Whether the frame is of a source of the cycle that a crash interrupted.
-    pub(crate) fn is_resumed_source(&self, frame: Frame) -> bool {
+    /// Whether the frame is of a source of the cycle that a crash interrupted, or of one that is kept.
+    pub(crate) fn may_lack_blocks(&self, frame: Frame) -> bool {
         let part = self.resumed.as_ref().and_then(|cycle| cycle.part(frame));
-        matches!(part, Some(Part::Source(_)))
+        matches!(part, Some(Part::Source(_))) || self.kept.holds(frame)
     }
 
     /// Makes sure that every chunk of a run is known.
@@ -392,7 +402,7 @@ mod tests {
         for uses in [large, [FrameUse::Log; 2]] {
             let found = interleavings(2, 4_000, |schedule| {
                 let crash = Crash::new(MIN_POOL_BYTES, CrashOptions::default());
-                let chunks = Arc::new(Chunks::new(&crash, true, None));
+                let chunks = Arc::new(Chunks::new(&crash, true, None, Arc::default()));
                 let (mine, medium) = (Arc::clone(&chunks), crash.clone());
                 let (others, other) = (Arc::clone(&chunks), crash.clone());
                 let jobs: Vec<Box<dyn FnOnce() + Send>> = vec![

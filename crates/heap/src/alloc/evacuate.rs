@@ -274,6 +274,14 @@ impl<M: Medium> Allocator<M> {
 
     /// Gives the frames of an emptied run back. Their words say on media that they are free.
     pub(crate) fn give_emptied(&self, medium: &M, frame: Frame, frames: u64, stamp: u64) {
+        self.leave_emptied(frame);
+        self.space()
+            .lock(medium)
+            .give(FrameRun { frame, frames }, stamp);
+    }
+
+    /// An emptied run is no run any more.
+    pub(crate) fn leave_emptied(&self, frame: Frame) {
         if let Some(chunk) = self.chunks.known(frame.chunk()) {
             for word in 0..BITMAP_WORDS as usize {
                 chunk.words().store(base(frame) + FREE + word, 0);
@@ -282,9 +290,6 @@ impl<M: Medium> Allocator<M> {
                 .words()
                 .store(base(frame) + STATE, FrameState::Leaving as u64);
         }
-        self.space()
-            .lock(medium)
-            .give(FrameRun { frame, frames }, stamp);
     }
 
     /// Makes slots free that nothing reaches. Returns how many, and what that means for the

@@ -412,7 +412,7 @@ impl Space {
                 let first = group * GROUP_FRAMES;
                 let may_lack = |i| {
                     let frame = chunk.first_frame().plus(i);
-                    frames.is_free(i) || chunks.is_resumed_source(frame)
+                    frames.is_free(i) || chunks.may_lack_blocks(frame)
                 };
                 if (first..first + GROUP_FRAMES).all(may_lack) {
                     frames.unbacked |= 1 << group;

@@ -138,7 +138,7 @@ mod tests {
     /// takes a frame in a pool that may not grow.
     fn lend_beside_taking(schedule: Schedule) -> Result<firn_crash::RunOutcome, String> {
         let crash = Crash::new(MIN_POOL_BYTES, CrashOptions::default());
-        let chunks = Chunks::new(&crash, true, None);
+        let chunks = Chunks::new(&crash, true, None, Arc::default());
         let limits = Limits {
             max_bytes: MIN_POOL_BYTES,
             reserve_bytes: 0,

@@ -309,7 +309,7 @@ mod tests {
         let class = Class::all().next().unwrap();
         let found = interleavings(2, 4_000, |schedule| {
             let crash = Crash::new(MIN_POOL_BYTES, CrashOptions::default());
-            let chunks = Arc::new(Chunks::new(&crash, true, None));
+            let chunks = Arc::new(Chunks::new(&crash, true, None, Arc::default()));
             let lists = Arc::new(Lists::new(&crash));
             let frame = listed(&crash, &lists, &chunks, class);
             let had = Arc::new(AtomicU32::new(0));

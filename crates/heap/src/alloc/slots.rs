@@ -20,6 +20,7 @@ use super::lists::Lists;
 use super::slot::{Place, Slot, locate, run_frames};
 use super::taken::TakenSlots;
 use crate::collector::cycle::Cycle;
+use crate::collector::kept::Table;
 use crate::error::Error;
 use crate::steps;
 use crate::tx::LOGGED_OBJECT_BYTES;
@@ -58,16 +59,17 @@ pub(crate) struct Allocator<M: Medium> {
 
 impl<M: Medium> Allocator<M> {
     /// `bitmaps_hold`: whether the allocation bitmaps on media are the truth.
-    /// `resumed` is the cycle that a crash interrupted.
+    /// `resumed` is the cycle that a crash interrupted, `kept` what is kept of those before.
     pub(crate) fn new(
         medium: &M,
         limits: Limits,
         kind: PoolKind,
         bitmaps_hold: bool,
         resumed: Option<Arc<Cycle<M>>>,
+        kept: Arc<Table>,
     ) -> Self {
         Self {
-            chunks: Chunks::new(medium, bitmaps_hold, resumed),
+            chunks: Chunks::new(medium, bitmaps_hold, resumed, kept),
             lists: Lists::new(medium),
             space: FrameSpace::new(limits, !bitmaps_hold),
             hands: (0..LANES).map(|_| OnceLock::new()).collect(),

@@ -26,6 +26,7 @@ use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD};
 use crate::alloc::{FrameRun, Place, Run};
 use crate::error::Error;
 use crate::pool::{Inner, Pool};
+use crate::shape::Shapes;
 use crate::steps;
 use crate::stops::Stops;
 use crate::tally;
@@ -133,8 +134,15 @@ impl<M: Medium> Pool<M> {
         if !inner.writable {
             return Err(Error::ReadOnly);
         }
-        if inner.log != LogKind::Redo {
-            let (what, needs) = ("a collection", "a pool that was opened with a redo log");
+        if inner.log != LogKind::Redo && !inner.keeps_addresses {
+            let needs = "an explicit pool, or one that was opened with a redo log";
+            let what = "a collection";
+            return Err(Error::WrongKind { what, needs });
+        }
+        if !inner.keeps_addresses && Shapes::new(&inner.types).has_pairs() {
+            let needs =
+                "an undo log, because objects of the pool refer to others by their positions";
+            let what = "a collection";
             return Err(Error::WrongKind { what, needs });
         }
         if !options.scheme.sound && !inner.medium.capabilities().simulated {
@@ -368,7 +376,15 @@ impl<M: Medium> Collection<'_, M> {
         let healed = self.timed(Step::Finish, |inner| inner.heal(&cycle, known.as_ref()));
         self.known = known;
         healed?;
+        if inner.keeps_addresses {
+            self.timed(Step::Finish, |inner| inner.heal_pairs(&cycle))?;
+        }
         self.timed(Step::Finish, |inner| inner.close_cycle(&cycle))?;
+        if inner.keeps_addresses {
+            let pages = self.options.pages;
+            let released = self.timed(Step::Finish, |inner| inner.release_kept(&cycle, pages))?;
+            self.collected.released_bytes += released;
+        }
         self.progress = None;
         self.collected.cycles += 1;
         self.collected.emptied_frames += cycle

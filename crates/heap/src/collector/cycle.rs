@@ -18,6 +18,7 @@ use firn_media::{Medium, MediumExt, Scope, Table, Words};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES, round_up};
 
 use super::frame_map::{FRAME_MAP_BYTES, FrameMap, Part};
+use super::kept::moved;
 use super::scheme::{Scheme, Settle, Shown};
 use super::soundness::is_sound;
 use crate::error::Error;
@@ -176,6 +177,31 @@ impl<M: Medium> Cycle<M> {
     ///
     /// Errors: the plan is damaged.
     pub(crate) fn load(medium: &M, plan: Frame) -> Result<Self, Error> {
+        let (header, entries) = Self::load_entries(medium, plan)?;
+        let scheme = Scheme::numbered(header.scheme).ok_or(Error::Damaged {
+            what: "the collector's plan",
+            at: plan.start().0,
+        })?;
+        let mut cycle = Self::new(medium, plan, header, scheme, entries)?;
+        cycle.resumed = true;
+        cycle.lacks_blocks.store(true, Ordering::Relaxed);
+        let mut settled = vec![0u64; header.units as usize];
+        medium.load_bytes(
+            header.settled_at(plan),
+            bytemuck::cast_slice_mut(&mut settled),
+        );
+        for (unit, &word) in settled.iter().enumerate() {
+            if word != 0 {
+                cycle.states.store(unit, DURABLE);
+            }
+        }
+        Ok(cycle)
+    }
+
+    /// Reads what a plan moves where.
+    ///
+    /// Errors: the plan is damaged.
+    pub(super) fn load_entries(medium: &M, plan: Frame) -> Result<(PlanHeader, Vec<Entry>), Error> {
         let line = |at: VirtAddr| -> [u64; ENTRY_WORDS] {
             core::array::from_fn(|i| medium.load_u64(at + i as u64 * WORD_BYTES))
         };
@@ -200,24 +226,10 @@ impl<M: Medium> Cycle<M> {
             let at = PlanHeader::entry_at(plan, index as u64);
             entries.push(Entry::from_words(words, at)?);
         }
-        if !is_sound(medium.len(), plan, &header, &entries) {
-            return Err(damaged());
+        match is_sound(medium.len(), plan, &header, &entries) {
+            true => Ok((header, entries)),
+            false => Err(damaged()),
         }
-        let scheme = Scheme::numbered(header.scheme).ok_or_else(damaged)?;
-        let mut cycle = Self::new(medium, plan, header, scheme, entries)?;
-        cycle.resumed = true;
-        cycle.lacks_blocks.store(true, Ordering::Relaxed);
-        let mut settled = vec![0u64; header.units as usize];
-        medium.load_bytes(
-            header.settled_at(plan),
-            bytemuck::cast_slice_mut(&mut settled),
-        );
-        for (unit, &word) in settled.iter().enumerate() {
-            if word != 0 {
-                cycle.states.store(unit, DURABLE);
-            }
-        }
-        Ok(cycle)
     }
 
     /// The part that a frame has in the cycle.
@@ -311,6 +323,40 @@ impl<M: Medium> Cycle<M> {
             index: run.first_unit + slot,
             to: run.frame.start() + slot * bytes,
         })
+    }
+
+    /// The unit that holds the byte at `at`, in its source or its destination, and where the byte is once it
+    /// has moved.
+    pub(crate) fn holding(&self, at: VirtAddr) -> Option<(Unit, VirtAddr)> {
+        match self.map.get(Frame::holding(at))? {
+            Part::Source(index) => {
+                let entry = &self.entries[index];
+                let to = moved(entry, at)?;
+                Some((self.covering(to)?, to))
+            }
+            Part::Destination(_) => Some((self.covering(at)?, at)),
+        }
+    }
+
+    /// Makes the copy of a unit count durably, if it does not yet: it may be stored to without a log from then
+    /// on (rule 9). Two fences at most.
+    pub(crate) fn settle_durably(&self, medium: &M, unit: Unit) {
+        let state = self.states.load(unit.index as usize);
+        // A line that reached persistence counts by itself where hardware says so.
+        if state == DURABLE || self.scheme.relocates() {
+            return;
+        }
+        if state != STORED {
+            let len = self.bytes_of(medium, unit.to, unit.to);
+            medium.write_back_for(&steps::RAW_COPY_WRITE_BACK, unit.to, len);
+            medium.fence_for(&steps::RAW_COPY_FENCE);
+            self.settle(medium, unit.index);
+        }
+        // Rule 5: whoever stored it, this thread writes it back before its own changes.
+        let at = self.settled_at(unit.index);
+        medium.write_back_for(&steps::RAW_SETTLED_WRITE_BACK, at, WORD_BYTES);
+        medium.fence_for(&steps::RAW_SETTLED_FENCE);
+        self.settled_durably(unit.index);
     }
 
     /// Asks for the parts of the plan with which [`Cycle::find`] will answer, all at once.

@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::object::requested_bytes;
 use crate::pool::Inner;
 use crate::roots;
-use crate::shape::Shapes;
+use crate::shape::{Refers, Shapes};
 use crate::steps;
 use crate::trace::Marks;
 use crate::work;
@@ -137,6 +137,9 @@ impl<M: Medium> Inner<M> {
                 };
                 // What makes no sense has no references that could be followed either.
                 let _ = shapes.references(medium, at, header, requested, |range| {
+                    if range.what == Refers::InPairs {
+                        return;
+                    }
                     for i in 0..range.count {
                         healer.heal(range.first + i * WORD_BYTES);
                     }

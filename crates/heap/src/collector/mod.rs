@@ -23,8 +23,10 @@ mod finished;
 mod frame_map;
 mod group;
 mod heal;
+pub(crate) mod kept;
 mod lookup;
 mod mark;
+mod pairs;
 mod reclaim;
 mod recount;
 mod release;
@@ -43,6 +45,7 @@ use firn_media::{Lock, Medium};
 
 use crate::alloc::Place;
 use cycle::Cycle;
+use kept::Kept;
 
 pub use crate::stops::Stops;
 pub use background::{Background, BackgroundCollector, CollectorOptions};
@@ -74,10 +77,12 @@ pub(crate) struct Collector<M: Medium> {
     /// Whether a collection is under way, or something that no collection may disturb.
     pub(crate) busy: AtomicBool,
     stops: Lock<Stops>,
+    /// Cycles that have ended and whose addresses still lead to their objects.
+    pub(crate) kept: Kept,
 }
 
 impl<M: Medium> Collector<M> {
-    pub(crate) fn new(cycle: Option<Arc<Cycle<M>>>) -> Self {
+    pub(crate) fn new(cycle: Option<Arc<Cycle<M>>>, kept: Kept) -> Self {
         Self {
             moving: AtomicBool::new(cycle.is_some()),
             marking: AtomicBool::new(false),
@@ -88,6 +93,7 @@ impl<M: Medium> Collector<M> {
             deferred: Lock::new(Vec::new()),
             busy: AtomicBool::new(false),
             stops: Lock::new(Stops::default()),
+            kept,
         }
     }
 

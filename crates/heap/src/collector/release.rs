@@ -14,6 +14,7 @@ use firn_media::{Medium, MediumExt, Scope, Step};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::cycle::{Cycle, frames_of};
+use super::kept::{link_plan, store_head};
 use crate::alloc::FrameRun;
 use crate::error::Error;
 use crate::pool::Inner;
@@ -52,11 +53,14 @@ impl<M: Medium> Inner<M> {
                 .set_releasing(medium, Some(Arc::clone(cycle)));
             self.collector.set_cycle(medium, None);
             self.collector.set_deferring(false);
+            if self.keeps_addresses {
+                self.collector.kept.add(medium, cycle);
+            }
         })?;
         if medium.leaves_out(&steps::PAGES_AFTER_IDLE) {
             self.open_pages(cycle)?;
         }
-        release_on_media(medium, cycle, self.kind);
+        release_on_media(medium, cycle, self.kind, self.keeps_addresses)?;
         self.collector.set_releasing(medium, None);
         if medium.keeps(&steps::PAGES_AFTER_IDLE) && medium.keeps(&steps::PAGES_AFTER_RELEASE) {
             self.open_pages(cycle)?;
@@ -89,8 +93,12 @@ impl<M: Medium> Inner<M> {
                 };
                 self.allocator.space().lock(medium).may_lack_blocks(run);
             }
-            self.allocator
-                .give_emptied(medium, entry.source, frames, stamp);
+            match self.keeps_addresses {
+                true => self.allocator.leave_emptied(entry.source),
+                false => self
+                    .allocator
+                    .give_emptied(medium, entry.source, frames, stamp),
+            }
         }
         for run in &cycle.destinations {
             self.allocator
@@ -99,11 +107,17 @@ impl<M: Medium> Inner<M> {
         for place in self.allocator.take_held(medium) {
             self.allocator.release_one(medium, place, stamp);
         }
-        let plan = FrameRun {
-            frame: cycle.plan,
-            frames: cycle.header.frames(),
+        let kept = match self.keeps_addresses {
+            true => cycle.header.entry_frames(),
+            false => 0,
         };
-        self.allocator.give_frames(medium, plan, stamp);
+        let plan = FrameRun {
+            frame: cycle.plan.plus(kept),
+            frames: cycle.header.frames() - kept,
+        };
+        if plan.frames > 0 {
+            self.allocator.give_frames(medium, plan, stamp);
+        }
         self.allocator.space().lock(medium).open_all();
         tally::add(medium, &change);
         Ok(())
@@ -121,15 +135,35 @@ pub(super) fn store_phase<M: Medium>(medium: &M, phase: Phase) {
     medium.persist_for(step, geometry::PHASE, WORD_BYTES);
 }
 
-/// Says on media that the sources are free and the destinations runs like others, then that no cycle
-/// is open. Repeated by recovery if a crash interrupts it.
-pub(crate) fn release_on_media<M: Medium>(medium: &M, cycle: &Cycle<M>, kind: PoolKind) {
+/// Says on media that the sources are free, or that they and the plan are kept, and the destinations runs
+/// like others; then that no cycle is open. Repeated by recovery if a crash interrupts it.
+///
+/// Errors: the list of kept plans is damaged.
+pub(crate) fn release_on_media<M: Medium>(
+    medium: &M,
+    cycle: &Cycle<M>,
+    kind: PoolKind,
+    keeps: bool,
+) -> Result<(), Error> {
     let mut lines = WriteBacks::new(medium);
+    let emptied = match keeps && medium.keeps(&steps::KEPT_WORDS) {
+        true => FrameUse::Kept,
+        false => FrameUse::Free,
+    };
+    if keeps {
+        let frames = cycle.header.entry_frames();
+        for i in 0..frames {
+            let at = cycle.plan.plus(i).word_at();
+            medium.store_u64(at, FrameUse::Kept.to_word());
+        }
+        lines.words(cycle.plan, frames);
+        link_plan(medium, cycle.plan)?;
+    }
     for entry in &cycle.entries {
         let frames = frames_of(entry);
         for i in 0..frames {
             let at = entry.source.plus(i).word_at();
-            medium.store_u64(at, FrameUse::Free.to_word());
+            medium.store_u64(at, emptied.to_word());
         }
         if kind == PoolKind::Explicit {
             medium.zero(entry.source.bitmap_at(), BITMAP_BYTES);
@@ -149,7 +183,11 @@ pub(crate) fn release_on_media<M: Medium>(medium: &M, cycle: &Cycle<M>, kind: Po
     }
     drop(lines);
     medium.fence_for(&steps::RELEASED_FENCE);
+    if keeps {
+        store_head(medium, Some(cycle.plan));
+    }
     store_phase(medium, Phase::Idle);
+    Ok(())
 }
 
 /// Write-backs of what was stored, each line once for stores to it that follow each other. The last one

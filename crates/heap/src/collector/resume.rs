@@ -10,7 +10,7 @@ use firn_format::geometry::PHASE;
 use firn_format::lane::Record;
 use firn_format::plan::Phase;
 use firn_format::sealed::Seal;
-use firn_format::superblock::PoolKind;
+use firn_format::superblock::Superblock;
 use firn_media::{Medium, MediumExt};
 use firn_units::WORD_BYTES;
 
@@ -18,6 +18,7 @@ use super::cycle::Cycle;
 use super::release::release_on_media;
 use super::scheme::{Recovery, Scheme};
 use crate::error::Error;
+use crate::pool::keeps_addresses;
 use crate::steps;
 
 /// Whether the medium has the instructions that a scheme copies and finds by.
@@ -97,8 +98,15 @@ pub(crate) fn copy_named<M: Medium>(
 }
 
 /// Ends what RELEASE had begun: the work of one plan.
-pub(crate) fn end_release<M: Medium>(medium: &M, cycle: &Cycle<M>, kind: PoolKind) {
-    release_on_media(medium, cycle, kind);
+///
+/// Errors: the list of kept plans is damaged.
+pub(crate) fn end_release<M: Medium>(
+    medium: &M,
+    cycle: &Cycle<M>,
+    superblock: &Superblock,
+) -> Result<(), Error> {
+    let keeps = keeps_addresses(superblock.kind, superblock.log);
+    release_on_media(medium, cycle, superblock.kind, keeps)
 }
 
 /// What this open of the pool goes on with.

@@ -6,6 +6,7 @@
 
 use core::cell::RefCell;
 use core::marker::PhantomData;
+use std::sync::Arc;
 
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::lane::{
@@ -22,11 +23,13 @@ use super::commit::{
 };
 use super::redo::{fits_slot, load_header, load_payload, store_long};
 use crate::alloc::FrameRun;
+use crate::collector::kept::Table;
 use crate::error::Error;
 use crate::locks::{LockSet, Mode};
 use crate::object::requested_bytes;
+use crate::pool::Inner;
 use crate::recovery::{HEADROOM, apply};
-use crate::session::Session;
+use crate::session::{Core, Session};
 use crate::steps;
 use crate::view::{Access, Reading};
 
@@ -35,9 +38,87 @@ pub(crate) const UNDO_MARK: u64 = 1 << 63;
 /// Words that one record holds.
 const RECORD_WORDS: usize = 1 << 12;
 
-/// An open undo transaction, passed to its closure.
+/// An operation of a program that reads and stores in place, through raw addresses. Those that it gets from
+/// [`RawGuard::place`] hold until it ends.
+pub struct RawGuard<'s, M: Medium> {
+    access: Access<'s, M>,
+    kept: Arc<Table>,
+}
+
+impl<'s, M: Medium> RawGuard<'s, M> {
+    fn enter(core: &'s Core<M>) -> Self {
+        let access = Access::enter(core);
+        let kept = core.inner.collector.kept.table(&core.inner.medium);
+        Self { access, kept }
+    }
+
+    /// Reads objects as they are in place.
+    pub fn view(&self) -> Reading<'_, M> {
+        Reading::new(&self.access)
+    }
+
+    /// Where the byte is that was at `at` at any time since the pool was opened, of an object that lives: it
+    /// may be stored to there until the operation ends. Any other address stays as it is.
+    ///
+    /// Two fences at most, for the first who stores to an object that is being moved (rule 9: a store that
+    /// nobody sees must not be lost with the copy).
+    pub fn place(&self, at: VirtAddr) -> VirtAddr {
+        let at = self.kept.resolve(at);
+        let medium = &self.access.inner.medium;
+        match &self.access.cycle {
+            Some(cycle) if let Some((unit, to)) = cycle.holding(at) => {
+                cycle.relocate(medium, unit);
+                cycle.settle_durably(medium, unit);
+                to
+            }
+            _ => at,
+        }
+    }
+
+    /// The same for who only reads there.
+    pub fn place_to_read(&self, at: VirtAddr) -> VirtAddr {
+        let at = self.kept.resolve(at);
+        match &self.access.cycle {
+            Some(cycle) if let Some((unit, to)) = cycle.holding(at) => {
+                cycle.relocate(&self.access.inner.medium, unit);
+                to
+            }
+            _ => at,
+        }
+    }
+
+    /// Begins a transaction within the operation: addresses that the program has go on to hold.
+    ///
+    /// Errors: the lane's log is damaged; the operation has ended then.
+    pub fn begin(self) -> Result<OpenRawTx<'s, M>, Error> {
+        let core = self.access.core;
+        let number = next_number(&core.inner.medium, core.lane)?;
+        Ok(OpenRawTx {
+            guard: Some(self),
+            log: RefCell::new(Log {
+                number,
+                ..Log::default()
+            }),
+        })
+    }
+}
+
+impl<M: Medium> Drop for RawGuard<'_, M> {
+    fn drop(&mut self) {
+        self.access.core.leave();
+    }
+}
+
+/// An undo transaction that stays open until it is ended. Dropped, it is rolled back.
+pub struct OpenRawTx<'s, M: Medium> {
+    /// `None` once it has ended.
+    guard: Option<RawGuard<'s, M>>,
+    log: RefCell<Log>,
+}
+
+/// An open undo transaction.
 pub struct RawTx<'t, M: Medium> {
-    access: &'t Access<'t, M>,
+    guard: &'t RawGuard<'t, M>,
     log: &'t RefCell<Log>,
     /// Two transactions never have one lifetime.
     only: PhantomData<fn(&'t ()) -> &'t ()>,
@@ -67,6 +148,25 @@ struct Log {
     locks: LockSet,
 }
 
+impl Log {
+    /// The parts of a range that are not logged yet.
+    fn missing(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
+        let mut missing = vec![(start, end)];
+        for &(s, e) in &self.ranges {
+            if e <= start || end <= s {
+                continue;
+            }
+            let parts = missing.into_iter().flat_map(|(from, to)| {
+                let before = (from, to.min(s));
+                let behind = (from.max(e), to);
+                [before, behind]
+            });
+            missing = parts.filter(|(from, to)| from < to).collect();
+        }
+        missing
+    }
+}
+
 impl<M: Medium> Session<M> {
     /// Runs an undo transaction: commits if `body` returns `Ok`, restores the old contents if it
     /// returns `Err` or panics. Durable on return.
@@ -78,53 +178,55 @@ impl<M: Medium> Session<M> {
         E: From<Error>,
         F: for<'t> FnOnce(RawTx<'t, M>) -> Result<R, E>,
     {
-        let core = &self.core;
-        if !core.inner.writable {
-            return Err(Error::ReadOnly.into());
+        self.check_raw()?;
+        let open = RawGuard::enter(&self.core).begin()?;
+        let result = body(open.tx())?;
+        drop(open.commit()?);
+        Ok(result)
+    }
+
+    /// Begins an operation of a program that reads and stores in place.
+    ///
+    /// Errors: the pool is only read, or was not opened with an undo log.
+    pub fn raw_guard(&mut self) -> Result<RawGuard<'_, M>, Error> {
+        self.check_raw()?;
+        Ok(RawGuard::enter(&self.core))
+    }
+
+    fn check_raw(&self) -> Result<(), Error> {
+        let inner = &self.core.inner;
+        if !inner.writable {
+            return Err(Error::ReadOnly);
         }
-        if core.inner.log != LogKind::Undo {
+        if inner.log != LogKind::Undo {
             let (what, needs) = (
                 "an undo transaction",
                 "a pool that was opened with an undo log",
             );
-            return Err(Error::WrongKind { what, needs }.into());
+            return Err(Error::WrongKind { what, needs });
         }
-        let number = next_number(&core.inner.medium, core.lane)?;
-        let log = RefCell::new(Log {
-            number,
-            ..Log::default()
-        });
-        let access = Access::enter(core);
-        let operation = Operation {
-            access: &access,
-            log: &log,
-            done: false,
-        };
-        let result = body(RawTx::new(&access, &log))?;
-        operation.commit()?;
-        Ok(result)
+        Ok(())
     }
 }
 
 impl<'t, M: Medium> RawTx<'t, M> {
-    fn new(access: &'t Access<'t, M>, log: &'t RefCell<Log>) -> Self {
-        Self {
-            access,
-            log,
-            only: PhantomData,
-        }
-    }
-
     /// Reads objects as they are in place, this transaction's stores included.
     pub fn view(self) -> Reading<'t, M> {
-        Reading::new(self.access)
+        self.guard.view()
     }
 
-    /// Logs what the ranges hold now, under one fence; they may be stored to from then on.
+    /// See [`RawGuard::place`].
+    pub fn place(self, at: VirtAddr) -> VirtAddr {
+        self.guard.place(at)
+    }
+
+    /// Logs what the ranges hold now, under one fence; they may be stored to from then on. What was logged
+    /// before is not logged again.
     ///
-    /// Errors: a range outside the pool's data, a transaction too large, a full pool.
+    /// Errors: a range outside the pool's data; one of an object that is elsewhere ([`RawGuard::place`]); a
+    /// transaction too large, a full pool.
     pub fn log(self, ranges: &[(VirtAddr, u64)]) -> Result<(), Error> {
-        let medium = &self.access.core.inner.medium;
+        let medium = &self.inner().medium;
         let mut payload = Vec::new();
         let mut logged = Vec::new();
         for &(at, len) in ranges {
@@ -132,15 +234,24 @@ impl<'t, M: Medium> RawTx<'t, M> {
             if at.0 < firn_format::geometry::ROOTS.0 || end > medium.len() || len == 0 {
                 return Err(Error::BadRange { at: at.0, len });
             }
-            let mut word_at = at.0 & !7;
-            logged.push((word_at, end));
-            while word_at < end {
-                let count = (((end - word_at) / 8) as usize).min(RECORD_WORDS);
-                let mut words = vec![0u64; count];
-                medium.load_bytes(VirtAddr(word_at), bytemuck::cast_slice_mut(&mut words));
-                Record::push_range(&mut payload, VirtAddr(word_at), &words);
-                word_at += count as u64 * 8;
+            // Rule 9: what recovery restores lies in a copy that counts.
+            if self.place(at) != at {
+                return Err(Error::NotAllocated { at: at.0 });
             }
+            for (start, end) in self.log.borrow().missing(at.0 & !7, end) {
+                logged.push((start, end));
+                let mut word_at = start;
+                while word_at < end {
+                    let count = (((end - word_at) / 8) as usize).min(RECORD_WORDS);
+                    let mut words = vec![0u64; count];
+                    medium.load_bytes(VirtAddr(word_at), bytemuck::cast_slice_mut(&mut words));
+                    Record::push_range(&mut payload, VirtAddr(word_at), &words);
+                    word_at += count as u64 * 8;
+                }
+            }
+        }
+        if logged.is_empty() {
+            return Ok(());
         }
         self.append(payload)?;
         self.log.borrow_mut().ranges.extend(logged);
@@ -149,7 +260,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
 
     /// Makes a batch durable: one fence.
     fn append(self, payload: Vec<u64>) -> Result<(), Error> {
-        let inner = &*self.access.core.inner;
+        let inner = self.inner();
         let mut log = self.log.borrow_mut();
         let overflow = if fits_slot(payload.len()) {
             Vec::new()
@@ -179,7 +290,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         };
         store_long(
             &inner.medium,
-            lane_at(self.access.core.lane) + log.used,
+            lane_at(self.guard.access.core.lane) + log.used,
             header,
             &payload,
             &overflow,
@@ -196,7 +307,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
     ///
     /// Errors: [`Error::NotLogged`] if the range was not logged before.
     pub fn store(self, at: VirtAddr, bytes: &[u8]) -> Result<(), Error> {
-        let medium = &self.access.core.inner.medium;
+        let medium = &self.inner().medium;
         let (start, end) = (at.0 & !7, round_up(at.0 + bytes.len() as u64, 8));
         let logged = self
             .log
@@ -220,11 +331,18 @@ impl<'t, M: Medium> RawTx<'t, M> {
     ///
     /// Errors: the pool is full, the object too large.
     pub fn alloc(self, len: u64) -> Result<VirtAddr, Error> {
-        let inner = &*self.access.core.inner;
-        let mut state = self.access.core.state.borrow_mut();
+        self.alloc_of(TypeId::RAW, len)
+    }
+
+    /// The same, of a registered type.
+    ///
+    /// Errors: as above.
+    pub fn alloc_of(self, type_id: TypeId, len: u64) -> Result<VirtAddr, Error> {
+        let inner = self.inner();
+        let mut state = self.guard.access.core.state.borrow_mut();
         let bytes = HEADER_BYTES.saturating_add(len);
         let slot = inner.take_slot(&mut state.cache, bytes)?;
-        let header = ObjectHeader::new(TypeId::RAW, slot.bytes - bytes);
+        let header = ObjectHeader::new(type_id, slot.bytes - bytes);
         inner.medium.store_u64(slot.at, header.0);
         inner
             .medium
@@ -233,7 +351,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         log.ranges.push((slot.at.0, slot.at.0 + slot.bytes));
         log.allocated.push(Change {
             slot,
-            type_id: TypeId::RAW,
+            type_id,
             requested: len,
         });
         Ok(slot.at + HEADER_BYTES)
@@ -251,7 +369,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         reason = "unsafe to call for what it asks of the caller; safe inside"
     )]
     pub unsafe fn free(self, body: VirtAddr) -> Result<(), Error> {
-        let inner = &*self.access.core.inner;
+        let inner = self.inner();
         let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
         let slot = inner.allocator.locate(&inner.medium, at)?;
         let mut log = self.log.borrow_mut();
@@ -280,7 +398,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         self.log
             .borrow_mut()
             .locks
-            .take(&self.access.core.inner, id, Mode::Write)
+            .take(self.inner(), id, Mode::Write)
     }
 
     /// Makes the object whose body is at `body` the root `name`, or removes the root.
@@ -290,13 +408,13 @@ impl<'t, M: Medium> RawTx<'t, M> {
         crate::roots::set_raw(self, name, body)
     }
 
-    pub(crate) fn inner(self) -> &'t crate::pool::Inner<M> {
-        &self.access.core.inner
+    pub(crate) fn inner(self) -> &'t Inner<M> {
+        self.guard.access.inner
     }
 
     /// Logs, then flips, the allocation bits of an explicit pool.
     fn commit_bits(self) -> Result<(), Error> {
-        let inner = &*self.access.core.inner;
+        let inner = self.inner();
         let mut payload = Vec::new();
         let mut changes = Vec::new();
         {
@@ -340,52 +458,78 @@ fn next_number<M: Medium>(medium: &M, lane: usize) -> Result<u64, Error> {
     }
 }
 
-/// Ends its transaction when dropped: by a rollback, unless it was committed.
-struct Operation<'t, M: Medium> {
-    access: &'t Access<'t, M>,
-    log: &'t RefCell<Log>,
-    done: bool,
-}
-
-impl<M: Medium> Operation<'_, M> {
-    fn commit(mut self) -> Result<(), Error> {
-        RawTx::new(self.access, self.log).commit_bits()?;
-        let inner = &*self.access.core.inner;
-        let mut state = self.access.core.state.borrow_mut();
-        let log = self.log.borrow();
-        if log.batches > 0 || !log.ranges.is_empty() {
-            let fresh = core::mem::take(&mut state.cache.fresh);
-            let medium = &inner.medium;
-            if medium.keeps(&steps::UNDO_FRAMES_WRITE_BACK) {
-                write_back_frames(medium, &fresh);
-            }
-            for &(start, end) in &log.ranges {
-                let (at, len) = (VirtAddr(start), end - start);
-                medium.write_back_for(&steps::UNDO_CONTENTS_WRITE_BACK, at, len);
-            }
-            medium.fence_for(&steps::UNDO_CONTENTS_FENCE);
-            self.invalidate(&log);
+impl<'s, M: Medium> OpenRawTx<'s, M> {
+    /// The transaction, for what is done in it.
+    pub fn tx(&self) -> RawTx<'_, M> {
+        RawTx {
+            guard: self.guard.as_ref().expect("it has not ended"),
+            log: &self.log,
+            only: PhantomData,
         }
-        count_all(inner, &mut state.tally, &log.allocated, 1);
-        count_all(inner, &mut state.tally, &log.freed, -1);
-        release_all(inner, &log.freed);
-        state.tally.committed(&inner.medium);
-        self.done = true;
-        Ok(())
     }
 
+    /// Commits, and goes on with the operation. Durable on return.
+    ///
+    /// Errors: what it allocated and freed cannot be logged; it is rolled back, and the operation has ended.
+    pub fn commit(mut self) -> Result<RawGuard<'s, M>, Error> {
+        let tx = self.tx();
+        tx.commit_bits()?;
+        let inner = tx.inner();
+        let mut state = tx.guard.access.core.state.borrow_mut();
+        {
+            let log = self.log.borrow();
+            if log.batches > 0 || !log.ranges.is_empty() {
+                let fresh = core::mem::take(&mut state.cache.fresh);
+                let medium = &inner.medium;
+                if medium.keeps(&steps::UNDO_FRAMES_WRITE_BACK) {
+                    write_back_frames(medium, &fresh);
+                }
+                for &(start, end) in &log.ranges {
+                    let (at, len) = (VirtAddr(start), end - start);
+                    medium.write_back_for(&steps::UNDO_CONTENTS_WRITE_BACK, at, len);
+                }
+                medium.fence_for(&steps::UNDO_CONTENTS_FENCE);
+                tx.invalidate();
+            }
+            count_all(inner, &mut state.tally, &log.allocated, 1);
+            count_all(inner, &mut state.tally, &log.freed, -1);
+            release_all(inner, &log.freed);
+            state.tally.committed(&inner.medium);
+        }
+        drop(state);
+        tx.give_back();
+        Ok(self.guard.take().expect("it has not ended"))
+    }
+
+    /// Restores what the ranges held that were logged, and goes on with the operation.
+    pub fn roll_back(mut self) -> RawGuard<'s, M> {
+        self.tx().roll_back();
+        self.guard.take().expect("it has not ended")
+    }
+}
+
+impl<M: Medium> Drop for OpenRawTx<'_, M> {
+    fn drop(&mut self) {
+        if self.guard.is_some() {
+            self.tx().roll_back();
+        }
+    }
+}
+
+impl<M: Medium> RawTx<'_, M> {
     /// The transaction's batches count no more.
-    fn invalidate(&self, log: &Log) {
+    fn invalidate(self) {
+        let log = self.log.borrow();
         if log.batches > 0 {
-            let at = undo_done_at(self.access.core.lane);
-            let medium = &self.access.core.inner.medium;
+            let at = undo_done_at(self.guard.access.core.lane);
+            let medium = &self.inner().medium;
             medium.store_u64(at, Seal::UndoDone.seal(log.number));
             medium.persist_for(&steps::UNDO_DONE_PERSIST, at, 8);
         }
     }
 
-    fn roll_back(&self) {
-        let inner = &*self.access.core.inner;
+    fn roll_back(self) {
+        let inner = self.inner();
         let log = self.log.borrow();
         for batch in log.undo.iter().rev() {
             // The records are this transaction's own.
@@ -393,31 +537,25 @@ impl<M: Medium> Operation<'_, M> {
         }
         settle_fresh_frames(
             &inner.medium,
-            &mut self.access.core.state.borrow_mut().cache,
+            &mut self.guard.access.core.state.borrow_mut().cache,
         );
         inner.medium.fence_for(&steps::UNDO_ABORT_FENCE);
-        self.invalidate(&log);
+        self.invalidate();
         for change in &log.allocated {
             return_slot(inner, change.slot);
         }
+        drop(log);
+        self.give_back();
     }
-}
 
-impl<M: Medium> Drop for Operation<'_, M> {
-    fn drop(&mut self) {
-        if !self.done {
-            self.roll_back();
-        }
+    /// Gives its locks and the space of its log back.
+    fn give_back(self) {
+        let inner = self.inner();
         let mut log = self.log.borrow_mut();
-        log.locks.release(&self.access.core.inner);
+        log.locks.release(inner);
         for run in log.overflow.drain(..) {
-            self.access
-                .core
-                .inner
-                .allocator
-                .give_log(&self.access.core.inner.medium, run);
+            inner.allocator.give_log(&inner.medium, run);
         }
-        self.access.core.leave();
     }
 }
 

@@ -1,0 +1,242 @@
+//! Cycles that have ended, and whose addresses still lead to their objects.
+//!
+//! A program that stores in place through raw addresses keeps addresses where nobody heals them: in its
+//! own variables, and in objects, from those variables and without saying so, between the end of a cycle
+//! and a crash. So in its pools nothing that a cycle emptied is used again before the pool is closed: the
+//! frames have no blocks, but an address in them is nobody else's. And the plan stays, in a list on media,
+//! so that it survives a crash as those references do. When the pool is closed, or the program says that
+//! its variables hold none, every reference is healed, the list is emptied, then the frames are free.
+//!
+//! An address may lead through several cycles. It leads to the newest place in so many steps: nothing is
+//! moved to what was emptied before.
+
+use std::sync::Arc;
+
+use firn_format::geometry::{self, Frame, KEPT};
+use firn_format::plan::{Entry, PlanHeader};
+use firn_format::sealed::Seal;
+use firn_media::{Lock, Medium, MediumExt};
+use firn_units::{FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
+
+use super::cycle::{Cycle, destination_of, frames_of};
+use crate::alloc::FrameRun;
+use crate::error::Error;
+use crate::steps;
+
+/// A kept cycle.
+#[derive(Clone)]
+pub(crate) struct KeptCycle {
+    /// The frames of its plan that are kept.
+    pub(crate) plan: FrameRun,
+    pub(crate) entries: Arc<[Entry]>,
+}
+
+impl KeptCycle {
+    fn of<M: Medium>(cycle: &Cycle<M>) -> Self {
+        Self {
+            plan: FrameRun {
+                frame: cycle.plan,
+                frames: cycle.header.entry_frames(),
+            },
+            entries: cycle.entries.iter().copied().collect(),
+        }
+    }
+
+    /// The runs that it emptied.
+    pub(crate) fn emptied(&self) -> impl Iterator<Item = FrameRun> {
+        self.entries.iter().map(|entry| FrameRun {
+            frame: entry.source,
+            frames: frames_of(entry),
+        })
+    }
+}
+
+/// A frame's word: one more than the number of its cycle, and that of its entry.
+type Chunk = [u64; FRAMES_PER_CHUNK as usize];
+const ENTRY_BITS: u32 = 32;
+/// The entry of frames that hold a plan.
+const PLAN: u64 = u32::MAX as u64;
+
+/// All kept cycles, at one time.
+#[derive(Clone, Default)]
+pub(crate) struct Table {
+    cycles: Vec<KeptCycle>,
+    chunks: Vec<Option<Arc<Chunk>>>,
+}
+
+impl Table {
+    /// The kept cycles, the last that ended last.
+    pub(crate) fn cycles(&self) -> &[KeptCycle] {
+        &self.cycles
+    }
+
+    fn word(&self, frame: Frame) -> Option<u64> {
+        let chunk = self.chunks.get(frame.chunk().0 as usize)?.as_ref()?;
+        Some(chunk[frame.index_in_chunk() as usize]).filter(|&word| word != 0)
+    }
+
+    /// Frames of a chunk that cycles have emptied.
+    pub(crate) fn emptied_in(&self, chunk: geometry::Chunk) -> Vec<Frame> {
+        let frames = (0..FRAMES_PER_CHUNK).map(|i| chunk.first_frame().plus(i));
+        let emptied = |frame: &Frame| self.word(*frame).is_some_and(|word| word & PLAN != PLAN);
+        frames.filter(emptied).collect()
+    }
+
+    /// Whether the frame is kept.
+    pub(crate) fn holds(&self, frame: Frame) -> bool {
+        self.word(frame).is_some()
+    }
+
+    /// Adds a cycle. False if a frame of its sources is kept already: nothing was added then.
+    fn add(&mut self, cycle: KeptCycle) -> bool {
+        let number = (self.cycles.len() as u64 + 1) << ENTRY_BITS;
+        let mut frames = Vec::new();
+        for (index, run) in cycle.emptied().enumerate() {
+            frames.extend(run.each().map(|frame| (frame, number | index as u64)));
+        }
+        frames.extend(cycle.plan.each().map(|frame| (frame, number | PLAN)));
+        if frames.iter().any(|&(frame, _)| self.holds(frame)) {
+            return false;
+        }
+        for (frame, word) in frames {
+            let chunk = frame.chunk().0 as usize;
+            if self.chunks.len() <= chunk {
+                self.chunks.resize(chunk + 1, None);
+            }
+            let chunk =
+                self.chunks[chunk].get_or_insert_with(|| Arc::new([0; FRAMES_PER_CHUNK as usize]));
+            Arc::make_mut(chunk)[frame.index_in_chunk() as usize] = word;
+        }
+        self.cycles.push(cycle);
+        true
+    }
+
+    /// Where the byte is that was at `at` before the kept cycles.
+    pub(crate) fn resolve(&self, mut at: VirtAddr) -> VirtAddr {
+        while let Some(word) = self.word(Frame::holding(at)) {
+            let cycle = &self.cycles[(word >> ENTRY_BITS) as usize - 1];
+            let Some(entry) = cycle.entries.get((word & PLAN) as usize) else {
+                break;
+            };
+            match moved(entry, at) {
+                Some(new) => at = new,
+                None => break,
+            }
+        }
+        at
+    }
+}
+
+/// Where an entry moves the byte at `at`, which lies in its source; `None` if no object was there.
+pub(super) fn moved(entry: &Entry, at: VirtAddr) -> Option<VirtAddr> {
+    let offset = at.0.checked_sub(entry.source.start().0)?;
+    let (slot, start) = match entry.class {
+        Some(class) => {
+            let slot = class.slot_of(offset);
+            (slot, slot * class.slot_bytes())
+        }
+        None => (0, 0),
+    };
+    let rank = entry.rank(slot)?;
+    Some(destination_of(entry, rank) + (offset - start))
+}
+
+/// The kept cycles of an open pool. They change while no operation is open.
+pub(crate) struct Kept(Lock<Arc<Table>>);
+
+impl Kept {
+    /// Reads the list on media.
+    ///
+    /// Errors: it is damaged.
+    pub(crate) fn load<M: Medium>(medium: &M) -> Result<Self, Error> {
+        let mut found = Vec::new();
+        let mut plan = head(medium)?;
+        while let Some(frame) = plan {
+            let damaged = || Error::Damaged {
+                what: "the list of kept plans",
+                at: frame.start().0,
+            };
+            let known = |other: &(Frame, KeptCycle)| other.0 == frame;
+            if !frame.chunk().is_data() || found.iter().any(known) {
+                return Err(damaged());
+            }
+            let (header, entries) = Cycle::<M>::load_entries(medium, frame)?;
+            let at = PlanHeader::before_at(frame);
+            let before = Seal::KeptBefore.open_at(medium.load_u64(at), at)?;
+            let plan_run = FrameRun {
+                frame,
+                frames: header.entry_frames(),
+            };
+            let entries = entries.into();
+            found.push((
+                frame,
+                KeptCycle {
+                    plan: plan_run,
+                    entries,
+                },
+            ));
+            plan = (before != 0).then_some(Frame(before));
+        }
+        let mut table = Table::default();
+        for (frame, cycle) in found.into_iter().rev() {
+            if !table.add(cycle) {
+                return Err(Error::Damaged {
+                    what: "the list of kept plans",
+                    at: frame.start().0,
+                });
+            }
+        }
+        Ok(Self(Lock::new(Arc::new(table))))
+    }
+
+    /// What is kept now.
+    pub(crate) fn table<M: Medium>(&self, medium: &M) -> Arc<Table> {
+        Arc::clone(&self.0.lock(medium))
+    }
+
+    /// Adds a cycle that media says is kept. No operation is open.
+    pub(super) fn add<M: Medium>(&self, medium: &M, cycle: &Cycle<M>) {
+        let mut table = self.0.lock(medium);
+        // Sources come from frames in use, which no kept one is.
+        let added = Arc::make_mut(&mut table).add(KeptCycle::of(cycle));
+        debug_assert!(added);
+    }
+
+    /// Forgets all of them. No operation is open.
+    pub(super) fn forget<M: Medium>(&self, medium: &M) -> Arc<Table> {
+        core::mem::take(&mut *self.0.lock(medium))
+    }
+}
+
+/// The plan at the head of the list.
+///
+/// Errors: the word is damaged.
+fn head<M: Medium>(medium: &M) -> Result<Option<Frame>, Error> {
+    match medium.load_u64(KEPT) {
+        // A pool from before there were such lists.
+        0 => Ok(None),
+        word => {
+            let value = Seal::Kept.open_at(word, KEPT)?;
+            Ok((value != 0).then_some(Frame(value)))
+        }
+    }
+}
+
+/// Says in a plan, whose cycle is in RELEASE, which one was kept before it. The caller makes that durable.
+///
+/// Repeated by recovery, which finds the plan at the head perhaps: then the word is there.
+pub(super) fn link_plan<M: Medium>(medium: &M, plan: Frame) -> Result<(), Error> {
+    let before = head(medium)?;
+    if before != Some(plan) {
+        let at = PlanHeader::before_at(plan);
+        medium.store_u64(at, Seal::KeptBefore.seal(before.map_or(0, |frame| frame.0)));
+        medium.write_back_for(&steps::KEPT_LINK_WRITE_BACK, at, WORD_BYTES);
+    }
+    Ok(())
+}
+
+/// Makes a plan the head of the list, whose link is durable, or empties the list.
+pub(super) fn store_head<M: Medium>(medium: &M, plan: Option<Frame>) {
+    medium.store_u64(KEPT, Seal::Kept.seal(plan.map_or(0, |frame| frame.0)));
+    medium.persist_for(&steps::KEPT_HEAD_PERSIST, KEPT, WORD_BYTES);
+}

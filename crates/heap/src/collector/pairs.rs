@@ -1,0 +1,207 @@
+//! References of programs that store in place: pairs of words, the pool's 64-bit id and the position of a
+//! byte of an object, anywhere in objects whose type says so.
+//!
+//! They are healed while no operation is open: the program stores to them with plain instructions, one word
+//! after the other. Nothing waits for that at the end of a cycle, because the cycle is kept: whatever is not
+//! healed, or is stored later, still leads to its object. So a sweep stops the world for a few runs at a
+//! time. Only before kept cycles are forgotten everything is healed in one stop.
+
+use std::sync::Arc;
+
+use firn_format::frame::FrameUse;
+use firn_format::geometry::{Chunk, Frame};
+use firn_format::header::ObjectHeader;
+use firn_media::{Medium, MediumExt, Scope};
+use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
+
+use super::cycle::Cycle;
+use super::kept::{Table, store_head};
+use super::reclaim::data_chunks;
+use super::release::WriteBacks;
+use super::summary::PageSize;
+use crate::check::{each_allocated, each_allocated_in};
+use crate::error::Error;
+use crate::object::requested_bytes;
+use crate::pool::{Inner, Pool};
+use crate::shape::{Refers, Shapes};
+use crate::steps;
+
+impl<M: Medium> Pool<M> {
+    /// Gives back the addresses that ended cycles keep, in a pool in which addresses stay: an explicit one that
+    /// was opened with an undo log. From then on an address from before its object was moved is nobody's or
+    /// another object's: the caller says that the program has none outside the pool. Closing the pool does the
+    /// same.
+    ///
+    /// Stops the world while every reference is healed: as long as it takes to read the pool.
+    ///
+    /// Errors: an operation stayed open, a collection is under way; the pool is read only or damaged.
+    pub fn forget_addresses(&self) -> Result<(), Error> {
+        if !self.inner.writable {
+            return Err(Error::ReadOnly);
+        }
+        let _only = self.inner.without_collector()?;
+        self.inner.stopped(|| self.inner.forget_kept())?
+    }
+
+    /// The first word of each pair that is a reference to an object of this pool.
+    pub fn pair_id(&self) -> u64 {
+        self.inner.pair_id()
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    pub(crate) fn pair_id(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.uuid;
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    }
+
+    /// Heals pairs that name what a cycle, of which every object has moved, or an older one has emptied.
+    ///
+    /// Errors: an operation stayed open; the frame table is damaged.
+    pub(super) fn heal_pairs(&self, cycle: &Cycle<M>) -> Result<(), Error> {
+        let medium = &self.medium;
+        let _scope = medium.scope(Scope::Finish);
+        let shapes = Shapes::new(&self.types);
+        if !shapes.has_pairs() {
+            return Ok(());
+        }
+        let kept = self.collector.kept.table(medium);
+        let healer = PairHealer {
+            inner: self,
+            shapes,
+            kept,
+            cycle: Some(cycle),
+        };
+        for chunk in data_chunks(medium.len()) {
+            self.stop_for_cycle(|| {
+                each_allocated_in(medium, chunk, Some(cycle), &mut |slot, header| {
+                    healer.heal(slot.at, slot.bytes, header);
+                })
+            })??;
+        }
+        Ok(())
+    }
+
+    /// Heals everything, then forgets what is kept. No operation is open, and no cycle.
+    ///
+    /// Crash: the list on media is there with everything it keeps, or it is empty and no reference names any of
+    /// that.
+    /// Errors: the frame table is damaged.
+    pub(crate) fn forget_kept(&self) -> Result<(), Error> {
+        let medium = &self.medium;
+        let kept = self.collector.kept.table(medium);
+        if kept.cycles().is_empty() {
+            return Ok(());
+        }
+        let healer = PairHealer {
+            inner: self,
+            shapes: Shapes::new(&self.types),
+            kept: Arc::clone(&kept),
+            cycle: None,
+        };
+        if medium.keeps(&steps::KEPT_HEALED) {
+            each_allocated(medium, None, |slot, header| {
+                healer.heal(slot.at, slot.bytes, header)
+            })?;
+        }
+        medium.fence_for(&steps::KEPT_HEALED_FENCE);
+        if medium.keeps(&steps::KEPT_WORDS_AFTER_HEAD) {
+            store_head(medium, None);
+        }
+        let stamp = self.redo.counter();
+        let mut lines = WriteBacks::new(medium);
+        for cycle in kept.cycles() {
+            for run in cycle.emptied().chain([cycle.plan]) {
+                for frame in run.each() {
+                    medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
+                }
+                lines.words(run.frame, run.frames);
+                let mut space = self.allocator.space().lock(medium);
+                space.may_lack_blocks(run);
+                space.give(run, stamp);
+            }
+        }
+        drop(lines);
+        if medium.leaves_out(&steps::KEPT_WORDS_AFTER_HEAD) {
+            store_head(medium, None);
+        }
+        self.collector.kept.forget(medium);
+        Ok(())
+    }
+
+    /// Gives the blocks back of what ended cycles have emptied, in the chunks where this one has.
+    ///
+    /// Errors: the medium cannot discard; the frames are kept all the same.
+    pub(super) fn release_kept(&self, cycle: &Cycle<M>, pages: PageSize) -> Result<u64, Error> {
+        let medium = &self.medium;
+        let kept = self.collector.kept.table(medium);
+        let mut chunks: Vec<Chunk> = cycle.entries.iter().map(|e| e.source.chunk()).collect();
+        chunks.sort_unstable();
+        chunks.dedup();
+        let all = chunks.iter().flat_map(|chunk| kept.emptied_in(*chunk));
+        let frames: Vec<Frame> = all.collect();
+        let runs = self
+            .allocator
+            .space()
+            .lock(medium)
+            .take_finished(&frames, pages.frames_together());
+        let discarded = self.discard(&runs);
+        let mut space = self.allocator.space().lock(medium);
+        for (index, &run) in runs.iter().enumerate() {
+            space.finished(run, &frames, index < discarded.runs);
+        }
+        drop(space);
+        discarded.outcome.map(|()| discarded.bytes)
+    }
+}
+
+/// Heals the pairs of objects and writes them back.
+struct PairHealer<'a, M: Medium> {
+    inner: &'a Inner<M>,
+    shapes: Shapes,
+    kept: Arc<Table>,
+    cycle: Option<&'a Cycle<M>>,
+}
+
+impl<M: Medium> PairHealer<'_, M> {
+    fn heal(&self, at: VirtAddr, slot_bytes: u64, header: ObjectHeader) {
+        let medium = &self.inner.medium;
+        let Some(requested) = requested_bytes(header, slot_bytes) else {
+            return;
+        };
+        // What makes no sense has no references that could be followed either.
+        let _ = self
+            .shapes
+            .references(medium, at, header, requested, |range| {
+                if range.what == Refers::InPairs {
+                    self.heal_range(range.first, range.count);
+                }
+            });
+    }
+
+    fn heal_range(&self, first: VirtAddr, words: u64) {
+        let medium = &self.inner.medium;
+        let id = self.inner.pair_id();
+        let mut word = 0;
+        while word + 1 < words {
+            let position = first + (word + 1) * WORD_BYTES;
+            if medium.load_u64(first + word * WORD_BYTES) != id {
+                word += 1;
+                continue;
+            }
+            let old = VirtAddr(medium.load_u64(position));
+            let new = self.now(old);
+            if new != old {
+                medium.store_u64(position, new.0);
+                medium.write_back_for(&steps::HEALED_WRITE_BACK, position.line_start(), LINE_BYTES);
+            }
+            word += 2;
+        }
+    }
+
+    fn now(&self, at: VirtAddr) -> VirtAddr {
+        let at = self.kept.resolve(at);
+        let moved = self.cycle.and_then(|cycle| cycle.holding(at));
+        moved.map_or(at, |(_, to)| to)
+    }
+}
