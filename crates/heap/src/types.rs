@@ -218,6 +218,40 @@ impl<M: Medium> Inner<M> {
         }
     }
 
+    /// The number of a type whose objects refer to others in pairs of words.
+    pub(crate) fn pairs_type_id(&self, name: &str) -> Result<TypeId, Error> {
+        let _one = self.types.register.lock(&self.medium);
+        let field = FieldRecord {
+            name: "pairs".into(),
+            kind: FieldKind::Pairs,
+            offset: 0,
+            size: 0,
+            count: 1,
+            target: String::new(),
+        };
+        let wanted = |id| TypeRecord {
+            id,
+            state: RecordState::Current,
+            name: name.to_owned(),
+            version: 1,
+            size: 0,
+            fields: vec![field.clone()],
+        };
+        if let Some(found) = self.types.version(name, 1) {
+            return match difference(&found, &wanted(found.id)) {
+                None => Ok(found.id),
+                Some(difference) => Err(Error::LayoutChanged {
+                    name: name.to_owned(),
+                    version: 1,
+                    difference,
+                }),
+            };
+        }
+        let id = self.types.next_id();
+        self.types.append(&self.medium, wanted(id))?;
+        Ok(id)
+    }
+
     #[cold]
     fn find_or_register(&self, descriptor: &'static TypeDescriptor) -> Result<TypeId, Error> {
         let _one = self.types.register.lock(&self.medium);

@@ -93,6 +93,22 @@ impl<M: Medium> Pool<M> {
         })
     }
 
+    /// Registers a type of objects of any size in which any two words may be a pair that refers to another
+    /// object ([`FieldKind::Pairs`]), or finds that it is.
+    ///
+    /// Errors: stored with another layout; the registry is full; addresses do not stay in this pool, so nobody
+    /// would find what such pairs refer to ([`Pool::forget_addresses`] says where they do).
+    pub fn register_pairs(&self, name: &str) -> Result<TypeId, Error> {
+        if !self.inner.keeps_addresses {
+            let (what, needs) = (
+                "a type whose references are pairs of words",
+                "an explicit pool that was opened with an undo log",
+            );
+            return Err(Error::WrongKind { what, needs });
+        }
+        self.inner.pairs_type_id(name)
+    }
+
     /// What the registry says of a type; `None` for a number that is not registered.
     pub fn layout(&self, id: TypeId) -> Option<Layout> {
         let (size, references) = self.inner.types.reference_map(id)?;
