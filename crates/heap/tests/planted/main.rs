@@ -21,6 +21,7 @@ mod pools;
 #[path = "../collect_crash/program.rs"]
 #[allow(dead_code, reason = "another test's")]
 mod program;
+mod raw;
 #[path = "../collect_crash/reused.rs"]
 mod reused;
 mod rounds;
@@ -140,4 +141,14 @@ fn the_page_lists_every_step() {
         .collect();
     let row = |step: &&Step| format!("| {} | {} | {} |", step.name, step.rule, step.what);
     assert_eq!(listed, STEPS.iter().map(row).collect::<Vec<_>>());
+}
+
+#[test]
+fn raw_alone() {
+    use raw::{Part, Raw};
+    for part in [Part::Moving, Part::Moved, Part::Closing] {
+        let report = Raw { part, depth: 0 }.explore(None);
+        println!("{report:?}");
+        report.expect_clean();
+    }
 }

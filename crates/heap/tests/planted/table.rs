@@ -7,6 +7,7 @@ use firn_media::Domain;
 use crate::fields::Act::{Persist, Store, StoreFar};
 use crate::fields::Acts;
 use crate::interrupted::{Op, Pair};
+use crate::raw::{Part, Raw};
 use crate::undo::Undo;
 use crate::{Row, cycle, handles, lanes, moving_fields, rounds, row, tables};
 
@@ -17,10 +18,44 @@ pub fn table() -> Vec<Row> {
         commits_of_two_threads(),
         tables_of_a_pool(),
         undo_transactions(),
+        raw_stores(),
         fields_and_handles(),
         cycle::rows(),
     ];
     parts.into_iter().flatten().collect()
+}
+
+/// Objects that are stored to in place while they move.
+fn raw_stores() -> Vec<Row> {
+    let raw = |part| Raw { part, depth: 1 };
+    vec![
+        row(
+            "raw stores beside a cycle",
+            move |missing| raw(Part::Moving).explore(missing),
+            &[
+                &steps::RAW_COPY_WRITE_BACK,
+                &steps::RAW_COPY_FENCE,
+                &steps::RAW_SETTLED_WRITE_BACK,
+                &steps::RAW_SETTLED_FENCE,
+                &steps::KEPT_HEAD_PERSIST,
+                &steps::KEPT_WORDS,
+            ],
+        ),
+        row(
+            "an old address after a cycle",
+            move |missing| raw(Part::Moved).explore(missing),
+            &[],
+        ),
+        row(
+            "the end of a pool that keeps addresses",
+            move |missing| raw(Part::Closing).explore(missing),
+            &[
+                &steps::KEPT_HEALED,
+                &steps::KEPT_HEALED_FENCE,
+                &steps::KEPT_WORDS_AFTER_HEAD,
+            ],
+        ),
+    ]
 }
 
 /// Transactions of one thread.
