@@ -132,8 +132,6 @@ steps! {
         "the fence between that copy and its settled word";
     RAW_SETTLED_WRITE_BACK: "raw-settled-write-back", "9",
         "the write-back of its settled word before raw stores";
-    RAW_SETTLED_FENCE: "raw-settled-fence", "9",
-        "the fence between its settled word and raw stores";
 
     // Addresses that stay.
     KEPT_LINK_WRITE_BACK: "kept-link-write-back", "K1",

@@ -338,9 +338,9 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Makes the copy of a unit count durably, if it does not yet: it may be stored to without a log from then
-    /// on (rule 9). Two fences at most.
-    pub(crate) fn settle_durably(&self, medium: &M, unit: Unit) {
+    /// Prepares stores to a unit without a log (rule 9): from the next fence of this thread on, which comes
+    /// before any of them counts, the copy counts durably. One fence, if nobody has done it yet.
+    pub(crate) fn settle_for_stores(&self, medium: &M, unit: Unit) {
         let state = self.states.load(unit.index as usize);
         // A line that reached persistence counts by itself where hardware says so.
         if state == DURABLE || self.scheme.relocates() {
@@ -352,11 +352,9 @@ impl<M: Medium> Cycle<M> {
             medium.fence_for(&steps::RAW_COPY_FENCE);
             self.settle(medium, unit.index);
         }
-        // Rule 5: whoever stored it, this thread writes it back before its own changes.
+        // Rule 5: whoever stored it.
         let at = self.settled_at(unit.index);
         medium.write_back_for(&steps::RAW_SETTLED_WRITE_BACK, at, WORD_BYTES);
-        medium.fence_for(&steps::RAW_SETTLED_FENCE);
-        self.settled_durably(unit.index);
     }
 
     /// Asks for the parts of the plan with which [`Cycle::find`] will answer, all at once.

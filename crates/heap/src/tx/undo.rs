@@ -60,15 +60,15 @@ impl<'s, M: Medium> RawGuard<'s, M> {
     /// Where the byte is that was at `at` at any time since the pool was opened, of an object that lives: it
     /// may be stored to there until the operation ends. Any other address stays as it is.
     ///
-    /// Two fences at most, for the first who stores to an object that is being moved (rule 9: a store that
-    /// nobody sees must not be lost with the copy).
+    /// One fence at most, for the first who stores to an object that is being moved (rule 9: a store that
+    /// nobody sees must not be lost with the copy). A store counts from the thread's next fence on, as ever.
     pub fn place(&self, at: VirtAddr) -> VirtAddr {
         let at = self.kept.resolve(at);
         let medium = &self.access.inner.medium;
         match &self.access.cycle {
             Some(cycle) if let Some((unit, to)) = cycle.holding(at) => {
                 cycle.relocate(medium, unit);
-                cycle.settle_durably(medium, unit);
+                cycle.settle_for_stores(medium, unit);
                 to
             }
             _ => at,

@@ -142,13 +142,3 @@ fn the_page_lists_every_step() {
     let row = |step: &&Step| format!("| {} | {} | {} |", step.name, step.rule, step.what);
     assert_eq!(listed, STEPS.iter().map(row).collect::<Vec<_>>());
 }
-
-#[test]
-fn raw_alone() {
-    use raw::{Part, Raw};
-    for part in [Part::Moving, Part::Moved, Part::Closing] {
-        let report = Raw { part, depth: 0 }.explore(None);
-        println!("{report:?}");
-        report.expect_clean();
-    }
-}

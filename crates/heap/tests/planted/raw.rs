@@ -231,6 +231,17 @@ impl Raw {
         // The program goes on, and closes the pool.
         let changed = session.raw_transaction(|tx| put(tx, tx.place(found.objects[2]) + 8, &[5]));
         changed.map_err(|e| e.to_string())?;
+        // Nothing is allocated where an old address would lead to another object.
+        let allocated = session.raw_transaction(|tx| {
+            for _ in 0..OBJECTS {
+                let new = allocate(&pool, tx, 1)?;
+                if tx.place(new) != new {
+                    return Err(Error::NotAllocated { at: new.0 });
+                }
+            }
+            Ok(())
+        });
+        allocated.map_err(|e| e.to_string())?;
         drop(session);
         let findings = pool.check().map_err(|e| e.to_string())?;
         if let Some(finding) = findings.first() {

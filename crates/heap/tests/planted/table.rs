@@ -36,7 +36,7 @@ fn raw_stores() -> Vec<Row> {
                 &steps::RAW_COPY_WRITE_BACK,
                 &steps::RAW_COPY_FENCE,
                 &steps::RAW_SETTLED_WRITE_BACK,
-                &steps::RAW_SETTLED_FENCE,
+                &steps::KEPT_LINK_WRITE_BACK,
                 &steps::KEPT_HEAD_PERSIST,
                 &steps::KEPT_WORDS,
             ],
