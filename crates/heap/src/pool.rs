@@ -397,7 +397,9 @@ impl<M: Medium> Inner<M> {
         };
         let types = Types::load(&medium).map_err(format)?;
         let lane_count = (superblock.lanes as usize).clamp(1, LANES);
-        let kept = Kept::load(&medium).map_err(|source| OpenError::Recovery {
+        let keeps = keeps_addresses(superblock.kind, options.log);
+        let kept = Kept::load(&medium, keeps, recovered.resumed.as_deref());
+        let kept = kept.map_err(|source| OpenError::Recovery {
             pool: medium.name(),
             source,
         })?;
@@ -406,7 +408,7 @@ impl<M: Medium> Inner<M> {
             id: superblock.pool_id,
             kind: superblock.kind,
             log: options.log,
-            keeps_addresses: keeps_addresses(superblock.kind, options.log),
+            keeps_addresses: keeps,
             uuid: superblock.uuid,
             writable,
             publish_every: options.publish_every,

@@ -2,9 +2,13 @@
 //! they ever had, and by the pairs of words that name them?
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use firn_heap::collector::{CollectOptions, PageSize};
-use firn_heap::{Error, LogKind, Pool, PoolKind, PoolOptions, RawGuard, RawTx, Session, TypeId};
+use firn_heap::{
+    Error, LogKind, Obj, Pool, PoolKind, PoolOptions, RawGuard, RawTx, Session, TypeId, Untyped,
+};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::{Medium, MediumExt};
 use firn_units::VirtAddr;
@@ -65,7 +69,10 @@ fn put<M: Medium>(tx: RawTx<'_, M>, at: VirtAddr, words: &[u64]) -> Result<(), E
 
 impl Program {
     fn new() -> Self {
-        let medium = Mapped::anonymous(64 << 20, &MappedOptions::default()).unwrap();
+        Self::on(Mapped::anonymous(64 << 20, &MappedOptions::default()).unwrap())
+    }
+
+    fn on(medium: Mapped) -> Self {
         let pool = Pool::create(medium, &options()).unwrap();
         let what = pool.register_pairs("anything").unwrap();
         let table = pool
@@ -227,4 +234,186 @@ fn every_address_leads_to_its_object_through_many_cycles() {
         }
         assert!(moved > 500, "{moved} objects were moved");
     }
+}
+
+/// Leaves one object in eight, and collects.
+fn thin_out(program: &mut Program, session: &mut Session<Mapped>, round: u64) {
+    for key in 0..ROOT_PAIRS {
+        if !program.objects.contains_key(&key) {
+            program.allocate(session, key, [40, 504][key as usize % 2], round);
+        }
+    }
+    for key in (0..ROOT_PAIRS).filter(|key| key % 8 != round) {
+        program.free(session, key);
+    }
+    let collected = program.pool.collect(&collect(PageSize::Small)).unwrap();
+    assert!(collected.planned > 100, "{collected:?}");
+}
+
+impl Program {
+    /// The same program with the pool as it is now.
+    fn reopened(self, path: &Path) -> Self {
+        let Self { pool, objects, .. } = self;
+        drop(pool);
+        let medium = Mapped::open(path, &MappedOptions::default()).unwrap();
+        let pool = Pool::open(medium, &options()).unwrap();
+        let what = pool.register_pairs("anything").unwrap();
+        let mut session = pool.session().unwrap();
+        let table = {
+            let guard = session.raw_guard().unwrap();
+            let table = Obj::<Untyped, _>::of_root(guard.view(), "table")
+                .unwrap()
+                .unwrap();
+            table.address() + 8
+        };
+        Self {
+            pool,
+            what,
+            table,
+            objects,
+        }
+    }
+
+    /// Forgets every address but that of the table, and looks where it leads: to where the objects are.
+    fn find_again(&mut self) {
+        for known in self.objects.values_mut() {
+            known.addresses.clear();
+        }
+        let pool = self.pool.clone();
+        let mut session = pool.session().unwrap();
+        self.check(&mut session);
+        let marks = pool.place_marks();
+        for known in self.objects.values() {
+            let [at] = known.addresses[..] else {
+                panic!("one address")
+            };
+            let frame = at.0 / 4096;
+            assert_eq!(marks[frame as usize].load(Ordering::Relaxed), 0);
+        }
+        let table = |i| pool.medium().load_u64(self.table + i);
+        for (key, known) in &self.objects {
+            assert_eq!(
+                table(key * 16 + 8),
+                known.addresses[0].0,
+                "a reference was not healed"
+            );
+        }
+    }
+}
+
+#[test]
+fn addresses_stay_through_a_kill_and_are_forgotten_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool.firn");
+    let mut program = Program::on(Mapped::create(&path, 0, &MappedOptions::default()).unwrap());
+    for round in 0..3 {
+        let pool = program.pool.clone();
+        let mut session = pool.session().unwrap();
+        thin_out(&mut program, &mut session, round);
+        program.check(&mut session);
+        drop(session);
+        match round {
+            0 | 1 => {
+                // As if the process had been killed.
+                pool.abandon();
+                program = program.reopened(&path);
+                let mut session = program.pool.session().unwrap();
+                program.check(&mut session);
+                assert!(
+                    program
+                        .objects
+                        .values()
+                        .any(|known| known.addresses.len() > 1)
+                );
+            }
+            _ => pool.close().unwrap(),
+        }
+    }
+    let mut program = program.reopened(&path);
+    program.find_again();
+    let pool = program.pool.clone();
+    assert_eq!(pool.check().unwrap(), []);
+}
+
+#[test]
+fn a_program_without_addresses_gets_their_space_back() {
+    let mut program = Program::new();
+    let pool = program.pool.clone();
+    let mut session = pool.session().unwrap();
+    let mut lens = Vec::new();
+    for round in 0..8 {
+        thin_out(&mut program, &mut session, round % 4);
+        pool.forget_addresses().unwrap();
+        program.table = {
+            let guard = session.raw_guard().unwrap();
+            let table = Obj::<Untyped, _>::of_root(guard.view(), "table")
+                .unwrap()
+                .unwrap();
+            table.address() + 8
+        };
+        program.find_again();
+        lens.push(pool.medium().len());
+    }
+    assert_eq!(lens[2], lens[7], "the pool goes on growing: {lens:?}");
+}
+
+#[test]
+fn what_is_pinned_stays() {
+    let mut program = Program::new();
+    let pool = program.pool.clone();
+    let mut session = pool.session().unwrap();
+    program.allocate(&mut session, 3, 40, 1);
+    let pinned = program.objects[&3].addresses[0];
+    pool.pin(pinned).unwrap();
+    thin_out(&mut program, &mut session, 3);
+    let guard = session.raw_guard().unwrap();
+    assert_eq!(guard.place(pinned), pinned);
+    assert!(pool.pin(pinned + 8).is_err());
+}
+
+#[test]
+fn pools_in_which_addresses_do_not_stay_refuse() {
+    let medium = Mapped::anonymous(0, &MappedOptions::default()).unwrap();
+    let redo = PoolOptions {
+        log: LogKind::Redo,
+        ..options()
+    };
+    let pool = Pool::create(medium, &redo).unwrap();
+    let refused = pool.register_pairs("anything").unwrap_err().to_string();
+    assert!(refused.contains("an undo log"), "{refused}");
+    assert!(pool.session().unwrap().raw_guard().is_err());
+
+    let medium = Mapped::anonymous(0, &MappedOptions::default()).unwrap();
+    let traced = PoolOptions {
+        kind: PoolKind::Traced,
+        ..options()
+    };
+    let pool = Pool::create(medium, &traced).unwrap();
+    assert!(pool.collect(&collect(PageSize::Small)).is_err());
+}
+
+/// A pool with pairs that is opened with a redo log is not collected: nobody would keep the addresses.
+#[test]
+fn pairs_are_not_moved_under_a_redo_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool.firn");
+    let mut program = Program::on(Mapped::create(&path, 0, &MappedOptions::default()).unwrap());
+    let pool = program.pool.clone();
+    let mut session = pool.session().unwrap();
+    thin_out(&mut program, &mut session, 0);
+    drop(session);
+    pool.abandon();
+    drop(program);
+    let redo = PoolOptions {
+        log: LogKind::Redo,
+        ..options()
+    };
+    let medium = Mapped::open(&path, &MappedOptions::default()).unwrap();
+    let pool = Pool::open(medium, &redo).unwrap();
+    let refused = pool
+        .collect(&collect(PageSize::Small))
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("by their positions"), "{refused}");
+    pool.close().unwrap();
 }

@@ -510,7 +510,16 @@ impl<M: Medium> Inner<M> {
                 }
             }
             Ok::<_, Error>(())
-        })?
+        })??;
+        // Nothing is allocated in them any more, so what was pinned in them since they were chosen is known now.
+        let fixed = self.collector.pinned.lock(medium).clone();
+        if !fixed.is_empty() {
+            for run in closed.extract_if(.., |run| fixed.contains(&run.frame)) {
+                self.allocator
+                    .reopen_run(medium, &run, self.redo.counter())?;
+            }
+        }
+        Ok(())
     }
 
     fn take_plan_frames(&self, draft: &Draft) -> Result<PlanFrames, Error> {
@@ -617,6 +626,9 @@ impl<M: Medium> Inner<M> {
             }
             store_phase(medium, Phase::Active(plan));
             self.collector.set_cycle(medium, Some(Arc::clone(&cycle)));
+            if self.keeps_addresses {
+                self.collector.kept.mark(&cycle);
+            }
             Ok::<_, Error>(())
         });
         match active {

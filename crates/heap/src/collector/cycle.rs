@@ -21,6 +21,7 @@ use super::frame_map::{FRAME_MAP_BYTES, FrameMap, Part};
 use super::kept::moved;
 use super::scheme::{Scheme, Settle, Shown};
 use super::soundness::is_sound;
+use crate::alloc::FrameRun;
 use crate::error::Error;
 use crate::steps;
 use crate::work;
@@ -53,6 +54,15 @@ pub(crate) struct Destination {
     pub(super) first_unit: u64,
     /// Slots that are filled.
     pub(crate) units: u64,
+}
+
+impl Destination {
+    pub(crate) fn run(&self) -> FrameRun {
+        FrameRun {
+            frame: self.frame,
+            frames: self.frames,
+        }
+    }
 }
 
 /// One object that moves.

@@ -11,12 +11,13 @@
 //! moved to what was emptied before.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use firn_format::geometry::{self, Frame, KEPT};
 use firn_format::plan::{Entry, PlanHeader};
 use firn_format::sealed::Seal;
 use firn_media::{Lock, Medium, MediumExt};
-use firn_units::{FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
+use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 
 use super::cycle::{Cycle, destination_of, frames_of};
 use crate::alloc::FrameRun;
@@ -142,13 +143,22 @@ pub(super) fn moved(entry: &Entry, at: VirtAddr) -> Option<VirtAddr> {
 }
 
 /// The kept cycles of an open pool. They change while no operation is open.
-pub(crate) struct Kept(Lock<Arc<Table>>);
+pub(crate) struct Kept {
+    table: Lock<Arc<Table>>,
+    /// One a frame, in a pool that keeps addresses: not zero where one leads elsewhere, or may have to be made
+    /// fit for stores.
+    marks: Box<[AtomicU8]>,
+}
 
 impl Kept {
     /// Reads the list on media.
     ///
     /// Errors: it is damaged.
-    pub(crate) fn load<M: Medium>(medium: &M) -> Result<Self, Error> {
+    pub(crate) fn load<M: Medium>(
+        medium: &M,
+        keeps: bool,
+        resumed: Option<&Cycle<M>>,
+    ) -> Result<Self, Error> {
         let mut found = Vec::new();
         let mut plan = head(medium)?;
         while let Some(frame) = plan {
@@ -186,25 +196,76 @@ impl Kept {
                 });
             }
         }
-        Ok(Self(Lock::new(Arc::new(table))))
+        let frames = if keeps {
+            medium.capacity() / FRAME_BYTES
+        } else {
+            0
+        };
+        let kept = Self {
+            table: Lock::new(Arc::default()),
+            // Not stored to, so that what is far from any mark has no memory.
+            marks: bytemuck::allocation::zeroed_slice_box(frames as usize),
+        };
+        table
+            .cycles
+            .iter()
+            .for_each(|cycle| kept.mark_emptied(cycle, 1));
+        resumed.into_iter().for_each(|cycle| kept.mark(cycle));
+        *kept.table.lock(medium) = Arc::new(table);
+        Ok(kept)
+    }
+
+    /// One a frame: not zero where [`crate::RawGuard::place`] has something to do. They change while no operation
+    /// is open.
+    pub(crate) fn marks(&self) -> &[AtomicU8] {
+        &self.marks
+    }
+
+    fn set(&self, run: FrameRun, mark: u8) {
+        for frame in run.each() {
+            if let Some(place) = self.marks.get(frame.0 as usize) {
+                place.store(mark, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn mark_emptied(&self, cycle: &KeptCycle, mark: u8) {
+        cycle.emptied().for_each(|run| self.set(run, mark));
+    }
+
+    /// Marks what a cycle moves, from where and to where. No operation is open.
+    pub(super) fn mark<M: Medium>(&self, cycle: &Cycle<M>) {
+        self.mark_emptied(&KeptCycle::of(cycle), 1);
+        cycle
+            .destinations
+            .iter()
+            .for_each(|run| self.set(run.run(), 1));
     }
 
     /// What is kept now.
     pub(crate) fn table<M: Medium>(&self, medium: &M) -> Arc<Table> {
-        Arc::clone(&self.0.lock(medium))
+        Arc::clone(&self.table.lock(medium))
     }
 
     /// Adds a cycle that media says is kept. No operation is open.
     pub(super) fn add<M: Medium>(&self, medium: &M, cycle: &Cycle<M>) {
-        let mut table = self.0.lock(medium);
+        cycle
+            .destinations
+            .iter()
+            .for_each(|run| self.set(run.run(), 0));
+        let mut table = self.table.lock(medium);
         // Sources come from frames in use, which no kept one is.
         let added = Arc::make_mut(&mut table).add(KeptCycle::of(cycle));
         debug_assert!(added);
     }
 
     /// Forgets all of them. No operation is open.
-    pub(super) fn forget<M: Medium>(&self, medium: &M) -> Arc<Table> {
-        core::mem::take(&mut *self.0.lock(medium))
+    pub(super) fn forget<M: Medium>(&self, medium: &M) {
+        let table = core::mem::take(&mut *self.table.lock(medium));
+        table
+            .cycles
+            .iter()
+            .for_each(|cycle| self.mark_emptied(cycle, 0));
     }
 }
 

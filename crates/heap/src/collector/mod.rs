@@ -37,9 +37,11 @@ mod soundness;
 mod summary;
 mod workflow;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use firn_format::geometry::Frame;
 use firn_format::reference::RefWord;
 use firn_media::{Lock, Medium};
 
@@ -79,6 +81,8 @@ pub(crate) struct Collector<M: Medium> {
     stops: Lock<Stops>,
     /// Cycles that have ended and whose addresses still lead to their objects.
     pub(crate) kept: Kept,
+    /// First frames of runs with objects that may not move.
+    pub(crate) pinned: Lock<HashSet<Frame>>,
 }
 
 impl<M: Medium> Collector<M> {
@@ -94,6 +98,7 @@ impl<M: Medium> Collector<M> {
             busy: AtomicBool::new(false),
             stops: Lock::new(Stops::default()),
             kept,
+            pinned: Lock::new(HashSet::new()),
         }
     }
 

@@ -7,10 +7,11 @@
 //! time. Only before kept cycles are forgotten everything is healed in one stop.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{Chunk, Frame};
-use firn_format::header::ObjectHeader;
+use firn_format::header::{HEADER_BYTES, ObjectHeader};
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
@@ -19,6 +20,7 @@ use super::kept::{Table, store_head};
 use super::reclaim::data_chunks;
 use super::release::WriteBacks;
 use super::summary::PageSize;
+use crate::alloc::locate;
 use crate::check::{each_allocated, each_allocated_in};
 use crate::error::Error;
 use crate::object::requested_bytes;
@@ -41,6 +43,28 @@ impl<M: Medium> Pool<M> {
         }
         let _only = self.inner.without_collector()?;
         self.inner.stopped(|| self.inner.forget_kept())?
+    }
+
+    /// Keeps the object whose body is at `body` where it is until the pool is closed. Objects beside it stay, too.
+    ///
+    /// Errors: nothing is allocated there.
+    pub fn pin(&self, body: VirtAddr) -> Result<(), Error> {
+        let inner = &*self.inner;
+        let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
+        let slot = locate(&inner.medium, at)?;
+        inner
+            .collector
+            .pinned
+            .lock(&inner.medium)
+            .insert(slot.place.frame);
+        Ok(())
+    }
+
+    /// One for each 4 KiB of the pool, in a pool in which addresses stay: zero where [`crate::RawGuard::place`] has
+    /// nothing to do for any address. They change while no operation is open, so a thread inside one may look at
+    /// them instead of calling.
+    pub fn place_marks(&self) -> &[AtomicU8] {
+        self.inner.collector.kept.marks()
     }
 
     /// The first word of each pair that is a reference to an object of this pool.

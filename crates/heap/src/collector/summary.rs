@@ -245,6 +245,8 @@ impl<M: Medium> Inner<M> {
             live_bytes: self.counter(Counter::LiveBytes).max(0) as u64,
             ..Stand::default()
         };
+        let fixed = self.collector.pinned.lock(medium).clone();
+        let may_move = |run: &Run| may_move(run) && !fixed.contains(&run.frame);
         let mut used = HashMap::new();
         let (mut candidates, mut pinned) = (Vec::new(), Vec::new());
         for chunk in data_chunks(medium.len()) {
@@ -262,7 +264,7 @@ impl<M: Medium> Inner<M> {
                 PageSize::Huge => {
                     stand.pages += 1;
                     let whole = runs.iter().map(|run| run.what.frames()).sum::<u64>() + free;
-                    if runs.iter().all(may_move) && !is_pinned {
+                    if runs.iter().all(&may_move) && !is_pinned {
                         let filled = runs.iter().map(filled_bytes).sum();
                         candidates.push(Candidate {
                             runs,
@@ -270,7 +272,7 @@ impl<M: Medium> Inner<M> {
                             frames: whole.min(FRAMES_PER_CHUNK),
                         });
                     } else {
-                        let alone = runs.into_iter().filter(may_move).map(Candidate::alone);
+                        let alone = runs.into_iter().filter(&may_move).map(Candidate::alone);
                         pinned.extend(alone.filter(Candidate::is_sparse));
                     }
                 }
@@ -278,7 +280,7 @@ impl<M: Medium> Inner<M> {
                     for run in runs {
                         stand.pages += run.what.frames();
                         let slots = run.class().map_or(1, Class::slots);
-                        if run.used < slots {
+                        if run.used < slots && !fixed.contains(&run.frame) {
                             candidates.push(Candidate::alone(run));
                         }
                     }
