@@ -45,7 +45,7 @@ impl From<Figures> for Collected {
 /// `firn_finding`.
 pub type Finding = unsafe extern "C" fn(at: u64, what: *const c_char, argument: *mut c_void);
 
-fn page_size(pages: c_int) -> Outcome<PageSize> {
+pub(crate) fn page_size(pages: c_int) -> Outcome<PageSize> {
     match pages {
         0 => Ok(PageSize::Huge),
         1 => Ok(PageSize::Small),
@@ -56,7 +56,7 @@ fn page_size(pages: c_int) -> Outcome<PageSize> {
 }
 
 /// What a program asks for.
-fn collector_options(how: Option<&Collecting>) -> Outcome<CollectorOptions> {
+pub(crate) fn collector_options(how: Option<&Collecting>) -> Outcome<CollectorOptions> {
     let mut options = CollectorOptions::default();
     let Some(how) = how else {
         return Ok(options);

@@ -115,7 +115,7 @@ unsafe fn options(of: *const Options) -> Outcome<(PoolOptions, MappedOptions)> {
 /// # Safety
 ///
 /// The pointer is null or leads to bytes that end with a zero, for as long as the path is used.
-unsafe fn path<'a>(pointer: *const c_char) -> Outcome<&'a Path> {
+pub(crate) unsafe fn path<'a>(pointer: *const c_char) -> Outcome<&'a Path> {
     if pointer.is_null() {
         return Err(Failure::invalid("the path is null"));
     }

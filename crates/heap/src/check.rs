@@ -327,30 +327,91 @@ pub(crate) fn each_allocated_in<M: Medium>(
 ) -> Result<(), FormatError> {
     for i in 0..FRAMES_PER_CHUNK {
         let frame = chunk.first_frame().plus(i);
-        let word = medium.load_u64(frame.word_at());
-        let (what, class) = match FrameUse::from_word(word, frame.word_at())? {
-            what @ FrameUse::Slots(class) => (what, Some(class)),
-            what @ FrameUse::Large { .. } => (what, None),
-            _ => continue,
+        let Some(what) = counted_run(medium, cycle, frame)? else {
+            continue;
         };
-        match cycle.and_then(|cycle| cycle.part(frame)) {
-            Some(Part::Source(_)) => continue,
-            None if FrameUse::is_reserved(word) => continue,
-            _ => {}
-        }
         for index in 0..slots(what) {
-            let place = Place {
-                frame,
-                index,
-                class,
-            };
-            let (at, bytes) = (slot_at(frame, what, index), slot_bytes(what));
-            if medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0 {
-                let content = cycle.map_or(at, |cycle| cycle.content(medium, at));
+            if let Some(slot) = allocated_slot(medium, frame, what, index) {
+                let content = cycle.map_or(slot.at, |cycle| cycle.content(medium, slot.at));
                 let header = ObjectHeader(medium.load_u64(content));
-                visit(Slot { at, bytes, place }, header);
+                visit(slot, header);
             }
         }
     }
     Ok(())
+}
+
+/// The first allocated object that begins behind `after`, by address; see [`each_allocated`].
+///
+/// Errors: a frame word is damaged.
+pub(crate) fn next_allocated<M: Medium>(
+    medium: &M,
+    cycle: Option<&Cycle<M>>,
+    after: VirtAddr,
+) -> Result<Option<Slot>, FormatError> {
+    let mut frame = Frame::holding(after);
+    let word = frame.word_at();
+    // In the middle of a run its first frame knows what follows.
+    if frame.chunk().is_data()
+        && after.0 < medium.len()
+        && let FrameUse::Tail { back } = FrameUse::from_word(medium.load_u64(word), word)?
+    {
+        frame = Frame(frame.0.saturating_sub(back));
+    }
+    while frame.start().0 < medium.len() {
+        if !frame.chunk().is_data() {
+            frame = Chunk(frame.chunk().0 + 1).first_frame();
+            continue;
+        }
+        let Some(what) = counted_run(medium, cycle, frame)? else {
+            frame = frame.plus(1);
+            continue;
+        };
+        let passed = after.0.checked_sub(frame.start().0);
+        let first = passed.map_or(0, |offset| offset / slot_bytes(what) + 1);
+        let found = (first..slots(what)).find_map(|i| allocated_slot(medium, frame, what, i));
+        if found.is_some() {
+            return Ok(found);
+        }
+        frame = frame.plus(what.frames());
+    }
+    Ok(None)
+}
+
+/// The run that begins with a frame, if its objects count.
+fn counted_run<M: Medium>(
+    medium: &M,
+    cycle: Option<&Cycle<M>>,
+    frame: Frame,
+) -> Result<Option<FrameUse>, FormatError> {
+    let word = medium.load_u64(frame.word_at());
+    let what = FrameUse::from_word(word, frame.word_at())?;
+    if !matches!(what, FrameUse::Slots(_) | FrameUse::Large { .. }) {
+        return Ok(None);
+    }
+    let counts = match cycle.and_then(|cycle| cycle.part(frame)) {
+        Some(Part::Source(_)) => false,
+        Some(Part::Destination(_)) => true,
+        None => !FrameUse::is_reserved(word),
+    };
+    Ok(counts.then_some(what))
+}
+
+/// A slot of a run, if media says that an object is allocated there.
+fn allocated_slot<M: Medium>(medium: &M, frame: Frame, what: FrameUse, index: u64) -> Option<Slot> {
+    let class = match what {
+        FrameUse::Slots(class) => Some(class),
+        _ => None,
+    };
+    let place = Place {
+        frame,
+        index,
+        class,
+    };
+    let is_allocated = medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0;
+    is_allocated.then(|| Slot {
+        at: slot_at(frame, what, index),
+        bytes: slot_bytes(what),
+        place,
+    })
 }

@@ -22,7 +22,8 @@ use super::commit::{
     count_all, release_all, return_slot, settle_fresh_frames, take_overflow, write_back_frames,
 };
 use super::redo::{fits_slot, load_header, load_payload, store_long};
-use crate::alloc::FrameRun;
+use crate::alloc::{FrameRun, Place, locate};
+use crate::check::next_allocated;
 use crate::collector::kept::Table;
 use crate::error::Error;
 use crate::locks::{LockSet, Mode};
@@ -85,6 +86,40 @@ impl<'s, M: Medium> RawGuard<'s, M> {
             }
             _ => at,
         }
+    }
+
+    /// The object whose body is at `body`, which [`RawGuard::place`] returned: the number of its type, and the
+    /// bytes that the program asked for. `None` if none is allocated there. What the open transaction has
+    /// allocated is not there yet.
+    ///
+    /// Errors: the object's header is damaged.
+    pub fn object(&self, body: VirtAddr) -> Result<Option<(TypeId, u64)>, Error> {
+        let medium = &self.access.inner.medium;
+        let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
+        match locate(medium, at) {
+            Ok(slot) if is_allocated_on_media(medium, slot.place) => {
+                let header = ObjectHeader(medium.load_u64(at));
+                let damaged = Error::Damaged {
+                    what: "the header of an object",
+                    at: at.0,
+                };
+                let len = requested_bytes(header, slot.bytes).ok_or(damaged)?;
+                Ok(Some((header.type_id(), len)))
+            }
+            Ok(_) | Err(Error::NotAllocated { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The body of the next object behind `body` by address, or of the first from there on, in an explicit
+    /// pool. Takes time in the free space between. What the open transaction has allocated or freed counts as it
+    /// was before.
+    ///
+    /// Errors: the frame table is damaged.
+    pub fn next_object(&self, body: VirtAddr) -> Result<Option<VirtAddr>, Error> {
+        let medium = &self.access.inner.medium;
+        let found = next_allocated(medium, self.access.cycle.as_deref(), body)?;
+        Ok(found.map(|slot| self.place_to_read(slot.at + HEADER_BYTES)))
     }
 
     /// Begins a transaction within the operation: addresses that the program has go on to hold.
@@ -230,15 +265,8 @@ impl<'t, M: Medium> RawTx<'t, M> {
         let mut payload = Vec::new();
         let mut logged = Vec::new();
         for &(at, len) in ranges {
-            let end = round_up(at.0.saturating_add(len), 8);
-            if at.0 < firn_format::geometry::ROOTS.0 || end > medium.len() || len == 0 {
-                return Err(Error::BadRange { at: at.0, len });
-            }
-            // Rule 9: what recovery restores lies in a copy that counts.
-            if self.place(at) != at {
-                return Err(Error::NotAllocated { at: at.0 });
-            }
-            for (start, end) in self.log.borrow().missing(at.0 & !7, end) {
+            let (start, end) = self.range(at, len)?;
+            for (start, end) in self.log.borrow().missing(start, end) {
                 logged.push((start, end));
                 let mut word_at = start;
                 while word_at < end {
@@ -256,6 +284,36 @@ impl<'t, M: Medium> RawTx<'t, M> {
         self.append(payload)?;
         self.log.borrow_mut().ranges.extend(logged);
         Ok(())
+    }
+
+    /// What the transaction has allocated: the bytes that were asked for.
+    pub fn own_len(self, body: VirtAddr) -> Option<u64> {
+        let log = self.log.borrow();
+        let own = |c: &&Change| c.slot.at + HEADER_BYTES == body;
+        log.allocated.iter().find(own).map(|c| c.requested)
+    }
+
+    /// Takes in a range that is stored to without a way back: it is made durable by the commit, and an abort
+    /// leaves it.
+    ///
+    /// Errors: a range outside the pool's data; one of an object that is elsewhere.
+    pub fn note(self, at: VirtAddr, len: u64) -> Result<(), Error> {
+        let range = self.range(at, len)?;
+        self.log.borrow_mut().ranges.push(range);
+        Ok(())
+    }
+
+    /// The words that a range touches.
+    fn range(self, at: VirtAddr, len: u64) -> Result<(u64, u64), Error> {
+        let end = round_up(at.0.saturating_add(len), 8);
+        if at.0 < firn_format::geometry::ROOTS.0 || end > self.inner().medium.len() || len == 0 {
+            return Err(Error::BadRange { at: at.0, len });
+        }
+        // Rule 9: what recovery restores lies in a copy that counts.
+        match self.place(at) == at {
+            true => Ok((at.0 & !7, end)),
+            false => Err(Error::NotAllocated { at: at.0 }),
+        }
     }
 
     /// Makes a batch durable: one fence.
@@ -374,7 +432,13 @@ impl<'t, M: Medium> RawTx<'t, M> {
         let slot = inner.allocator.locate(&inner.medium, at)?;
         let mut log = self.log.borrow_mut();
         let twice = log.freed.iter().any(|c| c.slot.at == at);
-        if twice || !inner.allocator.is_allocated(&inner.medium, slot.place)? {
+        // The bits on media are exact in an explicit pool; what the transaction itself has allocated has none yet.
+        let is_own = || log.allocated.iter().any(|c| c.slot.at == at);
+        let is_there = match inner.logs_allocation() {
+            true => is_allocated_on_media(&inner.medium, slot.place) || is_own(),
+            false => inner.allocator.is_allocated(&inner.medium, slot.place)?,
+        };
+        if twice || !is_there {
             return Err(Error::NotAllocated { at: at.0 });
         }
         let header = ObjectHeader(inner.medium.load_u64(at));
@@ -468,6 +532,11 @@ impl<'s, M: Medium> OpenRawTx<'s, M> {
         }
     }
 
+    /// The operation that the transaction is in.
+    pub fn guard(&self) -> &RawGuard<'s, M> {
+        self.guard.as_ref().expect("it has not ended")
+    }
+
     /// Commits, and goes on with the operation. Durable on return.
     ///
     /// Errors: what it allocated and freed cannot be logged; it is rolled back, and the operation has ended.
@@ -557,6 +626,10 @@ impl<M: Medium> RawTx<'_, M> {
             inner.allocator.give_log(&inner.medium, run);
         }
     }
+}
+
+fn is_allocated_on_media<M: Medium>(medium: &M, place: Place) -> bool {
+    medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0
 }
 
 /// Restores what one batch saved, newest record first.

@@ -1,0 +1,98 @@
+//! Addresses of objects.
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+
+use firn_units::VirtAddr;
+
+use super::Oid;
+use super::pools::{Pobj, pool_around, pool_with_id};
+use super::thread::{Cache, fill, in_operation, leave};
+use crate::shelf::open;
+use crate::status::{Failure, Outcome, Status, result_of, status_of};
+
+impl Pobj {
+    /// Where an object's byte may be stored to until the operation ends.
+    pub(crate) fn place(&self, oid: Oid) -> Outcome<VirtAddr> {
+        if oid.pool != self.id {
+            return Err(Failure::invalid("the object belongs to another pool"));
+        }
+        if oid.is_null() {
+            return Err(Failure::invalid("the object is OID_NULL"));
+        }
+        if oid.offset >= self.capacity {
+            return Err(not_an_object(oid));
+        }
+        in_operation(self, |guard| Ok(guard.place(VirtAddr(oid.offset))))
+    }
+}
+
+#[cold]
+pub(crate) fn not_an_object(oid: Oid) -> Failure {
+    Failure::new(
+        Status::NotAllocated,
+        format!(
+            "no object is allocated at offset {:#x}; it was freed, or never was one",
+            oid.offset
+        ),
+    )
+}
+
+/// The way of `pmemobj_direct` where the thread is outside of an operation, the object is in another pool than
+/// the last one, or it may have moved.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_direct(
+    oid: Oid,
+    cache: *mut Cache,
+    to_read: c_int,
+) -> *mut c_void {
+    result_of(ptr::null_mut(), || {
+        if oid.is_null() {
+            return Ok(ptr::null_mut());
+        }
+        let pool = pool_with_id(oid.pool)?;
+        if oid.offset >= pool.capacity {
+            return Err(not_an_object(oid));
+        }
+        // SAFETY: the header's functions have one for each thread.
+        unsafe { fill(pool, cache) }?;
+        in_operation(pool, |guard| {
+            let at = VirtAddr(oid.offset);
+            let at = match to_read {
+                0 => guard.place(at),
+                _ => guard.place_to_read(at),
+            };
+            Ok(pool.pointer(at))
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_safepoint(pool: *mut Pobj) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools.
+        leave(unsafe { open(pool) }?)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_pmemobj_oid(pointer: *const c_void) -> Oid {
+    result_of(Oid::NULL, || {
+        let pool = pool_around(pointer)?;
+        let at = pool.range(pointer, 0)?;
+        Ok(pool.oid(at))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_pmemobj_pool_by_oid(oid: Oid) -> *const Pobj {
+    result_of(ptr::null(), || match oid.is_null() {
+        true => Ok(ptr::null()),
+        false => Ok(ptr::from_ref(pool_with_id(oid.pool)?)),
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_pmemobj_pool_by_ptr(pointer: *const c_void) -> *const Pobj {
+    result_of(ptr::null(), || Ok(ptr::from_ref(pool_around(pointer)?)))
+}

@@ -1,0 +1,107 @@
+//! Flushing, and copying with it.
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+
+use firn_media::{Medium, MediumExt};
+
+use super::pools::Pobj;
+use crate::shelf::open;
+use crate::status::{Status, status_of};
+
+/// `PMEMOBJ_F_MEM_NOFLUSH`: neither written back nor fenced.
+const NO_FLUSH: u32 = 1 << 3;
+/// `PMEMOBJ_F_MEM_NODRAIN`: written back, not fenced.
+const NO_DRAIN: u32 = 1 << 0;
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_persist(
+    pool: *mut Pobj,
+    from: *const c_void,
+    len: usize,
+) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools.
+        let it = unsafe { open(pool) }?;
+        let at = it.range(from, len)?;
+        it.heap.medium().persist(at, len as u64);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_flush(
+    pool: *mut Pobj,
+    from: *const c_void,
+    len: usize,
+) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools.
+        let it = unsafe { open(pool) }?;
+        let at = it.range(from, len)?;
+        it.heap.medium().write_back(at, len as u64);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_drain(pool: *mut Pobj) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools.
+        unsafe { open(pool) }?.heap.medium().fence();
+        Ok(())
+    })
+}
+
+impl Pobj {
+    /// Makes durable what was stored, as far as the flags say.
+    fn finish(&self, to: *mut c_void, len: usize, flags: u32) -> crate::status::Outcome<()> {
+        if flags & NO_FLUSH != 0 {
+            return Ok(());
+        }
+        let at = self.range(to, len)?;
+        let medium = self.heap.medium();
+        medium.write_back(at, len as u64);
+        if flags & NO_DRAIN == 0 {
+            medium.fence();
+        }
+        Ok(())
+    }
+}
+
+/// Copies bytes, which may overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_memmove(
+    pool: *mut Pobj,
+    to: *mut c_void,
+    from: *const c_void,
+    len: usize,
+    flags: u32,
+) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools.
+        let it = unsafe { open(pool) }?;
+        it.range(to, len)?;
+        // SAFETY: the target lies in the pool; the header asks for so many bytes at the source.
+        unsafe { ptr::copy(from.cast::<u8>(), to.cast::<u8>(), len) };
+        it.finish(to, len, flags)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_memset(
+    pool: *mut Pobj,
+    to: *mut c_void,
+    byte: c_int,
+    len: usize,
+    flags: u32,
+) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools.
+        let it = unsafe { open(pool) }?;
+        it.range(to, len)?;
+        // SAFETY: the target lies in the pool.
+        unsafe { ptr::write_bytes(to.cast::<u8>(), byte as u8, len) };
+        it.finish(to, len, flags)
+    })
+}

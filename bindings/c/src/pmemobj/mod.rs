@@ -1,0 +1,79 @@
+//! What `include/firn/pmemobj.h` is built on: pools for programs that were written for libpmemobj.
+//!
+//! ```text
+//! pools     files                       thread    what a thread does in a pool, and its operation
+//! direct    addresses of objects        memory    flushing, copying
+//! object    allocation and iteration    tx        transactions
+//! lock      locks in persistent memory  defrag    keeping a pool compact
+//! ```
+//!
+//! An object's first eight bytes are the program's number of its type; what a program calls the object begins
+//! behind them, at a multiple of 16. All objects have one type of the heap's, whose references are pairs of words
+//! (`FieldKind::Pairs`).
+//!
+//! A thread is inside an operation from its first use of an object until its outermost transaction ends, or it
+//! says so at a safepoint: as long, its pointers hold. Failures are numbers of `errno.h`, as programs expect.
+
+mod defrag;
+mod direct;
+mod lock;
+mod memory;
+mod object;
+mod pools;
+mod thread;
+mod tx;
+
+pub use defrag::*;
+pub use direct::*;
+pub use lock::*;
+pub use memory::*;
+pub use object::*;
+pub use pools::*;
+pub use tx::*;
+
+use core::ffi::c_int;
+
+use crate::status::Status;
+
+/// `PMEMoid`.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Oid {
+    pub pool: u64,
+    pub offset: u64,
+}
+
+impl Oid {
+    pub(crate) const NULL: Self = Self { pool: 0, offset: 0 };
+
+    pub(crate) fn is_null(self) -> bool {
+        self.offset == 0
+    }
+}
+
+/// Bytes of an object in front of what the program calls it: the number of its type.
+pub(crate) const TYPE_BYTES: u64 = 8;
+
+/// The number of `errno.h` that says most nearly what a status does.
+pub(crate) fn errno_of(status: Status) -> c_int {
+    match status {
+        Status::Ok => 0,
+        Status::NotFound => 2,
+        Status::Io => 5,
+        Status::InUse | Status::Conflict => 11,
+        Status::NoSpace | Status::TooLarge => 12,
+        Status::Permission => 13,
+        Status::Busy => 16,
+        Status::Exists => 17,
+        Status::ReadOnly => 30,
+        Status::Aborted => 125,
+        Status::Invalid
+        | Status::Misuse
+        | Status::NotAllocated
+        | Status::WrongType
+        | Status::NotAPool
+        | Status::NeedsRecovery
+        | Status::Damaged
+        | Status::Internal => 22,
+    }
+}

@@ -1,0 +1,265 @@
+//! Allocation, and iteration over what is allocated.
+
+use core::ffi::{c_int, c_void};
+
+use firn_heap::RawTx;
+use firn_mapped::Mapped;
+use firn_media::Medium;
+use firn_units::VirtAddr;
+
+use super::direct::not_an_object;
+use super::pools::{Constructor, Pobj, construct, pool_with_id};
+use super::thread::in_operation;
+use super::{Oid, TYPE_BYTES};
+use crate::shelf::open;
+use crate::status::{Failure, Outcome, Status, result_of, status_of};
+
+/// `PMEMOBJ_MAX_ALLOC_SIZE`.
+const MAX_BYTES: u64 = 0x003F_FDFF_C0;
+
+impl Pobj {
+    /// Bytes of the object whose body, its type's number in front, is at `body`.
+    pub(crate) fn len_of(&self, body: VirtAddr) -> Outcome<u64> {
+        in_operation(self, |guard| match guard.object(body)? {
+            Some((what, len)) if what == self.what => Ok(len.saturating_sub(TYPE_BYTES)),
+            _ => Err(not_an_object(self.oid(body + TYPE_BYTES))),
+        })
+    }
+
+    /// The body of the object that begins at an offset, as it is now.
+    ///
+    /// Errors: none begins there.
+    pub(crate) fn body(&self, oid: Oid) -> Outcome<VirtAddr> {
+        let at = self.place(oid)?;
+        let body = VirtAddr(at.0.wrapping_sub(TYPE_BYTES));
+        self.len_of(body).map(|_| body)
+    }
+
+    /// Allocates, and stores the type's number.
+    pub(crate) fn allocate(
+        &self,
+        tx: RawTx<'_, Mapped>,
+        bytes: u64,
+        type_num: u64,
+    ) -> Outcome<VirtAddr> {
+        if bytes == 0 {
+            return Err(Failure::invalid("an object has at least one byte"));
+        }
+        if bytes > MAX_BYTES {
+            return Err(Failure::new(
+                Status::TooLarge,
+                format!("an object of {bytes} bytes; at most {MAX_BYTES} are possible"),
+            ));
+        }
+        let body = tx.alloc_of(self.what, TYPE_BYTES + bytes)?;
+        self.heap.medium().store_u64(body, type_num);
+        if self.pinned().contains(&type_num) {
+            self.heap.pin(body)?;
+        }
+        Ok(body)
+    }
+
+    /// Stores an object's name where the program wants it, with the transaction if that lies in a pool.
+    pub(crate) fn store_oid(&self, tx: RawTx<'_, Mapped>, to: *mut Oid, oid: Oid) -> Outcome<()> {
+        if to.is_null() {
+            return Ok(());
+        }
+        match self.address(to.cast()) {
+            Some(at) => {
+                let at = tx.place(at);
+                tx.log(&[(at, size_of::<Oid>() as u64)])?;
+                tx.store(at, bytemuck::cast_slice(&[oid.pool, oid.offset]))?;
+            }
+            // SAFETY: the header asks for room for an OID.
+            None => unsafe { to.write(oid) },
+        }
+        Ok(())
+    }
+
+    /// Copies the first bytes of an object to another.
+    fn copy(&self, from: VirtAddr, to: VirtAddr, len: u64) {
+        let mut bytes = vec![0; len as usize];
+        let medium = self.heap.medium();
+        medium.load_bytes(from, &mut bytes);
+        medium.store_bytes(to, &bytes);
+    }
+
+    /// A longer or shorter object with the same content.
+    pub(crate) fn reallocated(
+        &self,
+        tx: RawTx<'_, Mapped>,
+        old: VirtAddr,
+        bytes: u64,
+        type_num: u64,
+    ) -> Outcome<VirtAddr> {
+        let len = in_tx_len(self, tx, old)?;
+        let new = self.allocate(tx, bytes, type_num)?;
+        self.copy(old + TYPE_BYTES, new + TYPE_BYTES, len.min(bytes));
+        // SAFETY: the program's contract: it uses the new object from now on.
+        unsafe { tx.free(old) }?;
+        Ok(new)
+    }
+}
+
+/// Bytes of an object that the open transaction may have allocated.
+fn in_tx_len(pool: &Pobj, tx: RawTx<'_, Mapped>, body: VirtAddr) -> Outcome<u64> {
+    match tx.own_len(body) {
+        Some(len) => Ok(len.saturating_sub(TYPE_BYTES)),
+        None => pool.len_of(body),
+    }
+}
+
+/// Allocates, calls the constructor, makes it durable, and stores the name: all of it or nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_alloc(
+    pool: *mut Pobj,
+    to: *mut Oid,
+    bytes: usize,
+    type_num: u64,
+    constructor: Option<Constructor>,
+    argument: *mut c_void,
+) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools.
+        let it = unsafe { open(pool) }?;
+        it.atomically(|tx| {
+            let body = it.allocate(tx, bytes as u64, type_num)?;
+            construct(pool, constructor, argument, it.pointer(body + TYPE_BYTES))?;
+            it.store_oid(tx, to, it.oid(body + TYPE_BYTES))
+        })
+    })
+}
+
+/// Changes an object's length, or allocates or frees it: all of it or nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_realloc(
+    pool: *mut Pobj,
+    to: *mut Oid,
+    bytes: usize,
+    type_num: u64,
+) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools, and of the OID.
+        let (it, old) = unsafe { (open(pool)?, to.as_ref()) };
+        let Some(&old) = old else {
+            return Err(Failure::invalid("the OID to be changed is null"));
+        };
+        it.atomically(|tx| match (old.is_null(), bytes) {
+            (true, 0) => Ok(()),
+            (true, _) => {
+                let body = it.allocate(tx, bytes as u64, type_num)?;
+                it.store_oid(tx, to, it.oid(body + TYPE_BYTES))
+            }
+            (false, 0) => {
+                // SAFETY: the program's contract: nothing refers to the object any more.
+                unsafe { tx.free(it.body(old)?) }?;
+                it.store_oid(tx, to, Oid::NULL)
+            }
+            (false, _) => {
+                let new = it.reallocated(tx, it.body(old)?, bytes as u64, type_num)?;
+                it.store_oid(tx, to, it.oid(new + TYPE_BYTES))
+            }
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_free(to: *mut Oid) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of the OID.
+        let Some(&old) = (unsafe { to.as_ref() }) else {
+            return Err(Failure::invalid("the OID to be freed is null"));
+        };
+        if old.is_null() {
+            return Ok(());
+        }
+        let it = pool_with_id(old.pool)?;
+        it.atomically(|tx| {
+            // SAFETY: the program's contract: nothing refers to the object any more.
+            unsafe { tx.free(it.body(old)?) }?;
+            it.store_oid(tx, to, Oid::NULL)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_pmemobj_usable_size(oid: Oid) -> usize {
+    result_of(0, || {
+        if oid.is_null() {
+            return Ok(0);
+        }
+        let it = pool_with_id(oid.pool)?;
+        Ok(it.len_of(it.body(oid)?)? as usize)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_pmemobj_type_num(oid: Oid) -> u64 {
+    result_of(0, || {
+        let it = pool_with_id(oid.pool)?;
+        let body = it.body(oid)?;
+        Ok(it.heap.medium().load_u64(body))
+    })
+}
+
+impl Pobj {
+    /// The next object of the program's behind an address. The root is none of them.
+    fn next(&self, after: VirtAddr) -> Outcome<Oid> {
+        in_operation(self, |guard| {
+            let root =
+                firn_heap::Obj::<firn_heap::Untyped, _>::of_root(guard.view(), super::pools::ROOT)?;
+            let root = root.map(|object| object.address() + 8);
+            let mut after = after;
+            while let Some(body) = guard.next_object(after)? {
+                let is_object = matches!(guard.object(body)?, Some((what, _)) if what == self.what);
+                if is_object && Some(body) != root {
+                    return Ok(self.oid(body + TYPE_BYTES));
+                }
+                after = body;
+            }
+            Ok(Oid::NULL)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_first(pool: *mut Pobj) -> Oid {
+    result_of(Oid::NULL, || {
+        // SAFETY: as the header asks of pools.
+        unsafe { open(pool) }?.next(VirtAddr(0))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_pmemobj_next(oid: Oid) -> Oid {
+    result_of(Oid::NULL, || {
+        if oid.is_null() {
+            return Ok(Oid::NULL);
+        }
+        let it = pool_with_id(oid.pool)?;
+        it.next(it.place(oid)?)
+    })
+}
+
+/// Keeps objects of a type where they are, those that are there and those to come.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_pin_type(pool: *mut Pobj, type_num: u64) -> c_int {
+    let status = status_of(|| {
+        // SAFETY: as the header asks of pools.
+        let it = unsafe { open(pool) }?;
+        it.pinned
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .push(type_num);
+        let mut at = it.next(VirtAddr(0))?;
+        while !at.is_null() {
+            let body = VirtAddr(at.offset - TYPE_BYTES);
+            if it.heap.medium().load_u64(body) == type_num {
+                it.heap.pin(body)?;
+            }
+            at = it.next(VirtAddr(at.offset))?;
+        }
+        Ok(())
+    });
+    super::errno_of(status)
+}

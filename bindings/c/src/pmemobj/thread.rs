@@ -1,0 +1,317 @@
+//! What a thread does in a pool: its session, and the operation that it is inside.
+
+use core::cell::{Ref, RefCell, RefMut};
+use core::mem::ManuallyDrop;
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::Arc;
+
+use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
+
+use firn_heap::{OpenRawTx, RawGuard, RawTx, Session};
+use firn_mapped::Mapped;
+
+use super::pools::Pobj;
+use crate::status::{Failure, Outcome, Status};
+
+/// `struct firn_pobj_cache`: what the inline functions of a program know of the thread's pool while it is inside an
+/// operation there. It lies in the program, one for each thread.
+#[repr(C)]
+pub struct Cache {
+    /// Zero while it knows nothing.
+    pub(crate) pool: AtomicU64,
+    pub(crate) base: u64,
+    pub(crate) mask: u64,
+    pub(crate) marks: *const AtomicU8,
+}
+
+/// A thread's part of a pool. The thread uses it, and whoever closes the pool while the thread is outside.
+/// Whoever fills an object in the program's own function may come back while the thread has it.
+pub(crate) struct Slot(ReentrantMutex<State>);
+
+struct State {
+    // In front of what it borrows from.
+    operation: RefCell<Operation>,
+    session: RefCell<Option<ManuallyDrop<Box<Session<Mapped>>>>>,
+    /// For allocation beside a transaction that is open.
+    beside: RefCell<Option<Box<Session<Mapped>>>>,
+    caches: RefCell<Vec<*mut Cache>>,
+}
+
+// SAFETY: sessions stay on their thread because its write-backs need its fences. Another one only ends them, while
+// no operation is open, when nothing waits for a fence; caches are then told by one atomic store.
+unsafe impl Send for State {}
+
+#[derive(Default)]
+enum Operation {
+    #[default]
+    None,
+    Reading(RawGuard<'static, Mapped>),
+    Transaction(OpenRawTx<'static, Mapped>),
+}
+
+thread_local! {
+    static SLOTS: RefCell<Slots> = const { RefCell::new(Slots(Vec::new())) };
+}
+
+/// A thread's slots, by their pools.
+struct Slots(Vec<(u64, *const Pobj, Arc<Slot>)>);
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        for (_, pool, slot) in self.0.drain(..) {
+            slot.end();
+            // SAFETY: the memory of pools stays; a closed one has no slots.
+            let pool = unsafe { crate::shelf::open(pool) };
+            if let Ok(pool) = pool {
+                pool.threads().retain(|other| !Arc::ptr_eq(other, &slot));
+            }
+        }
+    }
+}
+
+impl Slot {
+    fn state(&self) -> ReentrantMutexGuard<'_, State> {
+        self.0.lock()
+    }
+
+    /// Errors: the thread has a transaction open.
+    pub(crate) fn check_no_transaction(&self) -> Outcome<()> {
+        match &*self.state().operation.borrow() {
+            Operation::Transaction(_) => Err(Failure::new(
+                Status::Busy,
+                "a transaction is open in the pool; end it first",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends what the thread has of the pool. A transaction that is open is rolled back.
+    pub(crate) fn end(&self) {
+        let state = self.state();
+        state.leave();
+        if let Some(session) = state.session.take() {
+            drop(ManuallyDrop::into_inner(session));
+        }
+        state.beside.take();
+    }
+}
+
+impl State {
+    /// Leaves the operation: pointers are no longer good.
+    fn leave(&self) {
+        for cache in self.caches.take() {
+            // SAFETY: it lies in memory of the thread, which lives: its end comes here first.
+            unsafe { (*cache).pool.store(0, Ordering::Relaxed) };
+        }
+        drop(self.operation.take());
+    }
+
+    /// Enters an operation if none is open.
+    fn enter(&self) -> Outcome<()> {
+        let mut operation = self.changing()?;
+        if let Operation::None = *operation {
+            let mut session = self.session.borrow_mut();
+            let Some(session) = &mut *session else {
+                return Err(closed());
+            };
+            let session: *mut Session<Mapped> = &raw mut ***session;
+            // SAFETY: the operation is dropped before the session that it borrows, which it alone uses.
+            let session: &'static mut Session<Mapped> = unsafe { &mut *session };
+            *operation = Operation::Reading(session.raw_guard()?);
+        }
+        Ok(())
+    }
+
+    /// The operation, to be changed.
+    ///
+    /// Errors: the program's function that fills an object is running.
+    fn changing(&self) -> Outcome<RefMut<'_, Operation>> {
+        self.operation.try_borrow_mut().map_err(|_| {
+            Failure::misuse("a constructor begins or ends no transaction, and allocates nothing")
+        })
+    }
+
+    /// The same, if none is open: entered.
+    fn entered(&self) -> Outcome<Ref<'_, Operation>> {
+        let is_outside = matches!(*self.operation.borrow(), Operation::None);
+        if is_outside {
+            self.enter()?;
+        }
+        Ok(self.operation.borrow())
+    }
+
+    /// Puts a transaction in the place of the operation.
+    fn begin(&self) -> Outcome<()> {
+        self.enter()?;
+        let mut operation = self.changing()?;
+        match core::mem::take(&mut *operation) {
+            Operation::Reading(guard) => {
+                *operation = Operation::Transaction(guard.begin()?);
+                Ok(())
+            }
+            other => {
+                *operation = other;
+                Err(Failure::misuse(
+                    "a transaction is open in this pool already",
+                ))
+            }
+        }
+    }
+
+    /// Ends the transaction. The operation goes on, unless the commit fails.
+    fn end(&self, commits: bool) -> Outcome<()> {
+        let mut operation = self.changing()?;
+        match core::mem::take(&mut *operation) {
+            Operation::Transaction(open) if commits => match open.commit() {
+                Ok(guard) => *operation = Operation::Reading(guard),
+                Err(error) => {
+                    drop(operation);
+                    self.leave();
+                    return Err(error.into());
+                }
+            },
+            Operation::Transaction(open) => *operation = Operation::Reading(open.roll_back()),
+            other => {
+                *operation = other;
+                return Err(no_transaction());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn closed() -> Failure {
+    Failure::misuse("the pool was closed; open it again")
+}
+
+#[cold]
+fn no_transaction() -> Failure {
+    Failure::misuse("no transaction is open; this belongs between TX_BEGIN and TX_END")
+}
+
+/// This thread's slot of a pool, made if there is none.
+fn slot(pool: &Pobj) -> Outcome<Arc<Slot>> {
+    SLOTS.with_borrow_mut(|slots| {
+        let known = slots.0.iter().find(|(_, of, _)| core::ptr::eq(*of, pool));
+        // Whoever closed the pool that was there before has taken the session.
+        if let Some((_, _, slot)) = known
+            && slot.state().session.borrow().is_some()
+        {
+            return Ok(Arc::clone(slot));
+        }
+        slots.0.retain(|(_, of, _)| !core::ptr::eq(*of, pool));
+        let session = pool.heap.session()?;
+        let new = Arc::new(Slot(ReentrantMutex::new(State {
+            operation: RefCell::default(),
+            session: RefCell::new(Some(ManuallyDrop::new(Box::new(session)))),
+            beside: RefCell::default(),
+            caches: RefCell::default(),
+        })));
+        pool.threads().push(Arc::clone(&new));
+        slots
+            .0
+            .push((pool.id, core::ptr::from_ref(pool), Arc::clone(&new)));
+        Ok(new)
+    })
+}
+
+/// Does something inside the thread's operation, which goes on.
+pub(crate) fn in_operation<R>(
+    pool: &Pobj,
+    body: impl FnOnce(&RawGuard<'_, Mapped>) -> Outcome<R>,
+) -> Outcome<R> {
+    let slot = slot(pool)?;
+    let state = slot.state();
+    match &*state.entered()? {
+        Operation::Reading(guard) => body(guard),
+        Operation::Transaction(open) => body(open.guard()),
+        Operation::None => Err(closed()),
+    }
+}
+
+/// Tells a thread's inline functions where the pool is, until the operation ends.
+///
+/// # Safety
+///
+/// The cache lies in memory of this thread.
+pub(crate) unsafe fn fill(pool: &Pobj, cache: *mut Cache) -> Outcome<()> {
+    let slot = slot(pool)?;
+    let state = slot.state();
+    drop(state.entered()?);
+    let mut caches = state.caches.borrow_mut();
+    if !caches.contains(&cache) {
+        caches.push(cache);
+    }
+    // SAFETY: the caller says so.
+    let cache = unsafe { &mut *cache };
+    cache.base = pool.base;
+    cache.mask = pool.capacity - 1;
+    cache.marks = pool.heap.place_marks().as_ptr();
+    cache.pool.store(pool.id, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Leaves the thread's operation, if it is inside one.
+///
+/// Errors: a transaction is open.
+pub(crate) fn leave(pool: &Pobj) -> Outcome<()> {
+    let slot = slot(pool)?;
+    slot.check_no_transaction()?;
+    let state = slot.state();
+    drop(state.changing()?);
+    state.leave();
+    Ok(())
+}
+
+/// Begins a transaction.
+pub(crate) fn begin(pool: &Pobj) -> Outcome<()> {
+    slot(pool)?.state().begin()
+}
+
+/// Does something in the open transaction.
+pub(crate) fn in_transaction<R>(
+    pool: &Pobj,
+    body: impl FnOnce(RawTx<'_, Mapped>) -> Outcome<R>,
+) -> Outcome<R> {
+    let slot = slot(pool)?;
+    let state = slot.state();
+    match &*state.operation.borrow() {
+        Operation::Transaction(open) => body(open.tx()),
+        _ => Err(no_transaction()),
+    }
+}
+
+/// Commits the open transaction, or rolls it back. The operation goes on.
+pub(crate) fn end(pool: &Pobj, commits: bool) -> Outcome<()> {
+    slot(pool)?.state().end(commits)
+}
+
+impl Pobj {
+    /// Runs a transaction of the library's own: within the thread's operation, or beside its transaction.
+    pub(crate) fn atomically<R>(
+        &self,
+        body: impl FnOnce(RawTx<'_, Mapped>) -> Outcome<R>,
+    ) -> Outcome<R> {
+        let slot = slot(self)?;
+        let state = slot.state();
+        if let Operation::Transaction(_) = &*state.entered()? {
+            let mut beside = state
+                .beside
+                .try_borrow_mut()
+                .map_err(|_| Failure::misuse("a constructor allocates nothing"))?;
+            let session = match &mut *beside {
+                Some(session) => session,
+                none => none.insert(Box::new(self.heap.session()?)),
+            };
+            return session.raw_transaction(body);
+        }
+        state.begin()?;
+        let result = match &*state.operation.borrow() {
+            Operation::Transaction(open) => body(open.tx()),
+            _ => Err(no_transaction()),
+        };
+        let ended = state.end(result.is_ok());
+        ended.and(result)
+    }
+}
