@@ -134,8 +134,29 @@ pub unsafe extern "C" fn firn_pmemobj_tx_begin(
         })
     });
     let failed = errno_of(status);
+    if failed != 0 {
+        refuse(pool, environment, failed);
+    }
     set_failed(failed);
     failed
+}
+
+/// What could not begin is aborted at once: its stages ONABORT and FINALLY run.
+fn refuse(pool: *mut Pobj, environment: *mut c_void, failed: c_int) {
+    OPEN.with_borrow_mut(|transaction| {
+        let it = transaction.get_or_insert_with(|| Transaction {
+            pool,
+            stage: Stage::OnAbort,
+            parts: Vec::new(),
+            callback: None,
+            locks: Vec::new(),
+        });
+        it.stage = Stage::OnAbort;
+        it.parts.push(Part {
+            environment,
+            failed,
+        });
+    });
 }
 
 /// Notes a lock that was taken, to be given back at the end; it is given back now if it is noted already.
@@ -284,10 +305,10 @@ pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
             // SAFETY: it was taken for this transaction.
             unsafe { unlock(lock) };
         }
-        let _ = status_of(|| {
-            // SAFETY: the transaction kept the pool from being closed.
-            thread::leave(unsafe { open(pool) }?)
-        });
+        // SAFETY: it came from the program, and is looked at here.
+        if let Ok(pool) = unsafe { open(pool) } {
+            let _ = status_of(|| thread::leave(pool));
+        }
     }
     failed
 }
