@@ -1,17 +1,22 @@
 //! What this repository does for its developers.
 //!
 //! ```text
+//! install    the library for C and C++
 //! packages   what the suites need beyond Rust, and how it gets there
 //! suites     which suites there are, and running them
 //! ```
 #![forbid(unsafe_code)]
 
+mod install;
 mod packages;
 mod suites;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use install::Places;
 
 /// Tasks of the repository. `cargo xtask test` is the one that decides whether a change is good.
 #[derive(Parser)]
@@ -32,11 +37,26 @@ enum Task {
         #[arg(long)]
         long: bool,
     },
+    /// Builds the library for C and C++ and installs it: headers, shared and static library, a file for pkg-config
+    Install {
+        /// Where to: `include` and `lib` lie there
+        #[arg(long, default_value = "/usr/local")]
+        prefix: PathBuf,
+        /// A folder in front of the prefix, for who makes packages
+        #[arg(long)]
+        destdir: Option<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
-    let Task::Test { long } = Arguments::parse().task;
-    match packages::provide().and_then(|()| suites::run(long)) {
+    let done = match Arguments::parse().task {
+        Task::Test { long } => packages::provide().and_then(|()| suites::run(long)),
+        Task::Install { prefix, destdir } => install::install(&Places {
+            prefix,
+            destination: destdir,
+        }),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("xtask: {message}");

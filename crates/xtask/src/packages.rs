@@ -11,7 +11,7 @@ struct Package {
     found_by: &'static [&'static str],
 }
 
-const PACKAGES: [Package; 7] = [
+const PACKAGES: [Package; 8] = [
     Package {
         name: "libpmemobj1",
         purpose: "the persistent heap that Firn is compared with",
@@ -46,6 +46,11 @@ const PACKAGES: [Package; 7] = [
         name: "clang",
         purpose: "the same programs, by a second compiler",
         found_by: &["clang++"],
+    },
+    Package {
+        name: "pkgconf",
+        purpose: "what compilers are told of the installed library",
+        found_by: &["pkg-config"],
     },
 ];
 
