@@ -77,3 +77,42 @@ fn a_transaction_that_cannot_be_logged_is_rolled_back() {
     assert!(matches!(refused, Error::NotAllocated { .. }), "{refused}");
     assert_eq!(content(&mut session).unwrap(), b"kept");
 }
+
+/// Every way in which parts within parts can end.
+#[test]
+fn parts_are_kept_or_rolled_back() {
+    for outer_keeps in [false, true] {
+        for inner_keeps in [false, true] {
+            for kind in [PoolKind::Traced, PoolKind::Explicit] {
+                let pool = pool(kind);
+                let mut session = pool.session().unwrap();
+                let open = begin(&mut session);
+                set(&open, b"whole");
+                let outer = open.tx().savepoint();
+                set(&open, b"outer");
+                let inner = open.tx().savepoint();
+                set(&open, b"inner");
+                if inner_keeps {
+                    inner.keep();
+                } else {
+                    drop(inner);
+                }
+                if outer_keeps {
+                    outer.keep();
+                } else {
+                    drop(outer);
+                }
+                let seen = open.tx().root::<Bytes>("it").unwrap().to_vec().unwrap();
+                open.commit().unwrap();
+                let wanted: &[u8] = match (outer_keeps, inner_keeps) {
+                    (false, _) => b"whole",
+                    (true, false) => b"outer",
+                    (true, true) => b"inner",
+                };
+                assert_eq!(seen, wanted);
+                assert_eq!(content(&mut session).unwrap(), wanted);
+                assert_eq!(pool.check().unwrap(), []);
+            }
+        }
+    }
+}
