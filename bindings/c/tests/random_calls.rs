@@ -1,5 +1,10 @@
 //! Random calls of the C interface, right and wrong: whatever a program calls, it is told what the header says, what
 //! it did right is there, and nothing else is.
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "one reason for all: pointers are null, from the library, or lead to what the header asks for; wrong \
+              ones are what the header says is refused"
+)]
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_void};
@@ -147,8 +152,6 @@ fn open_pool(path: &Path) -> (*mut Pool, *mut Session) {
     (pool, session)
 }
 
-// SAFETY of all calls below: pointers are null, from the library, or lead to what the header asks for; wrong ones are
-// what the header says is refused.
 impl Program {
     fn new(folder: &Path, seed: u64) -> Self {
         let tables = Tables::new();

@@ -354,7 +354,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         for at in layout.references_in(0, len) {
             // Cut off by the end of what is stored, a reference is null.
             let word = front.get(at as usize..at as usize + WORD_BYTES as usize);
-            let word = word.map_or(0, |bytes| bytemuck::pod_read_unaligned(bytes));
+            let word = word.map_or(0, bytemuck::pod_read_unaligned);
             fixed.push((at / WORD_BYTES, self.accepted(RefWord(word))?));
         }
         self.alloc_filled(layout.id, bytes, |body| {

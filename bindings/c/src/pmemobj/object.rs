@@ -15,7 +15,7 @@ use crate::shelf::open;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 /// `PMEMOBJ_MAX_ALLOC_SIZE`.
-const MAX_BYTES: u64 = 0x003F_FDFF_C0;
+const MAX_BYTES: u64 = 0x3_FFDF_FFC0;
 
 impl Pobj {
     /// Bytes of the object whose body, its type's number in front, is at `body`.

@@ -1,0 +1,70 @@
+//! Do programs that were written for libpmemobj build, unchanged, and do what they did there, while their objects are
+//! moved?
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use support::{Language, command, compile, compilers, here, output, run};
+
+fn built(name: &str, more: &[&str], into: &Path) -> Vec<PathBuf> {
+    let source = here("examples/pmemobj").join(name);
+    let include = here("include/firn/compat");
+    let include = format!("-I{}", include.display());
+    let build = |compiler| {
+        // What libpmemobj's own macros give rise to as well: variables around a setjmp, and casts to unions.
+        let mut flags = vec![include.as_str(), "-D_GNU_SOURCE", "-Wno-pedantic"];
+        if compiler == "gcc" {
+            flags.push("-Wno-clobbered");
+        }
+        flags.extend(more);
+        compile(compiler, Language::C11, &source, &flags, into)
+    };
+    compilers(Language::C11).map(build).to_vec()
+}
+
+#[test]
+fn a_list_is_pushed_popped_and_aborted() {
+    let folder = tempfile::tempdir().unwrap();
+    for program in built("list.c", &["-O2"], folder.path()) {
+        let folder = tempfile::tempdir().unwrap();
+        let pool = folder.path().join("pool");
+        let pool = pool.to_str().unwrap();
+        assert_eq!(
+            run(&program, &[pool, "push", "1", "2"]),
+            "2: 2 1\n2 nodes\n"
+        );
+        assert_eq!(run(&program, &[pool, "push", "3"]), "3: 3 2 1\n3 nodes\n");
+        let aborted = "aborted: Operation canceled\nfinally\n3: 3 2 1\n3 nodes\n";
+        assert_eq!(run(&program, &[pool, "abort"]), aborted);
+        assert_eq!(run(&program, &[pool, "pop"]), "2: 2 1\n2 nodes\n");
+        assert_eq!(run(&program, &[pool, "print"]), "2: 2 1\n2 nodes\n");
+        let refused = output(&program, &["/nowhere/pool", "print"]);
+        let told = String::from_utf8(refused.stderr).unwrap();
+        assert!(told.contains("/nowhere/pool"), "{told}");
+    }
+}
+
+#[test]
+fn oids_in_variables_hold_while_everything_moves() {
+    let folder = tempfile::tempdir().unwrap();
+    for (flags, collects) in [
+        (&["-O0"][..], "0"),
+        (&["-O2"], "1"),
+        (&["-O1", "-fsanitize=address"], "0"),
+    ] {
+        for program in built("variables.c", flags, folder.path()) {
+            let folder = tempfile::tempdir().unwrap();
+            let pool = folder.path().join("pool");
+            let output = command(&program)
+                .arg(&pool)
+                .arg("3")
+                .env("FIRN_COLLECT", collects)
+                .output()
+                .unwrap();
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: {told}", program.display());
+            assert_eq!(output.stdout, b"moved\n", "{}", program.display());
+        }
+    }
+}
