@@ -53,7 +53,7 @@ fn transaction(
     session: &mut Session<Mapped>,
     mut body: impl for<'t> FnMut(Tx<'t, Mapped>) -> Result<(), Error>,
 ) {
-    session.transaction(|tx| body(tx)).unwrap();
+    session.transaction(&mut body).unwrap();
 }
 
 #[test]
