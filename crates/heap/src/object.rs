@@ -403,7 +403,7 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, Refs<T>, V> {
 /// Which chunk the frame lies in need not be looked at: the words of frames without objects are never
 /// those of runs.
 #[inline(always)]
-fn slot_bytes_at<M: Medium>(medium: &M, at: VirtAddr) -> Option<u64> {
+pub(crate) fn slot_bytes_at<M: Medium>(medium: &M, at: VirtAddr) -> Option<u64> {
     let frame = Frame::holding(at);
     let class = class_of_run(medium.load_u64(frame.word_at()))?;
     let starts = class.starts_in_first_frame(at - frame.start());

@@ -1,6 +1,6 @@
 //! Sessions: a thread's lane, its slots, and its operations.
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,6 +31,8 @@ pub(crate) struct Core<M: Medium> {
     pub(crate) lane: usize,
     /// Where the open transaction has stored something: the one branch of its reads.
     pub(crate) stored: StoredLines,
+    /// Where the object lies that the open transaction allocated last and has not freed; zero for none.
+    pub(crate) newest: Cell<u64>,
     pub(crate) state: RefCell<State>,
 }
 
@@ -67,6 +69,7 @@ impl<M: Medium> Session<M> {
             inner: Arc::clone(inner),
             lane,
             stored: StoredLines::default(),
+            newest: Cell::new(0),
             state: RefCell::new(state),
         };
         Ok(Self {

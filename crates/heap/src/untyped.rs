@@ -12,7 +12,7 @@ use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::{Slot, locate};
 use crate::error::Error;
-use crate::object::{Obj, requested_bytes};
+use crate::object::{Obj, requested_bytes, slot_bytes_at};
 use crate::pool::Pool;
 use crate::roots;
 use crate::stored::{Target, TypeDescriptor};
@@ -209,15 +209,16 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
     /// Bytes of the body, as the program asked for them.
     ///
     /// Errors: the object's header is damaged.
+    #[inline]
     pub fn body_bytes(self) -> Result<u64, Error> {
-        let slot = slot_at(self.view(), self.address())?;
-        self.body_of(&slot)
-    }
-
-    fn body_of(self, slot: &Slot) -> Result<u64, Error> {
-        requested_bytes(self.header(), slot.bytes).ok_or(Error::Damaged {
+        let medium = self.view().medium();
+        let slot_bytes = match slot_bytes_at(medium, self.address()) {
+            Some(bytes) => bytes,
+            None => locate(medium, self.address())?.bytes,
+        };
+        requested_bytes(self.header(), slot_bytes).ok_or(Error::Damaged {
             what: "the header of an object",
-            at: slot.at.0,
+            at: self.address().0,
         })
     }
 
@@ -275,6 +276,13 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     pub fn untyped(self) -> Obj<'g, Untyped, V> {
         Obj::new(self.view(), self.view().medium().place(self.address()))
     }
+}
+
+/// The reference at byte `at` of the front of an object. Cut off by its end it is null.
+#[inline]
+fn reference_at(front: &[u8], at: u64) -> RefWord {
+    let word = front.get(at as usize..(at + WORD_BYTES) as usize);
+    RefWord(word.map_or(0, bytemuck::pod_read_unaligned))
 }
 
 /// As [`Obj::compare_exchange`] and [`Obj::persist`] of a field, by its offset.
@@ -350,19 +358,26 @@ impl<'t, M: Medium> Tx<'t, M> {
                 len: layout.size.max(len),
             });
         }
-        let mut fixed = Vec::new();
+        // Checked before anything is taken; as nothing moves meanwhile, they are the same when they are stored.
         for at in layout.references_in(0, len) {
-            // Cut off by the end of what is stored, a reference is null.
-            let word = front.get(at as usize..at as usize + WORD_BYTES as usize);
-            let word = word.map_or(0, bytemuck::pod_read_unaligned);
-            fixed.push((at / WORD_BYTES, self.accepted(RefWord(word))?));
+            self.accepted(reference_at(front, at))?;
         }
-        self.alloc_filled(layout.id, bytes, |body| {
+        let new = self.alloc_filled(layout.id, bytes, |body| {
             bytemuck::cast_slice_mut(body)[..front.len()].copy_from_slice(front);
-            for (index, word) in fixed {
-                body[index as usize] = word.0;
+            for at in layout.references_in(0, len) {
+                body[(at / WORD_BYTES) as usize] = self.normalised(reference_at(front, at)).0;
             }
-        })
+        })?;
+        self.newest().set(new.address().0);
+        Ok(new)
+    }
+
+    /// A reference as it is stored (rule C6).
+    fn normalised(self, word: RefWord) -> RefWord {
+        match self.cycle() {
+            Some(cycle) if !word.is_null() => cycle.forward_word(&self.inner().medium, word),
+            _ => word,
+        }
     }
 
     /// A reference that the program wants to store, as it is stored: normalised (rule C6).
@@ -379,10 +394,11 @@ impl<'t, M: Medium> Tx<'t, M> {
         if word.pool() != inner.id {
             return Err(refused);
         }
-        let word = match self.cycle() {
-            Some(cycle) => cycle.forward_word(&inner.medium, word),
-            None => word,
-        };
+        // New objects refer to each other more often than not.
+        if word.address().0 == self.newest().get() {
+            return Ok(word);
+        }
+        let word = self.normalised(word);
         slot_at(self, word.address()).map(|_| word)
     }
 }

@@ -6,7 +6,7 @@ mod store;
 pub(crate) mod undo;
 mod write_set;
 
-use core::cell::RefMut;
+use core::cell::{Cell, RefMut};
 use core::marker::PhantomData;
 
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
@@ -168,6 +168,7 @@ impl<M: Medium> Drop for OpenTransaction<'_, M> {
             commit::roll_back(&core.inner, &mut core.state.borrow_mut());
         }
         core.stored.clear();
+        core.newest.set(0);
         core.leave();
     }
 }
@@ -229,6 +230,11 @@ impl<'t, M: Medium> View<'t> for Tx<'t, M> {
 }
 
 impl<'t, M: Medium> Tx<'t, M> {
+    /// See [`Core::newest`].
+    pub(crate) fn newest(self) -> &'t Cell<u64> {
+        &self.access.core.newest
+    }
+
     fn state(&self) -> RefMut<'t, State> {
         self.access.core.state.borrow_mut()
     }
@@ -482,6 +488,7 @@ impl<'t, M: Medium> Tx<'t, M> {
 
     pub(crate) fn free_at(self, at: VirtAddr, header: ObjectHeader) -> Result<(), Error> {
         let inner = &*self.access.core.inner;
+        self.access.core.newest.set(0);
         inner.medium.work(work::FREE);
         let slot = inner.allocator.locate(&inner.medium, at)?;
         let mut state = self.state();
@@ -587,6 +594,7 @@ impl<M: Medium> Savepoint<'_, M> {
 impl<M: Medium> Drop for Savepoint<'_, M> {
     fn drop(&mut self) {
         let Some(mark) = self.mark.take() else { return };
+        self.core.newest.set(0);
         let mut state = self.core.state.borrow_mut();
         let State { changes, cache, .. } = &mut *state;
         changes.writes.roll_back(&mark);

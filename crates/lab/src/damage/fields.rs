@@ -7,8 +7,8 @@ use firn_format::checksum;
 use firn_format::class::{CLASSES, Class};
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{
-    BITMAP_WORDS, FRONTIER, Frame, LENGTH, PHASE, REGISTRY, REGISTRY_END, ROOTS, SUPERBLOCK_BYTES,
-    SUPERBLOCKS, WATERMARK,
+    BITMAP_WORDS, FRONTIER, Frame, KEPT, LENGTH, PHASE, REGISTRY, REGISTRY_END, ROOTS,
+    SUPERBLOCK_BYTES, SUPERBLOCKS, WATERMARK,
 };
 use firn_format::header::{ObjectHeader, TypeId};
 use firn_format::lane::{ENTRY_HEADER_WORDS, EntryHeader, SLOT_PAYLOAD_WORDS, undo_done_at};
@@ -86,6 +86,7 @@ fn sealed(image: &Image, rng: &mut Rng) -> Mutation {
         (Seal::RegistryEnd, REGISTRY_END),
         (Seal::Length, LENGTH),
         (Seal::Frontier, FRONTIER),
+        (Seal::Kept, KEPT),
         (Seal::UndoDone, undo_done_at(0)),
         (Seal::UndoDone, undo_done_at(1)),
     ];
@@ -197,7 +198,7 @@ fn frame_word(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     if !frame.chunk().is_data() {
         return None;
     }
-    let what = match rng.u32(0..6) {
+    let what = match rng.u32(0..7) {
         0 => FrameUse::Free,
         1 => FrameUse::Large {
             frames: 1 << rng.u32(0..12),
@@ -207,6 +208,7 @@ fn frame_word(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
         },
         3 => FrameUse::Plan,
         4 => FrameUse::Log,
+        5 => FrameUse::Kept,
         _ => FrameUse::Slots(Class::from_index(rng.usize(0..CLASSES))?),
     };
     let word = match rng.u32(0..4) {
