@@ -1,0 +1,865 @@
+/*
+ * Firn for C++20: thin over firn.h, whose comments say what is durable when.
+ *
+ *     struct node {
+ *         static constexpr auto firn_name = "node";
+ *         firn::ptr<node> next;
+ *         std::int64_t data;
+ *     };
+ *
+ *     firn::pool pool = firn::pool::open_or_create("list.firn");
+ *     firn::session session(pool);
+ *     session.transaction([](firn::transaction &tx) {
+ *         firn::obj<node> first = tx.make(node{{}, 7});
+ *         tx.set_root("list", first);
+ *     });
+ *     firn::reading reading(session);
+ *     for (auto node = reading.root<struct node>("list"); node; node = reading.follow(node->next))
+ *         std::cout << node->data << '\n';
+ *
+ * Types. An object's type is trivially copyable, has a standard layout, is aligned to 8 bytes at most, and has a name
+ * that the pool knows it by: firn_name, and firn_version if that is not 1. Its references are firn::ptr<T>, alone, in
+ * std::array, or in a structure of such; they are found from the type itself if it is an aggregate of at most 16
+ * members without C arrays, otherwise FIRN_REFERENCES names them. What may not be stored is refused by the compiler.
+ *
+ * Operations. A reading or a transaction is open from its beginning to the end of its scope, on one thread. An obj<T> is
+ * good as long: a program without NDEBUG that uses one longer is stopped, and told where the operation ended. In a
+ * transaction that has stored to an object `->` shows it as it was before; get() shows it as it will be.
+ *
+ * Failures are exceptions, firn::error, but for what is looked for and not there. An exception that leaves a transaction
+ * rolls it back.
+ */
+#ifndef FIRN_HPP
+#define FIRN_HPP
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "firn.h"
+
+namespace firn
+{
+
+/* A call that failed: what it was, and the status that firn.h names. */
+class error : public std::runtime_error
+{
+public:
+	explicit error(firn_status status, const char *message = firn_last_message())
+		: std::runtime_error(message), status_(status)
+	{
+	}
+
+	firn_status status() const noexcept
+	{
+		return status_;
+	}
+
+private:
+	firn_status status_;
+};
+
+namespace detail
+{
+
+/* Where something is called from, as a parameter that nobody passes. */
+struct place {
+	const char *file;
+	unsigned line;
+	const char *function;
+
+	static constexpr place here(const char *file = __builtin_FILE(), unsigned line = __builtin_LINE(),
+				    const char *function = __builtin_FUNCTION())
+	{
+		return {file, line, function};
+	}
+};
+
+inline void check(firn_status status)
+{
+	if (status != FIRN_OK)
+		throw error(status);
+}
+
+/* The object that a call yields; it failed if there is none. */
+inline const void *checked(const void *object)
+{
+	if (object == nullptr)
+		throw error(firn_last_status());
+	return object;
+}
+
+} // namespace detail
+
+/* ------------------------------------------------------------------------------------------------- references */
+
+/* A reference to an object, as it lies in the pool: a word. It is followed in an operation. */
+template <class T> class ptr
+{
+public:
+	ptr() = default;
+	ptr(std::nullptr_t) noexcept
+	{
+	}
+
+	explicit operator bool() const noexcept
+	{
+		return (ref_.word & ~std::uint64_t{15}) != 0;
+	}
+
+	/* Words differ while objects move: compare what they lead to. */
+	bool operator==(const ptr &) const = delete;
+
+	const firn_ref &ref() const noexcept
+	{
+		return ref_;
+	}
+
+	static ptr of(firn_ref ref) noexcept
+	{
+		ptr made;
+		made.ref_ = ref;
+		return made;
+	}
+
+private:
+	firn_ref ref_{0};
+};
+
+static_assert(sizeof(ptr<int>) == 8 && std::is_trivially_copyable_v<ptr<int>>);
+
+/* Names the members of T, at least one, that are references, where they are not found by themselves: inside the type,
+ * public. */
+#define FIRN_REFERENCES(T, ...)                                                                                        \
+	static std::vector<::firn_field> firn_references()                                                             \
+	{                                                                                                              \
+		return {FIRN_EACH(FIRN_FIELD, T, __VA_ARGS__)};                                                        \
+	}
+
+namespace detail
+{
+
+template <class T> struct is_ptr : std::false_type {
+};
+template <class T> struct is_ptr<ptr<T>> : std::true_type {
+};
+
+template <class T> struct is_array : std::false_type {
+};
+template <class T, std::size_t N> struct is_array<std::array<T, N>> : std::true_type {
+};
+
+template <class T>
+concept named = requires {
+	{ T::firn_name } -> std::convertible_to<const char *>;
+};
+
+template <class T>
+concept says_references = requires {
+	{ T::firn_references() } -> std::same_as<std::vector<firn_field>>;
+};
+
+/* Stands for a member of any type while members are counted. */
+struct anything {
+	template <class T> operator T() const;
+};
+
+template <class T, std::size_t... I> constexpr bool has_members(std::index_sequence<I...>)
+{
+	return requires { T{(void(I), anything{})...}; };
+}
+
+template <class T, std::size_t N = 16> constexpr std::size_t count_members()
+{
+	if constexpr (N == 0)
+		return 0;
+	else if constexpr (has_members<T>(std::make_index_sequence<N>{}))
+		return N;
+	else
+		return count_members<T, N - 1>();
+}
+
+/* The members of an aggregate, as references to them. */
+template <class T> constexpr auto members(T &of)
+{
+	constexpr std::size_t count = count_members<std::remove_const_t<T>>();
+	static_assert(count > 0, "firn: the type has more members than are counted; name its references with FIRN_REFERENCES");
+	if constexpr (count == 1) {
+		auto &[a] = of;
+		return std::tie(a);
+	} else if constexpr (count == 2) {
+		auto &[a, b] = of;
+		return std::tie(a, b);
+	} else if constexpr (count == 3) {
+		auto &[a, b, c] = of;
+		return std::tie(a, b, c);
+	} else if constexpr (count == 4) {
+		auto &[a, b, c, d] = of;
+		return std::tie(a, b, c, d);
+	} else if constexpr (count == 5) {
+		auto &[a, b, c, d, e] = of;
+		return std::tie(a, b, c, d, e);
+	} else if constexpr (count == 6) {
+		auto &[a, b, c, d, e, f] = of;
+		return std::tie(a, b, c, d, e, f);
+	} else if constexpr (count == 7) {
+		auto &[a, b, c, d, e, f, g] = of;
+		return std::tie(a, b, c, d, e, f, g);
+	} else if constexpr (count == 8) {
+		auto &[a, b, c, d, e, f, g, h] = of;
+		return std::tie(a, b, c, d, e, f, g, h);
+	} else if constexpr (count == 9) {
+		auto &[a, b, c, d, e, f, g, h, i] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i);
+	} else if constexpr (count == 10) {
+		auto &[a, b, c, d, e, f, g, h, i, j] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j);
+	} else if constexpr (count == 11) {
+		auto &[a, b, c, d, e, f, g, h, i, j, k] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+	} else if constexpr (count == 12) {
+		auto &[a, b, c, d, e, f, g, h, i, j, k, l] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
+	} else if constexpr (count == 13) {
+		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
+	} else if constexpr (count == 14) {
+		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
+	} else if constexpr (count == 15) {
+		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
+	} else {
+		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+	}
+}
+
+/* What may be a part of an object. */
+template <class T> constexpr bool is_storable();
+
+template <class... T> constexpr bool are_storable(std::tuple<T &...> *)
+{
+	return (is_storable<std::remove_cv_t<T>>() && ...);
+}
+
+template <class T> constexpr bool is_storable()
+{
+	if constexpr (std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_reference_v<T> ||
+		      std::is_null_pointer_v<T>)
+		return false;
+	else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || is_ptr<T>::value)
+		return true;
+	else if constexpr (is_array<T>::value)
+		return is_storable<typename T::value_type>();
+	else if constexpr (std::is_array_v<T>)
+		return is_storable<std::remove_all_extents_t<T>>();
+	else if constexpr (!std::is_trivially_copyable_v<T> || !std::is_standard_layout_v<T> || alignof(T) > 8)
+		return false;
+	else if constexpr (says_references<T>)
+		return true;
+	else if constexpr (std::is_empty_v<T>)
+		return true;
+	else if constexpr (std::is_aggregate_v<T>)
+		return are_storable(static_cast<decltype(members(std::declval<T &>())) *>(nullptr));
+	else
+		return false;
+}
+
+/* Collects the references of a part that begins at `offset`. */
+template <class T> void find_references(const T &part, std::size_t offset, std::vector<firn_field> &found)
+{
+	if constexpr (is_ptr<T>::value) {
+		found.push_back({"reference", static_cast<std::uint32_t>(offset), sizeof(T)});
+	} else if constexpr (is_array<T>::value) {
+		for (std::size_t i = 0; i < part.size(); i++)
+			find_references(part[i], offset + i * sizeof part[i], found);
+	} else if constexpr (says_references<T>) {
+		for (firn_field field : T::firn_references()) {
+			field.offset += static_cast<std::uint32_t>(offset);
+			found.push_back(field);
+		}
+	} else if constexpr (std::is_class_v<T> && !std::is_empty_v<T>) {
+		const char *start = reinterpret_cast<const char *>(&part);
+		std::apply(
+			[&](const auto &...member) {
+				(find_references(member,
+						 offset + static_cast<std::size_t>(
+								  reinterpret_cast<const char *>(&member) - start),
+						 found),
+				 ...);
+			},
+			members(part));
+	}
+}
+
+/* A type as the library wants it, made once. */
+template <class T> const firn_type *type()
+{
+	static_assert(named<T>, "firn: the type has no firn_name, by which the pool knows it");
+	static_assert(std::is_trivially_copyable_v<T>, "firn: objects are copied as bytes; the type is not trivially copyable");
+	static_assert(std::is_standard_layout_v<T>, "firn: the type has virtual functions, or members of more than one class");
+	static_assert(alignof(T) <= 8, "firn: objects are aligned to 8 bytes; the type wants more");
+	static_assert(is_storable<T>(), "firn: the type has a member that means nothing in a pool, like a pointer; a reference is a firn::ptr");
+	static const auto made = [] {
+		struct both {
+			std::vector<firn_field> fields;
+			firn_type type;
+		};
+		auto made = std::make_unique<both>();
+		T sample{};
+		find_references(sample, 0, made->fields);
+		std::uint32_t version = 1;
+		if constexpr (requires { T::firn_version; })
+			version = T::firn_version;
+		made->type = {T::firn_name, version, static_cast<std::uint32_t>(sizeof(T)),
+			      static_cast<std::uint32_t>(made->fields.size()), made->fields.data()};
+		// It stays as long as any pool may be open.
+		return made.release();
+	}();
+	return &made->type;
+}
+
+#ifdef NDEBUG
+/* An operation's objects do not know it. */
+class tether
+{
+};
+#else
+/* What an operation's objects ask whether it is open, and where it ended. */
+struct life {
+	bool is_open = true;
+	place begun;
+};
+
+class tether
+{
+public:
+	tether() = default;
+	explicit tether(std::shared_ptr<const life> life) : life_(std::move(life))
+	{
+	}
+
+	void check() const
+	{
+		if (life_ == nullptr || life_->is_open)
+			return;
+		std::fprintf(stderr,
+			     "firn: an object is used after its operation has ended: that of %s, line %u, in %s\n",
+			     life_->begun.file, life_->begun.line, life_->begun.function);
+		std::abort();
+	}
+
+private:
+	std::shared_ptr<const life> life_;
+};
+#endif
+
+} // namespace detail
+
+/* ------------------------------------------------------------------------------------------------------ objects */
+
+/* An object in an operation, or none. */
+template <class T> class obj
+{
+public:
+	obj() = default;
+	obj(std::nullptr_t) noexcept
+	{
+	}
+	obj(const void *at, detail::tether tether) : at_(static_cast<const T *>(at)), tether_(std::move(tether))
+	{
+	}
+
+	explicit operator bool() const noexcept
+	{
+		return at_ != nullptr;
+	}
+
+	/* The bytes where they lie: in a transaction, from before what it stored. */
+	const T *operator->() const
+	{
+		return address();
+	}
+
+	const T &operator*() const
+	{
+		return *address();
+	}
+
+	const T *address() const
+	{
+#ifndef NDEBUG
+		tether_.check();
+		if (at_ == nullptr) {
+			std::fprintf(stderr, "firn: there is no object to be used\n");
+			std::abort();
+		}
+#endif
+		return at_;
+	}
+
+	/* The same, null for none. */
+	const T *address_or_null() const
+	{
+		return at_ == nullptr ? nullptr : address();
+	}
+
+	bool operator==(const obj &other) const
+	{
+		return at_ == other.at_;
+	}
+
+private:
+	const T *at_ = nullptr;
+	[[no_unique_address]] detail::tether tether_;
+};
+
+/* ------------------------------------------------------------------------------------------------------ pools */
+
+/* An open pool, closed when it goes out of scope. Sessions and handles must be gone by then. */
+class pool
+{
+public:
+	static pool create(const char *path, const firn_options &options = {})
+	{
+		pool made;
+		detail::check(firn_create(path, &options, &made.pool_));
+		return made;
+	}
+
+	static pool open(const char *path, const firn_options &options = {})
+	{
+		pool made;
+		detail::check(firn_open(path, &options, &made.pool_));
+		return made;
+	}
+
+	static pool open_read_only(const char *path, const firn_options &options = {})
+	{
+		pool made;
+		detail::check(firn_open_read_only(path, &options, &made.pool_));
+		return made;
+	}
+
+	static pool open_or_create(const char *path, const firn_options &options = {})
+	{
+		pool made;
+		firn_status status = firn_open(path, &options, &made.pool_);
+		if (status == FIRN_NOT_FOUND)
+			status = firn_create(path, &options, &made.pool_);
+		detail::check(status);
+		return made;
+	}
+
+	/* In memory, which goes with the process. */
+	static pool in_memory(const firn_options &options = {})
+	{
+		return create(nullptr, options);
+	}
+
+	pool(pool &&other) noexcept : pool_(std::exchange(other.pool_, nullptr))
+	{
+	}
+
+	pool &operator=(pool &&other) noexcept
+	{
+		std::swap(pool_, other.pool_);
+		return *this;
+	}
+
+	~pool()
+	{
+		if (firn_close(pool_) != FIRN_OK)
+			std::fprintf(stderr, "firn: a pool was not closed: %s\n", firn_last_message());
+	}
+
+	/* The same, and says what keeps it from being closed. */
+	void close()
+	{
+		detail::check(firn_close(pool_));
+		pool_ = nullptr;
+	}
+
+	void sync()
+	{
+		detail::check(firn_sync(pool_));
+	}
+
+	/* Starts a thread that keeps the pool compact, and ends it (FFCCD, section 5). */
+	void start_collecting(const firn_collecting &how = {})
+	{
+		detail::check(firn_init(pool_, &how));
+	}
+
+	void stop_collecting()
+	{
+		detail::check(firn_exit(pool_));
+	}
+
+	firn_collected collect(const firn_collecting &how = {})
+	{
+		firn_collected collected;
+		detail::check(firn_collect(pool_, &how, &collected));
+		return collected;
+	}
+
+	double ratio(firn_pages pages = FIRN_HUGE_PAGES)
+	{
+		return firn_ratio(pool_, pages);
+	}
+
+	/* What is wrong with the pool, a sentence each. */
+	std::vector<std::string> check()
+	{
+		std::vector<std::string> found;
+		auto finding = [](std::uint64_t, const char *what, void *argument) {
+			static_cast<std::vector<std::string> *>(argument)->emplace_back(what);
+		};
+		detail::check(firn_check(pool_, finding, &found, nullptr));
+		return found;
+	}
+
+	firn_pool *get() const noexcept
+	{
+		return pool_;
+	}
+
+private:
+	pool() = default;
+
+	firn_pool *pool_ = nullptr;
+};
+
+class transaction;
+
+/* A thread's access to a pool. It stays on its thread. */
+class session
+{
+public:
+	explicit session(pool &pool)
+	{
+		detail::check(firn_session_open(pool.get(), &session_));
+	}
+
+	session(const session &) = delete;
+	session &operator=(const session &) = delete;
+
+	~session()
+	{
+		if (firn_session_close(session_) != FIRN_OK)
+			std::fprintf(stderr, "firn: a session was not closed: %s\n", firn_last_message());
+	}
+
+	/* Runs `body` in a transaction, which is durable on return. An exception rolls it back and passes on. It starts over
+	 * where two transactions wait for each other: what `body` does outside the pool should be harmless to repeat. */
+	template <class Body>
+	auto transaction(Body &&body, detail::place here = detail::place::here());
+
+	firn_session *get() const noexcept
+	{
+		return session_;
+	}
+
+private:
+	firn_session *session_ = nullptr;
+};
+
+namespace detail
+{
+
+/* What both kinds of operation can do. */
+class operation
+{
+public:
+	operation(const operation &) = delete;
+	operation &operator=(const operation &) = delete;
+
+	/* The object that a reference of the pool names, or none. */
+	template <class T> obj<T> follow(const ptr<T> &reference) const
+	{
+		return object<T>(firn_follow(session_, &reference.ref()));
+	}
+
+	/* The object of a root; none if there is no such root. Fails if it has another type. */
+	template <class T> obj<T> root(const char *name) const
+	{
+		firn_clear_status();
+		const void *found = firn_root(session_, name, type<T>());
+		if (found == nullptr && firn_last_status() != FIRN_NOT_FOUND)
+			throw error(firn_last_status());
+		return object<T>(found);
+	}
+
+	/* A copy of an object as the operation sees it. */
+	template <class T> T get(const obj<T> &of) const
+	{
+		T value;
+		check(firn_load(session_, of.address(), 0, &value, sizeof value));
+		return value;
+	}
+
+	/* The same of a member. */
+	template <class T, class M> M get(const obj<T> &of, M T::*member) const
+	{
+		M value;
+		check(firn_load(session_, of.address(), offset(of, member), &value, sizeof value));
+		return value;
+	}
+
+	/* The object that a reference member names, as the operation sees it. */
+	template <class T, class U> obj<U> get(const obj<T> &of, ptr<U> T::*member) const
+	{
+		return object<U>(firn_follow(session_, &(of.address()->*member).ref()));
+	}
+
+	void lock_shared(std::uint64_t lock)
+	{
+		check(firn_lock_shared(session_, lock));
+	}
+
+	firn_session *session() const noexcept
+	{
+		return session_;
+	}
+
+	template <class T> obj<T> object(const void *at) const
+	{
+#ifdef NDEBUG
+		return obj<T>(at, tether());
+#else
+		return obj<T>(at, tether(life_));
+#endif
+	}
+
+protected:
+	operation(firn_session *session, [[maybe_unused]] detail::place here) : session_(session)
+	{
+#ifndef NDEBUG
+		life_ = std::make_shared<life>();
+		life_->begun = here;
+#endif
+	}
+
+	~operation()
+	{
+#ifndef NDEBUG
+		life_->is_open = false;
+#endif
+	}
+
+	template <class T, class M> static std::size_t offset(const obj<T> &of, M T::*member)
+	{
+		const char *start = reinterpret_cast<const char *>(of.address());
+		return static_cast<std::size_t>(reinterpret_cast<const char *>(&(of.address()->*member)) - start);
+	}
+
+private:
+	firn_session *session_;
+#ifndef NDEBUG
+	std::shared_ptr<life> life_;
+#endif
+};
+
+} // namespace detail
+
+/* An operation that reads, to the end of its scope. */
+class reading : public detail::operation
+{
+public:
+	explicit reading(class session &session, detail::place here = detail::place::here())
+		: operation(session.get(), here)
+	{
+		detail::check(firn_read_begin(session.get()));
+	}
+
+	~reading()
+	{
+		(void)firn_read_end(session());
+	}
+};
+
+/* A transaction, which session::transaction begins and ends. */
+class transaction : public detail::operation
+{
+public:
+	/* Allocates an object with this content. */
+	template <class T> obj<T> make(const T &value = T{})
+	{
+		return object<T>(detail::checked(firn_alloc(session(), detail::type<T>(), &value)));
+	}
+
+	/* Frees an object when the transaction commits; see firn_free. */
+	template <class T> void free(const obj<T> &object)
+	{
+		detail::check(firn_free(session(), object.address()));
+	}
+
+	/* Stores a member. */
+	template <class T, class M> void set(const obj<T> &of, M T::*member, const std::type_identity_t<M> &value)
+	{
+		detail::check(firn_store(session(), of.address(), offset(of, member), &value, sizeof value));
+	}
+
+	/* Makes a reference member name an object, or nothing. */
+	template <class T, class U> void set(const obj<T> &of, ptr<U> T::*member, const std::type_identity_t<obj<U>> &to)
+	{
+		detail::check(firn_link(session(), of.address(), offset(of, member), to.address_or_null()));
+	}
+
+	/* Stores all of an object. */
+	template <class T> void set(const obj<T> &of, const std::type_identity_t<T> &value)
+	{
+		detail::check(firn_store(session(), of.address(), 0, &value, sizeof value));
+	}
+
+	/* The reference to an object, to be stored in this transaction as a part of something. */
+	template <class T> ptr<T> reference(const obj<T> &to) const
+	{
+		return ptr<T>::of(firn_reference(session(), to.address_or_null()));
+	}
+
+	template <class T> void set_root(const char *name, const obj<T> &object)
+	{
+		detail::check(firn_set_root(session(), name, object.address_or_null()));
+	}
+
+	void remove_root(const char *name)
+	{
+		detail::check(firn_set_root(session(), name, nullptr));
+	}
+
+	void lock_exclusive(std::uint64_t lock)
+	{
+		detail::check(firn_lock_exclusive(session(), lock));
+	}
+
+	/* Runs a part of it, which an exception rolls back by itself before it passes on. */
+	template <class Body> auto nested(Body &&body)
+	{
+		detail::check(firn_tx_begin(session()));
+		return finished(body, *this);
+	}
+
+private:
+	friend class session;
+
+	transaction(firn_session *session, detail::place here) : operation(session, here)
+	{
+	}
+
+	/* Runs `body`, then commits the innermost part. */
+	template <class Body> static auto finished(Body &body, transaction &in)
+	{
+		firn_session *session = in.session();
+		try {
+			if constexpr (std::is_void_v<decltype(body(in))>) {
+				body(in);
+				detail::check(committed(session));
+			} else {
+				auto result = body(in);
+				detail::check(committed(session));
+				return result;
+			}
+		} catch (...) {
+			if (!std::exchange(is_ended(), false))
+				(void)firn_tx_abort(session);
+			throw;
+		}
+	}
+
+	/* A commit that fails has rolled back: there is nothing left to abort. */
+	static firn_status committed(firn_session *session)
+	{
+		firn_status status = firn_tx_commit(session);
+		is_ended() = status != FIRN_OK;
+		return status;
+	}
+
+	static bool &is_ended()
+	{
+		static thread_local bool ended = false;
+		return ended;
+	}
+};
+
+template <class Body> auto session::transaction(Body &&body, detail::place here)
+{
+	for (;;) {
+		detail::check(firn_tx_begin(session_));
+		try {
+			class transaction tx(session_, here);
+			return transaction::finished(body, tx);
+		} catch (const error &failure) {
+			if (failure.status() != FIRN_CONFLICT)
+				throw;
+		}
+	}
+}
+
+/* ------------------------------------------------------------------------------------------------------ handles */
+
+/* A variable that names an object across operations, wherever it is moved; it keeps the object alive if it is strong. */
+template <class T> class handle
+{
+public:
+	handle() = default;
+
+	static handle strong(const detail::operation &in, const obj<T> &object)
+	{
+		return handle(firn_handle_strong(in.session(), object.address()));
+	}
+
+	static handle weak(const detail::operation &in, const obj<T> &object)
+	{
+		return handle(firn_handle_weak(in.session(), object.address()));
+	}
+
+	handle(handle &&other) noexcept : handle_(std::exchange(other.handle_, nullptr))
+	{
+	}
+
+	handle &operator=(handle &&other) noexcept
+	{
+		std::swap(handle_, other.handle_);
+		return *this;
+	}
+
+	~handle()
+	{
+		firn_handle_drop(handle_);
+	}
+
+	/* The object now; none if it is gone. */
+	obj<T> get(const detail::operation &in) const
+	{
+		return in.object<T>(handle_ == nullptr ? nullptr : firn_handle_get(in.session(), handle_));
+	}
+
+private:
+	explicit handle(firn_handle *made) : handle_(made)
+	{
+		if (made == nullptr)
+			throw error(firn_last_status());
+	}
+
+	firn_handle *handle_ = nullptr;
+};
+
+} // namespace firn
+
+#endif /* FIRN_HPP */
