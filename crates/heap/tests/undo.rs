@@ -67,6 +67,32 @@ fn stores_that_were_not_logged_are_refused() {
     assert!(matches!(typed, Err(Error::WrongKind { .. })));
 }
 
+/// What was logged before is not logged again, and may be stored to with what was logged since.
+#[test]
+fn ranges_that_overlap_are_logged_once() {
+    let crash = Crash::new(16 << 20, Default::default());
+    let at = make(&crash, PoolKind::Explicit);
+    let pool = Pool::open(crash.clone(), &options(PoolKind::Explicit)).unwrap();
+    let mut session = pool.session().unwrap();
+    let aborted: Result<(), Error> = session.raw_transaction(|tx| {
+        tx.log(&[(at + 8, 8)])?;
+        tx.store(at + 8, &[7; 8])?;
+        tx.log(&[(at, 24)])?;
+        tx.store(at, &[9; 24])?;
+        crash.reset_counts();
+        tx.log(&[(at, 24), (at + 3, 10)])?;
+        assert_eq!(crash.counts().fences, 0);
+        assert!(matches!(
+            tx.store(at, &[9; 25]),
+            Err(Error::NotLogged { .. })
+        ));
+        Err(Error::ReadOnly)
+    });
+    assert!(aborted.is_err());
+    let words = [0, 8, 16].map(|i| pool.medium().load_u64(at + i));
+    assert_eq!(words, [1, 0, 0]);
+}
+
 #[test]
 fn every_image_of_two_batches_is_all_or_nothing() {
     for kind in [PoolKind::Traced, PoolKind::Explicit] {

@@ -367,12 +367,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
     pub fn store(self, at: VirtAddr, bytes: &[u8]) -> Result<(), Error> {
         let medium = &self.inner().medium;
         let (start, end) = (at.0 & !7, round_up(at.0 + bytes.len() as u64, 8));
-        let logged = self
-            .log
-            .borrow()
-            .ranges
-            .iter()
-            .any(|&(s, e)| s <= start && end <= e);
+        let logged = self.log.borrow().missing(start, end).is_empty();
         if !logged {
             return Err(Error::NotLogged { at: at.0 });
         }
