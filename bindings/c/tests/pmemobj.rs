@@ -5,7 +5,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use support::{Language, command, compile, compilers, here, output, run};
+use support::{Language, command, compile_pmemobj, compilers, here, output, run};
 
 fn built(name: &str, more: &[&str], into: &Path) -> Vec<PathBuf> {
     // Clang's sanitizers come in a package of their own.
@@ -15,17 +15,7 @@ fn built(name: &str, more: &[&str], into: &Path) -> Vec<PathBuf> {
         .into_iter()
         .filter(|&compiler| !sanitizes || compiler == "gcc");
     let source = here("examples/pmemobj").join(name);
-    let include = here("include/firn/compat");
-    let include = format!("-I{}", include.display());
-    let build = |compiler| {
-        // What libpmemobj's own macros give rise to as well: variables around a setjmp, and casts to unions.
-        let mut flags = vec![include.as_str(), "-D_GNU_SOURCE", "-Wno-pedantic"];
-        if compiler == "gcc" {
-            flags.push("-Wno-clobbered");
-        }
-        flags.extend(more);
-        compile(compiler, Language::C11, &source, &flags, into)
-    };
+    let build = |compiler| compile_pmemobj(compiler, &source, more, into);
     compilers.map(build).collect()
 }
 

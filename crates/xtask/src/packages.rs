@@ -11,11 +11,16 @@ struct Package {
     found_by: &'static [&'static str],
 }
 
-const PACKAGES: [Package; 8] = [
+const PACKAGES: [Package; 9] = [
     Package {
         name: "libpmemobj1",
         purpose: "the persistent heap that Firn is compared with",
         found_by: &["libpmemobj.so.1"],
+    },
+    Package {
+        name: "libpmemobj-dev",
+        purpose: "programs that are built against it and against Firn",
+        found_by: &["libpmemobj.h"],
     },
     Package {
         name: "e2fsprogs",
@@ -54,7 +59,8 @@ const PACKAGES: [Package; 8] = [
     },
 ];
 
-const FOLDERS: [&str; 8] = [
+const FOLDERS: [&str; 9] = [
+    "/usr/include",
     "/usr/local/bin",
     "/usr/bin",
     "/usr/sbin",

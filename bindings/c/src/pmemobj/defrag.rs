@@ -2,7 +2,8 @@
 
 use core::ffi::c_int;
 
-use firn_heap::collector::{CollectOptions, CollectorOptions};
+use firn_heap::Error;
+use firn_heap::collector::{CollectOptions, CollectorOptions, PageSize};
 use firn_media::MediumExt;
 use firn_units::VirtAddr;
 
@@ -44,6 +45,30 @@ impl Pobj {
     }
 }
 
+impl Pobj {
+    /// Where an OID lies that the program had a pointer to before objects were moved.
+    fn moved(&self, pointer: *mut Oid) -> Outcome<*mut Oid> {
+        match self.address(pointer.cast()) {
+            Some(at) => in_operation(self, |guard| Ok(self.pointer(guard.place(at)).cast())),
+            None => Ok(pointer),
+        }
+    }
+
+    /// A cycle in which as much moves as can, beside other threads' operations; none if another is under way or a
+    /// thread stays inside an operation.
+    pub(crate) fn collect_wholly(&self) -> Outcome<()> {
+        let options = CollectOptions {
+            pages: PageSize::Small,
+            everything: true,
+            ..CollectOptions::default()
+        };
+        match self.heap.collect(&options) {
+            Ok(_) | Err(Error::Busy { .. } | Error::Collecting) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
 /// Collects, and says in each of these OIDs where its object is now. Pointers that the thread has are no longer good.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_pmemobj_defrag(
@@ -63,8 +88,10 @@ pub unsafe extern "C" fn firn_pmemobj_defrag(
             if oids.is_null() {
                 return Err(Failure::invalid("the table of OIDs is null"));
             }
-            // SAFETY: the header asks for so many pointers, each null or to an OID.
-            let Some(oid) = (unsafe { (*oids.add(index)).as_mut() }) else {
+            // SAFETY: the header asks for so many pointers.
+            let at = it.moved(unsafe { *oids.add(index) })?;
+            // SAFETY: each is null or leads to an OID, and to where it lies now if that is in the pool.
+            let Some(oid) = (unsafe { at.as_mut() }) else {
                 continue;
             };
             if oid.is_null() || oid.pool != it.id {

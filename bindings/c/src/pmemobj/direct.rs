@@ -7,7 +7,7 @@ use firn_units::VirtAddr;
 
 use super::Oid;
 use super::pools::{Pobj, pool_around, pool_with_id};
-use super::thread::{Cache, fill, in_operation, leave};
+use super::thread::{Cache, fill, in_operation};
 use crate::shelf::open;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn firn_pmemobj_direct(
 pub unsafe extern "C" fn firn_pmemobj_safepoint(pool: *mut Pobj) -> Status {
     status_of(|| {
         // SAFETY: as the header asks of pools.
-        leave(unsafe { open(pool) }?)
+        unsafe { open(pool) }?.safepoint()
     })
 }
 

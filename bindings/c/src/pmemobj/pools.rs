@@ -12,7 +12,7 @@ use firn_mapped::{Mapped, MappedOptions};
 use firn_media::{Domain, Medium};
 use firn_units::VirtAddr;
 
-use super::thread::{Slot, in_operation};
+use super::thread::{Slot, in_operation, leave};
 use super::{Oid, TYPE_BYTES, errno_of};
 use crate::describe::text;
 use crate::pool::path;
@@ -54,6 +54,7 @@ pub struct Pobj {
     /// Numbers of types whose objects may not move.
     pub(crate) pinned: RwLock<Vec<u64>>,
     pub(crate) collector: Mutex<Option<Watching>>,
+    collects: Collects,
     /// What each thread has of it.
     pub(crate) threads: Mutex<Vec<Arc<Slot>>>,
     user_data: AtomicPtr<c_void>,
@@ -142,6 +143,15 @@ impl Pobj {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The thread holds no pointers: its operation ends, and with `FIRN_COLLECT=safepoints` everything moves.
+    pub(crate) fn safepoint(&self) -> Outcome<()> {
+        leave(self)?;
+        match self.collects {
+            Collects::AtSafepoints => self.collect_wholly(),
+            Collects::Never | Collects::Beside => Ok(()),
+        }
+    }
+
     pub(crate) fn threads(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -178,16 +188,33 @@ fn mapped_options() -> Outcome<MappedOptions> {
     }
 }
 
-/// Whether a pool is kept compact by itself.
-fn collects() -> bool {
-    std::env::var("FIRN_COLLECT").as_deref() != Ok("0")
+/// When a pool is kept compact by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Collects {
+    Never,
+    /// Beside the program, above a ratio.
+    Beside,
+    /// A whole cycle at every safepoint, to test a program: pointers that it should not have kept are bad at once.
+    AtSafepoints,
+}
+
+fn collects() -> Outcome<Collects> {
+    match std::env::var("FIRN_COLLECT").as_deref() {
+        Ok("0") => Ok(Collects::Never),
+        Err(_) | Ok("" | "1") => Ok(Collects::Beside),
+        Ok("safepoints") => Ok(Collects::AtSafepoints),
+        Ok(other) => Err(Failure::invalid(format!(
+            "FIRN_COLLECT is `0`, `1` or `safepoints`, not `{other}`"
+        ))),
+    }
 }
 
 fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<*mut Pobj> {
     let what = heap.register_pairs(TYPE)?;
-    let collector = match collects() {
-        true => Some(Watching::start(&heap, CollectorOptions::default())?),
-        false => None,
+    let collects = collects()?;
+    let collector = match collects {
+        Collects::Beside => Some(Watching::start(&heap, CollectorOptions::default())?),
+        Collects::Never | Collects::AtSafepoints => None,
     };
     let medium = heap.medium();
     let (base, capacity) = (medium.base_address() as u64, medium.capacity());
@@ -201,6 +228,7 @@ fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<*mut Pobj> {
         root: Mutex::new(()),
         pinned: RwLock::new(Vec::new()),
         collector: Mutex::new(collector),
+        collects,
         threads: Mutex::new(Vec::new()),
         user_data: AtomicPtr::new(ptr::null_mut()),
         heap,

@@ -307,7 +307,7 @@ pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
         }
         // SAFETY: it came from the program, and is looked at here.
         if let Ok(pool) = unsafe { open(pool) } {
-            let _ = status_of(|| thread::leave(pool));
+            let _ = status_of(|| pool.safepoint());
         }
     }
     failed

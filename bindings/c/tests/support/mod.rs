@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -63,11 +64,66 @@ pub fn compile(
     more: &[&str],
     into: &Path,
 ) -> PathBuf {
+    let mut flags = vec![concat!("-I", env!("CARGO_MANIFEST_DIR"), "/include")];
+    flags.extend(more);
+    let folder = format!("-L{}", library_folder().display());
+    let libraries = [folder.as_str(), "-lfirn", "-pthread"];
+    compile_with(compiler, language, source, &flags, &libraries, into)
+}
+
+/// The same of a program that was written for libpmemobj.
+pub fn compile_pmemobj(compiler: &str, source: &Path, more: &[&str], into: &Path) -> PathBuf {
+    let mut flags = vec![concat!(
+        "-I",
+        env!("CARGO_MANIFEST_DIR"),
+        "/include/firn/compat"
+    )];
+    flags.extend(pmemobj_flags(compiler));
+    flags.extend(more);
+    compile(compiler, Language::C11, source, &flags, into)
+}
+
+/// The same with libpmemobj itself; `None` where its headers are not installed.
+pub fn compile_with_libpmemobj(source: &Path, more: &[&str], into: &Path) -> Option<PathBuf> {
+    if !Path::new("/usr/include/libpmemobj.h").exists() {
+        eprintln!("libpmemobj.h is not there: apt-get install libpmemobj-dev");
+        return None;
+    }
+    let mut flags = pmemobj_flags("gcc");
+    // What its inline functions give rise to.
+    flags.push("-Wno-uninitialized");
+    flags.extend(more);
+    Some(compile_with(
+        "gcc",
+        Language::C11,
+        source,
+        &flags,
+        &["-lpmemobj"],
+        into,
+    ))
+}
+
+/// What libpmemobj's own macros give rise to: variables around a setjmp, and casts to unions.
+fn pmemobj_flags(compiler: &str) -> Vec<&'static str> {
+    let mut flags = vec!["-D_GNU_SOURCE", "-Wno-pedantic"];
+    if compiler == "gcc" {
+        flags.push("-Wno-clobbered");
+    }
+    flags
+}
+
+fn compile_with(
+    compiler: &str,
+    language: Language,
+    source: &Path,
+    more: &[&str],
+    libraries: &[&str],
+    into: &Path,
+) -> PathBuf {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
-    let program = into.join(format!(
-        "{stem}-{compiler}{}",
-        more.concat().replace('/', "_")
-    ));
+    let mut how = DefaultHasher::new();
+    (more, libraries).hash(&mut how);
+    let program = into.join(format!("{stem}-{compiler}-{:016x}", how.finish()));
     let output = Command::new(compiler)
         .args([
             standard(language),
@@ -77,13 +133,11 @@ pub fn compile(
             "-pedantic",
             "-g",
         ])
-        .arg(concat!("-I", env!("CARGO_MANIFEST_DIR"), "/include"))
         .args(more)
         .arg(source)
         .arg("-o")
         .arg(&program)
-        .arg(format!("-L{}", library_folder().display()))
-        .args(["-lfirn", "-pthread"])
+        .args(libraries)
         .output()
         .unwrap_or_else(|error| panic!("{compiler} does not start: {error}"));
     assert!(

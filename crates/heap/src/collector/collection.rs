@@ -49,6 +49,9 @@ pub struct CollectOptions {
     pub target: f64,
     /// Which pages count.
     pub pages: PageSize,
+    /// Whether all that can move does, in one cycle as far as `max_source_bytes` goes, whatever that wins: to
+    /// find programs that hold what they should not.
+    pub everything: bool,
     /// How a copy comes to count.
     pub scheme: &'static Scheme,
     /// How marking is done.
@@ -69,6 +72,7 @@ impl Default for CollectOptions {
         Self {
             target: 1.25,
             pages: PageSize::Huge,
+            everything: false,
             scheme: &PIGGYBACK,
             marking: Marking::Concurrent,
             forwarding: Forwarding::Split,
@@ -83,6 +87,7 @@ impl CollectOptions {
     fn aim(&self) -> Aim {
         Aim {
             pages: self.pages,
+            everything: self.everything,
             target: self.target.max(1.0),
             forwarding: self.forwarding,
             max_source_bytes: self.max_source_bytes,

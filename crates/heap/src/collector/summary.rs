@@ -83,6 +83,7 @@ pub enum Forwarding {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aim {
     pub(super) pages: PageSize,
+    pub(super) everything: bool,
     pub(super) target: f64,
     pub(super) forwarding: Forwarding,
     /// Bytes of source pages at most.
@@ -210,7 +211,7 @@ impl<M: Medium> Inner<M> {
             mut used,
             mut candidates,
             pinned,
-        } = self.survey(aim.pages)?;
+        } = self.survey(aim)?;
         candidates.sort_by_key(|c| (c.filled * FRAMES_PER_CHUNK / c.frames.max(1), c.frames));
         let choice = choose_count(aim, stand, &candidates);
         candidates.truncate(choice.count);
@@ -239,7 +240,7 @@ impl<M: Medium> Inner<M> {
         Ok((!runs.is_empty()).then_some(runs))
     }
 
-    fn survey(&self, pages: PageSize) -> Result<Survey, Error> {
+    fn survey(&self, aim: &Aim) -> Result<Survey, Error> {
         let medium = &self.medium;
         let mut stand = Stand {
             live_bytes: self.counter(Counter::LiveBytes).max(0) as u64,
@@ -260,7 +261,7 @@ impl<M: Medium> Inner<M> {
             stand.free_frames += free;
             let frames = runs.iter().map(|run| run.what.frames());
             used.insert(chunk, frames.sum());
-            match pages {
+            match aim.pages {
                 PageSize::Huge => {
                     stand.pages += 1;
                     let whole = runs.iter().map(|run| run.what.frames()).sum::<u64>() + free;
@@ -280,7 +281,8 @@ impl<M: Medium> Inner<M> {
                     for run in runs {
                         stand.pages += run.what.frames();
                         let slots = run.class().map_or(1, Class::slots);
-                        if run.used < slots && !fixed.contains(&run.frame) {
+                        let wins = run.used < slots && !fixed.contains(&run.frame);
+                        if wins || aim.everything && may_move(&run) {
                             candidates.push(Candidate::alone(run));
                         }
                     }
@@ -502,7 +504,7 @@ fn choose_count(aim: &Aim, stand: Stand, candidates: &[Candidate]) -> Choice {
         units: 0,
     };
     for (index, candidate) in candidates.iter().enumerate() {
-        if best.pages as f64 * page as f64 <= aimed {
+        if !aim.everything && best.pages as f64 * page as f64 <= aimed {
             break;
         }
         candidate.runs.iter().for_each(|run| needed.add(run));
@@ -521,7 +523,7 @@ fn choose_count(aim: &Aim, stand: Stand, candidates: &[Candidate]) -> Choice {
                 (stand.pages + new).saturating_sub(index as u64 + 1)
             }
         };
-        if pages < best.pages {
+        if pages < best.pages || aim.everything {
             best = Choice {
                 count: index + 1,
                 pages,

@@ -1,0 +1,150 @@
+//! Five stores, written for libpmemobj: from one source they answer the same with that library and with this one, while
+//! nothing moves, while everything does, under sanitizers, and through kills.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use support::{command, compile_pmemobj, compile_with_libpmemobj, here};
+
+const STORES: [&str; 5] = ["queue", "hash", "strings", "red_black", "btree"];
+const KILLS: u64 = 12;
+
+/// How `FIRN_COLLECT` says when objects move.
+const NEVER: &str = "0";
+const BESIDE: &str = "1";
+const AT_SAFEPOINTS: &str = "safepoints";
+
+fn source(name: &str) -> PathBuf {
+    here("examples/pmemobj/stores").join(format!("{name}.c"))
+}
+
+fn built(store: &str, compiler: &str, more: &[&str], into: &Path) -> PathBuf {
+    let driver = source("driver");
+    let mut flags = vec![driver.to_str().unwrap()];
+    flags.extend(more);
+    compile_pmemobj(compiler, &source(store), &flags, into)
+}
+
+/// What a program prints of a pool.
+fn told(program: &Path, collects: &str, pool: &Path, arguments: &[&str]) -> String {
+    let output = command(program)
+        .arg(pool)
+        .args(arguments)
+        .env("FIRN_COLLECT", collects)
+        // libpmemobj writes lines back as on persistent memory, in the place of slow system calls.
+        .env("PMEM_IS_PMEM_FORCE", "1")
+        .output()
+        .unwrap();
+    let (program, errors) = (program.display(), String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{program} {}: {errors}",
+        output.status
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The same of a new pool.
+fn told_anew(program: &Path, collects: &str, arguments: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    told(program, collects, &folder.path().join("pool"), arguments)
+}
+
+#[test]
+fn stores_answer_what_they_answer_with_libpmemobj() {
+    let folder = tempfile::tempdir().unwrap();
+    for store in STORES {
+        let with_gcc = built(store, "gcc", &["-O2"], folder.path());
+        let with_clang = built(store, "clang", &["-O2"], folder.path());
+        let driver = source("driver");
+        let flags = ["-O2", driver.to_str().unwrap()];
+        let with_libpmemobj = compile_with_libpmemobj(&source(store), &flags, folder.path());
+        for seed in ["1", "2", "3"] {
+            let course = ["random", seed, "1500"];
+            let answers = told_anew(&with_gcc, NEVER, &course);
+            assert!(answers.contains(", sound"), "{store} {seed}: {answers}");
+            let others = [
+                told_anew(&with_clang, AT_SAFEPOINTS, &course),
+                told_anew(&with_clang, BESIDE, &course),
+            ];
+            let theirs = with_libpmemobj.iter();
+            let theirs = theirs.map(|program| told_anew(program, NEVER, &course));
+            for other in theirs.chain(others) {
+                assert_eq!(answers, other, "{store} {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn stores_are_clean_under_sanitizers_while_everything_moves() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = [
+        "-O1",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover",
+    ];
+    for store in STORES {
+        let program = built(store, "gcc", &flags, folder.path());
+        let answers = told_anew(&program, AT_SAFEPOINTS, &["random", "4", "1200"]);
+        assert!(answers.contains(", sound"), "{store}: {answers}");
+    }
+}
+
+#[test]
+fn stores_keep_what_they_said_through_kills() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = fastrand::Rng::with_seed(11);
+    for store in STORES {
+        let program = built(store, "gcc", &["-O2"], folder.path());
+        let pool = folder.path().join(store);
+        // Neither library calls a file a pool that was being made.
+        told(&program, NEVER, &pool, &["content"]);
+        let mut changes = 0;
+        for _ in 0..KILLS {
+            let collects = [BESIDE, AT_SAFEPOINTS][random.usize(..2)];
+            let said = changes_until_killed(&program, &pool, collects, random.u64(4_000..60_000));
+            let content = told(&program, NEVER, &pool, &["content"]);
+            let found: u64 = content.split(' ').next().unwrap().parse().unwrap();
+            assert!(
+                found >= said && found >= changes,
+                "{store}: {said} changes were durable, {content}"
+            );
+            changes = found;
+            let replayed = told_anew(&program, NEVER, &["random", "9", &found.to_string()]);
+            let expected = replayed.lines().next_back().unwrap();
+            assert_eq!(content.trim_end(), expected, "{store}");
+        }
+        assert!(
+            changes > 50 * KILLS,
+            "{store}: {changes} changes are too few to be killed in"
+        );
+    }
+}
+
+/// How many changes a program said were durable before it was killed.
+fn changes_until_killed(program: &Path, pool: &Path, collects: &str, microseconds: u64) -> u64 {
+    let mut child = command(program)
+        .arg(pool)
+        .args(["run", "9"])
+        .env("FIRN_COLLECT", collects)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = child.stdout.take().unwrap();
+    let said = std::thread::spawn(move || {
+        let lines = BufReader::new(output).lines().map_while(Result::ok);
+        lines.collect::<Vec<String>>()
+    });
+    std::thread::sleep(Duration::from_micros(microseconds));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut said = said.join().unwrap();
+    // The kill may have cut the last line.
+    said.pop();
+    said.last().map_or(0, |line| line.parse().unwrap())
+}
