@@ -11,7 +11,8 @@
 //! ```
 //! Under undo it is a sequence of batches from its start, each with the same four words in front
 //! (word 1 is the batch's number within its transaction). A batch counts if its transaction is the
-//! one after the lane's `done` word and its checksum is right.
+//! one after the lane's `done` word and its checksum is right. A batch with bit 62 of word 1 says where the
+//! sequence goes on outside the lane: its payload is an address and a number of bytes.
 //!
 //! The payload is a sequence of [`Record`]s.
 

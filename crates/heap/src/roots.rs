@@ -10,7 +10,7 @@ use firn_units::VirtAddr;
 
 use crate::error::Error;
 use crate::tx::Tx;
-use crate::tx::undo::RawTx;
+use crate::tx::raw::RawTx;
 use crate::view::View;
 
 /// Id of the lock that guards the table.

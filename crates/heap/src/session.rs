@@ -13,6 +13,7 @@ use crate::collector::cycle::Cycle;
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::tally::Tally;
+use crate::tx::raw::Open;
 use crate::tx::redo::Ring;
 use crate::tx::{Changes, OpenTransaction, StoredLines, Tx};
 use crate::view::{Access, Reading, View};
@@ -33,6 +34,8 @@ pub(crate) struct Core<M: Medium> {
     pub(crate) stored: StoredLines,
     /// Where the object lies that the open transaction allocated last and has not freed; zero for none.
     pub(crate) newest: Cell<u64>,
+    /// Of its raw transaction.
+    pub(crate) open: RefCell<Open>,
     pub(crate) state: RefCell<State>,
 }
 
@@ -70,6 +73,7 @@ impl<M: Medium> Session<M> {
             lane,
             stored: StoredLines::default(),
             newest: Cell::new(0),
+            open: RefCell::default(),
             state: RefCell::new(state),
         };
         Ok(Self {

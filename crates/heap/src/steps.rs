@@ -96,6 +96,10 @@ steps! {
         "the write-back of old contents";
     UNDO_LOG_FENCE: "undo-log-fence", "undo",
         "the fence between old contents and the stores over them";
+    UNDO_ZEROS_WRITE_BACK: "undo-zeros-write-back", "undo",
+        "the write-back of the zeros where a log goes on";
+    UNDO_ZEROS_FENCE: "undo-zeros-fence", "undo",
+        "the fence between these zeros and what leads there";
     UNDO_CONTENTS_WRITE_BACK: "undo-contents-write-back", "undo",
         "the write-back of what was stored";
     UNDO_FRAMES_WRITE_BACK: "undo-frames-write-back", "undo",

@@ -208,3 +208,54 @@ fn a_batch_that_is_no_sequence_of_records_is_refused() {
     let said = refusal(crash);
     assert!(said.contains("log entry"), "{said}");
 }
+
+/// Words that a transaction changes one by one: far more batches than its lane has room for.
+const MANY: u64 = 6000;
+
+fn many_words(kind: PoolKind) -> (Crash, VirtAddr) {
+    let crash = Crash::new(16 << 20, Default::default());
+    let pool = Pool::create(crash.clone(), &options(kind)).unwrap();
+    let mut session = pool.session().unwrap();
+    let at = session.raw_transaction(|tx| tx.alloc(MANY * 16));
+    drop(session);
+    pool.close().unwrap();
+    (crash, at.unwrap())
+}
+
+#[test]
+fn a_log_goes_on_outside_its_lane() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let (crash, at) = many_words(kind);
+        let pool = Pool::open(crash.clone(), &options(kind)).unwrap();
+        let mut session = pool.session().unwrap();
+        let word = |i: u64| crash.load_u64(at + i * 16);
+        let change = |tx: firn_heap::RawTx<'_, Crash>, number: u64| {
+            for i in 0..MANY {
+                tx.log(&[(at + i * 16, 8)])?;
+                tx.store(at + i * 16, &(number + i).to_le_bytes())?;
+            }
+            Ok::<_, Error>(())
+        };
+        // Again and again: the frames of its log come back.
+        for round in 1..30 {
+            session.raw_transaction(|tx| change(tx, round)).unwrap();
+            assert!((0..MANY).all(|i| word(i) == round + i));
+            let aborted: Result<(), Error> = session.raw_transaction(|tx| {
+                change(tx, 1 << 40)?;
+                Err(Error::ReadOnly)
+            });
+            assert!(aborted.is_err());
+            assert!((0..MANY).all(|i| word(i) == round + i));
+        }
+        let image = session.raw_transaction(|tx| {
+            change(tx, 1 << 50)?;
+            Ok::<_, Error>(crash.cache_image())
+        });
+        drop(session);
+        pool.abandon();
+        let crashed = Crash::from_image(&image.unwrap(), Default::default());
+        let pool = Pool::open(crashed.clone(), &options(kind)).unwrap();
+        assert!((0..MANY).all(|i| crashed.load_u64(at + i * 16) == 29 + i));
+        assert!(pool.check().unwrap().is_empty());
+    }
+}

@@ -1,6 +1,8 @@
 //! Typed transactions: stores are gathered, logged under one fence, then made in place.
 
 mod commit;
+mod ranges;
+pub(crate) mod raw;
 pub(crate) mod redo;
 mod store;
 pub(crate) mod undo;

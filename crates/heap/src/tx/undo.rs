@@ -1,504 +1,201 @@
-//! Undo transactions: for programs that store in place through raw addresses.
+//! The log of undo transactions: for programs that store in place.
 //!
 //! The old contents and a checksum go to the lane, one fence makes them durable, then the program
 //! may store. At commit what was stored is made durable, then the lane's `done` word moves past the
 //! transaction, which invalidates its log: three fences with one batch of ranges.
+//!
+//! A log that outgrows its lane goes on in frames: the last entry in front of the end says where.
 
-use core::cell::RefCell;
-use core::marker::PhantomData;
-use std::sync::Arc;
-
-use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::lane::{
     ENTRY_HEADER_WORDS, EntryHeader, Record, UNDO_BYTES, lane_at, undo_done_at,
 };
 use firn_format::sealed::{MAX_VALUE, Seal};
-use firn_format::superblock::LogKind;
 use firn_media::{Medium, MediumExt};
-use firn_units::{VirtAddr, round_up};
+use firn_units::{FRAME_BYTES, VirtAddr};
 
-use super::Change;
-use super::commit::{
-    count_all, release_all, return_slot, settle_fresh_frames, take_overflow, write_back_frames,
-};
-use super::redo::{fits_slot, load_header, load_payload, store_long};
-use crate::alloc::{FrameRun, Place, locate};
-use crate::check::next_allocated;
-use crate::collector::kept::Table;
+use super::commit::take_overflow;
+use super::redo::{load_header, load_payload, store_long};
+use crate::alloc::FrameRun;
 use crate::error::Error;
-use crate::locks::{LockSet, Mode};
-use crate::object::requested_bytes;
 use crate::pool::Inner;
 use crate::recovery::{HEADROOM, apply};
-use crate::session::{Core, Session};
 use crate::steps;
-use crate::view::{Access, Reading};
 
 /// Marks an undo batch's second word, so that it is never taken for a redo entry's W.
 pub(crate) const UNDO_MARK: u64 = 1 << 63;
+/// Marks the entry that says where the log goes on: its payload is an address and a number of bytes.
+const GOES_ON: u64 = 1 << 62;
+/// Bytes of that entry, for which there is always room.
+const GOES_ON_BYTES: u64 = (ENTRY_HEADER_WORDS as u64 + 2) * 8;
 /// Words that one record holds.
 const RECORD_WORDS: usize = 1 << 12;
-
-/// An operation of a program that reads and stores in place, through raw addresses. Those that it gets from
-/// [`RawGuard::place`] hold until it ends.
-pub struct RawGuard<'s, M: Medium> {
-    access: Access<'s, M>,
-    kept: Arc<Table>,
-}
-
-impl<'s, M: Medium> RawGuard<'s, M> {
-    fn enter(core: &'s Core<M>) -> Self {
-        let access = Access::enter(core);
-        let kept = core.inner.collector.kept.table(&core.inner.medium);
-        Self { access, kept }
-    }
-
-    /// Reads objects as they are in place.
-    pub fn view(&self) -> Reading<'_, M> {
-        Reading::new(&self.access)
-    }
-
-    /// Where the byte is that was at `at` at any time since the pool was opened, of an object that lives: it
-    /// may be stored to there until the operation ends. Any other address stays as it is.
-    ///
-    /// One fence at most, for the first who stores to an object that is being moved (rule 9: a store that
-    /// nobody sees must not be lost with the copy). A store counts from the thread's next fence on, as ever.
-    pub fn place(&self, at: VirtAddr) -> VirtAddr {
-        let at = self.kept.resolve(at);
-        let medium = &self.access.inner.medium;
-        match &self.access.cycle {
-            Some(cycle) if let Some((unit, to)) = cycle.holding(at) => {
-                cycle.relocate(medium, unit);
-                cycle.settle_for_stores(medium, unit);
-                to
-            }
-            _ => at,
-        }
-    }
-
-    /// The same for who only reads there.
-    pub fn place_to_read(&self, at: VirtAddr) -> VirtAddr {
-        let at = self.kept.resolve(at);
-        match &self.access.cycle {
-            Some(cycle) if let Some((unit, to)) = cycle.holding(at) => {
-                cycle.relocate(&self.access.inner.medium, unit);
-                to
-            }
-            _ => at,
-        }
-    }
-
-    /// The object whose body is at `body`, which [`RawGuard::place`] returned: the number of its type, and the
-    /// bytes that the program asked for. `None` if none is allocated there. What the open transaction has
-    /// allocated is not there yet.
-    ///
-    /// Errors: the object's header is damaged.
-    pub fn object(&self, body: VirtAddr) -> Result<Option<(TypeId, u64)>, Error> {
-        let medium = &self.access.inner.medium;
-        let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
-        match locate(medium, at) {
-            Ok(slot) if is_allocated_on_media(medium, slot.place) => {
-                let header = ObjectHeader(medium.load_u64(at));
-                let damaged = Error::Damaged {
-                    what: "the header of an object",
-                    at: at.0,
-                };
-                let len = requested_bytes(header, slot.bytes).ok_or(damaged)?;
-                Ok(Some((header.type_id(), len)))
-            }
-            Ok(_) | Err(Error::NotAllocated { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The body of the next object behind `body` by address, or of the first from there on, in an explicit
-    /// pool. Takes time in the free space between. What the open transaction has allocated or freed counts as it
-    /// was before.
-    ///
-    /// Errors: the frame table is damaged.
-    pub fn next_object(&self, body: VirtAddr) -> Result<Option<VirtAddr>, Error> {
-        let medium = &self.access.inner.medium;
-        let found = next_allocated(medium, self.access.cycle.as_deref(), body)?;
-        Ok(found.map(|slot| self.place_to_read(slot.at + HEADER_BYTES)))
-    }
-
-    /// Begins a transaction within the operation: addresses that the program has go on to hold.
-    ///
-    /// Errors: the lane's log is damaged; the operation has ended then.
-    pub fn begin(self) -> Result<OpenRawTx<'s, M>, Error> {
-        let core = self.access.core;
-        let number = next_number(&core.inner.medium, core.lane)?;
-        Ok(OpenRawTx {
-            guard: Some(self),
-            log: RefCell::new(Log {
-                number,
-                ..Log::default()
-            }),
-        })
-    }
-}
-
-impl<M: Medium> Drop for RawGuard<'_, M> {
-    fn drop(&mut self) {
-        self.access.core.leave();
-    }
-}
-
-/// An undo transaction that stays open until it is ended. Dropped, it is rolled back.
-pub struct OpenRawTx<'s, M: Medium> {
-    /// `None` once it has ended.
-    guard: Option<RawGuard<'s, M>>,
-    log: RefCell<Log>,
-}
-
-/// An open undo transaction.
-pub struct RawTx<'t, M: Medium> {
-    guard: &'t RawGuard<'t, M>,
-    log: &'t RefCell<Log>,
-    /// Two transactions never have one lifetime.
-    only: PhantomData<fn(&'t ()) -> &'t ()>,
-}
-
-impl<M: Medium> Clone for RawTx<'_, M> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<M: Medium> Copy for RawTx<'_, M> {}
+/// Frames of the first place where a log goes on; each later one has twice as many, up to the most.
+const FIRST_FRAMES: u64 = 16;
+const MOST_FRAMES: u64 = 512;
 
 /// What an open undo transaction has logged.
 #[derive(Default)]
-struct Log {
+pub(crate) struct Log {
     number: u64,
     batches: u64,
-    /// Bytes of the lane that are in use.
-    used: u64,
-    /// Each batch's records, newest last.
-    undo: Vec<Vec<u64>>,
-    /// Ranges that may be stored to, and are written back at commit.
-    ranges: Vec<(u64, u64)>,
-    overflow: Vec<FrameRun>,
-    allocated: Vec<Change>,
-    freed: Vec<Change>,
-    locks: LockSet,
+    /// Where the next batch goes, and where the room for it ends.
+    at: VirtAddr,
+    end: VirtAddr,
+    /// All records, oldest first; those from `appended` on are not in the log yet.
+    records: Vec<u64>,
+    appended: usize,
+    /// Frames that hold a part of the log.
+    frames: Vec<FrameRun>,
 }
 
 impl Log {
-    /// The parts of a range that are not logged yet.
-    fn missing(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
-        let mut missing = vec![(start, end)];
-        for &(s, e) in &self.ranges {
-            if e <= start || end <= s {
-                continue;
-            }
-            let parts = missing.into_iter().flat_map(|(from, to)| {
-                let before = (from, to.min(s));
-                let behind = (from.max(e), to);
-                [before, behind]
-            });
-            missing = parts.filter(|(from, to)| from < to).collect();
-        }
-        missing
-    }
-}
-
-impl<M: Medium> Session<M> {
-    /// Runs an undo transaction: commits if `body` returns `Ok`, restores the old contents if it
-    /// returns `Err` or panics. Durable on return.
+    /// Begins the lane's next transaction.
     ///
-    /// Errors: what `body` returns; the pool was not opened with an undo log.
-    /// Crash: before the last fence the old contents are restored by recovery.
-    pub fn raw_transaction<R, E, F>(&mut self, body: F) -> Result<R, E>
-    where
-        E: From<Error>,
-        F: for<'t> FnOnce(RawTx<'t, M>) -> Result<R, E>,
-    {
-        self.check_raw()?;
-        let open = RawGuard::enter(&self.core).begin()?;
-        let result = body(open.tx())?;
-        drop(open.commit()?);
-        Ok(result)
-    }
-
-    /// Begins an operation of a program that reads and stores in place.
-    ///
-    /// Errors: the pool is only read, or was not opened with an undo log.
-    pub fn raw_guard(&mut self) -> Result<RawGuard<'_, M>, Error> {
-        self.check_raw()?;
-        Ok(RawGuard::enter(&self.core))
-    }
-
-    fn check_raw(&self) -> Result<(), Error> {
-        let inner = &self.core.inner;
-        if !inner.writable {
-            return Err(Error::ReadOnly);
-        }
-        if inner.log != LogKind::Undo {
-            let (what, needs) = (
-                "an undo transaction",
-                "a pool that was opened with an undo log",
-            );
-            return Err(Error::WrongKind { what, needs });
-        }
+    /// Errors: the lane's mark is damaged.
+    pub(super) fn begin<M: Medium>(&mut self, medium: &M, lane: usize) -> Result<(), Error> {
+        self.number = next_number(medium, lane)?;
+        self.at = lane_at(lane);
+        self.end = lane_at(lane) + UNDO_BYTES;
         Ok(())
     }
-}
 
-impl<'t, M: Medium> RawTx<'t, M> {
-    /// Reads objects as they are in place, this transaction's stores included.
-    pub fn view(self) -> Reading<'t, M> {
-        self.guard.view()
+    /// Forgets everything, and keeps the memory. The space was given back.
+    pub(super) fn clear(&mut self) {
+        self.records.clear();
+        self.appended = 0;
+        self.batches = 0;
     }
 
-    /// See [`RawGuard::place`].
-    pub fn place(self, at: VirtAddr) -> VirtAddr {
-        self.guard.place(at)
+    /// Whether anything was logged.
+    pub(super) fn is_used(&self) -> bool {
+        self.batches > 0
     }
 
-    /// Logs what the ranges hold now, under one fence; they may be stored to from then on. What was logged
-    /// before is not logged again.
-    ///
-    /// Errors: a range outside the pool's data; one of an object that is elsewhere ([`RawGuard::place`]); a
-    /// transaction too large, a full pool.
-    pub fn log(self, ranges: &[(VirtAddr, u64)]) -> Result<(), Error> {
-        let medium = &self.inner().medium;
-        let mut payload = Vec::new();
-        let mut logged = Vec::new();
-        for &(at, len) in ranges {
-            let (start, end) = self.range(at, len)?;
-            for (start, end) in self.log.borrow().missing(start, end) {
-                logged.push((start, end));
-                let mut word_at = start;
-                while word_at < end {
-                    let count = (((end - word_at) / 8) as usize).min(RECORD_WORDS);
+    /// Whether there are records that are not in the log yet.
+    pub(super) fn has_news(&self) -> bool {
+        self.appended < self.records.len()
+    }
+
+    /// Takes in what the words from `start` to `end` hold now.
+    pub(super) fn save<M: Medium>(&mut self, medium: &M, start: u64, end: u64) {
+        let mut words = [0u64; 64];
+        let mut at = start;
+        while at < end {
+            let count = (((end - at) / 8) as usize).min(RECORD_WORDS);
+            match words.get_mut(..count) {
+                Some(words) => {
+                    medium.load_bytes(VirtAddr(at), bytemuck::cast_slice_mut(words));
+                    Record::push_range(&mut self.records, VirtAddr(at), words);
+                }
+                None => {
                     let mut words = vec![0u64; count];
-                    medium.load_bytes(VirtAddr(word_at), bytemuck::cast_slice_mut(&mut words));
-                    Record::push_range(&mut payload, VirtAddr(word_at), &words);
-                    word_at += count as u64 * 8;
+                    medium.load_bytes(VirtAddr(at), bytemuck::cast_slice_mut(&mut words));
+                    Record::push_range(&mut self.records, VirtAddr(at), &words);
                 }
             }
+            at += count as u64 * 8;
         }
-        if logged.is_empty() {
-            return Ok(());
-        }
-        self.append(payload)?;
-        self.log.borrow_mut().ranges.extend(logged);
-        Ok(())
     }
 
-    /// What the transaction has allocated: the bytes that were asked for.
-    pub fn own_len(self, body: VirtAddr) -> Option<u64> {
-        let log = self.log.borrow();
-        let own = |c: &&Change| c.slot.at + HEADER_BYTES == body;
-        log.allocated.iter().find(own).map(|c| c.requested)
+    /// Takes in how bits are restored.
+    pub(super) fn save_bits(&mut self, at: VirtAddr, set: u64, clear: u64) {
+        Record::push_bits(&mut self.records, at, set, clear);
     }
 
-    /// Takes in a range that is stored to without a way back: it is made durable by the commit, and an abort
-    /// leaves it.
+    /// Makes a batch of the records that are not in the log yet, and makes it durable: one fence, and another
+    /// where the log goes on elsewhere. If it fails they are forgotten.
     ///
-    /// Errors: a range outside the pool's data; one of an object that is elsewhere.
-    pub fn note(self, at: VirtAddr, len: u64) -> Result<(), Error> {
-        let range = self.range(at, len)?;
-        self.log.borrow_mut().ranges.push(range);
+    /// Errors: the pool is full.
+    pub(super) fn append<M: Medium>(&mut self, inner: &Inner<M>) -> Result<(), Error> {
+        let appended = self.try_append(inner);
+        match appended {
+            Ok(()) => self.appended = self.records.len(),
+            Err(_) => self.records.truncate(self.appended),
+        }
+        appended
+    }
+
+    fn try_append<M: Medium>(&mut self, inner: &Inner<M>) -> Result<(), Error> {
+        let payload = self.records.len() - self.appended;
+        let overflow = take_overflow(inner, payload)?;
+        let inline = match overflow.len() {
+            0 => payload,
+            extents => extents * 2,
+        };
+        self.frames.extend(&overflow);
+        let bytes = (ENTRY_HEADER_WORDS + inline) as u64 * 8;
+        if self.at + bytes + GOES_ON_BYTES > self.end {
+            self.go_on(inner, bytes + GOES_ON_BYTES)?;
+        }
+        self.store(&inner.medium, 0, &self.records[self.appended..], &overflow);
+        inner.medium.fence_for(&steps::UNDO_LOG_FENCE);
+        self.at = self.at + bytes;
+        self.batches += 1;
         Ok(())
     }
 
-    /// The words that a range touches.
-    fn range(self, at: VirtAddr, len: u64) -> Result<(u64, u64), Error> {
-        let end = round_up(at.0.saturating_add(len), 8);
-        if at.0 < firn_format::geometry::ROOTS.0 || end > self.inner().medium.len() || len == 0 {
-            return Err(Error::BadRange { at: at.0, len });
-        }
-        // Rule 9: what recovery restores lies in a copy that counts.
-        match self.place(at) == at {
-            true => Ok((at.0 & !7, end)),
-            false => Err(Error::NotAllocated { at: at.0 }),
-        }
-    }
-
-    /// Makes a batch durable: one fence.
-    fn append(self, payload: Vec<u64>) -> Result<(), Error> {
-        let inner = self.inner();
-        let mut log = self.log.borrow_mut();
-        let overflow = if fits_slot(payload.len()) {
-            Vec::new()
-        } else {
-            take_overflow(inner, payload.len())?
-        };
-        let inline = if overflow.is_empty() {
-            payload.len()
-        } else {
-            overflow.len() * 2
-        };
-        let bytes = (ENTRY_HEADER_WORDS + inline) as u64 * 8;
-        if log.used + bytes > UNDO_BYTES {
-            overflow
-                .into_iter()
-                .for_each(|run| inner.allocator.give_log(&inner.medium, run));
-            return Err(Error::TransactionTooLarge {
-                words: payload.len() as u64,
-            });
-        }
+    fn store<M: Medium>(&self, medium: &M, mark: u64, payload: &[u64], overflow: &[FrameRun]) {
         let header = EntryHeader {
-            seq: log.number,
-            watermark: log.batches | UNDO_MARK,
+            seq: self.number,
+            watermark: self.batches | UNDO_MARK | mark,
             payload_words: payload.len() as u64,
             extents: overflow.len(),
             checksum: 0,
         };
-        store_long(
-            &inner.medium,
-            lane_at(self.guard.access.core.lane) + log.used,
-            header,
-            &payload,
-            &overflow,
-        );
-        inner.medium.fence_for(&steps::UNDO_LOG_FENCE);
-        log.used += bytes;
-        log.batches += 1;
-        log.overflow.extend(overflow);
-        log.undo.push(payload);
-        Ok(())
+        store_long(medium, self.at, header, payload, overflow);
     }
 
-    /// Stores `bytes` at `at`, in place. The last word is stored whole.
-    ///
-    /// Errors: [`Error::NotLogged`] if the range was not logged before.
-    pub fn store(self, at: VirtAddr, bytes: &[u8]) -> Result<(), Error> {
-        let medium = &self.inner().medium;
-        let (start, end) = (at.0 & !7, round_up(at.0 + bytes.len() as u64, 8));
-        let logged = self.log.borrow().missing(start, end).is_empty();
-        if !logged {
-            return Err(Error::NotLogged { at: at.0 });
-        }
-        let lead = (at.0 - start) as usize;
-        let mut words = vec![0u8; (end - start) as usize];
-        medium.load_bytes(VirtAddr(start), &mut words);
-        words[lead..lead + bytes.len()].copy_from_slice(bytes);
-        medium.store_bytes(VirtAddr(start), &words);
-        Ok(())
-    }
-
-    /// Allocates `len` bytes without a type and zeroes them. Returns the address of the body, which
-    /// may be stored to without logging.
-    ///
-    /// Errors: the pool is full, the object too large.
-    pub fn alloc(self, len: u64) -> Result<VirtAddr, Error> {
-        self.alloc_of(TypeId::RAW, len)
-    }
-
-    /// The same, of a registered type.
-    ///
-    /// Errors: as above.
-    pub fn alloc_of(self, type_id: TypeId, len: u64) -> Result<VirtAddr, Error> {
-        let inner = self.inner();
-        let mut state = self.guard.access.core.state.borrow_mut();
-        let bytes = HEADER_BYTES.saturating_add(len);
-        let slot = inner.take_slot(&mut state.cache, bytes)?;
-        let header = ObjectHeader::new(type_id, slot.bytes - bytes);
-        inner.medium.store_u64(slot.at, header.0);
-        inner
-            .medium
-            .zero(slot.at + HEADER_BYTES, slot.bytes - HEADER_BYTES);
-        let mut log = self.log.borrow_mut();
-        log.ranges.push((slot.at.0, slot.at.0 + slot.bytes));
-        log.allocated.push(Change {
-            slot,
-            type_id,
-            requested: len,
-        });
-        Ok(slot.at + HEADER_BYTES)
-    }
-
-    /// Frees, at commit, the object whose body is at `body`.
-    ///
-    /// # Safety
-    ///
-    /// As [`crate::Tx::free`]: no reference to the object may remain when the transaction commits.
-    ///
-    /// Errors: nothing is allocated there.
-    #[allow(
-        unsafe_code,
-        reason = "unsafe to call for what it asks of the caller; safe inside"
-    )]
-    pub unsafe fn free(self, body: VirtAddr) -> Result<(), Error> {
-        let inner = self.inner();
-        let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
-        let slot = inner.allocator.locate(&inner.medium, at)?;
-        let mut log = self.log.borrow_mut();
-        let twice = log.freed.iter().any(|c| c.slot.at == at);
-        // The bits on media are exact in an explicit pool; what the transaction itself has allocated has none yet.
-        let is_own = || log.allocated.iter().any(|c| c.slot.at == at);
-        let is_there = match inner.logs_allocation() {
-            true => is_allocated_on_media(&inner.medium, slot.place) || is_own(),
-            false => inner.allocator.is_allocated(&inner.medium, slot.place)?,
-        };
-        if twice || !is_there {
-            return Err(Error::NotAllocated { at: at.0 });
-        }
-        let header = ObjectHeader(inner.medium.load_u64(at));
-        let damaged = Error::Damaged {
-            what: "the header of an object",
-            at: at.0,
-        };
-        let requested = requested_bytes(header, slot.bytes).ok_or(damaged)?;
-        log.freed.push(Change {
-            slot,
-            type_id: header.type_id(),
-            requested,
-        });
-        Ok(())
-    }
-
-    /// Takes the lock of a structure for writing, to the transaction's end.
-    ///
-    /// Errors: [`Error::Conflict`] if waiting could deadlock; end the transaction, then try again.
-    pub fn lock_exclusive(self, id: u64) -> Result<(), Error> {
-        self.log
-            .borrow_mut()
-            .locks
-            .take(self.inner(), id, Mode::Write)
-    }
-
-    /// Makes the object whose body is at `body` the root `name`, or removes the root.
-    ///
-    /// Errors: as [`crate::Tx::set_root`].
-    pub fn set_root(self, name: &str, body: Option<VirtAddr>) -> Result<(), Error> {
-        crate::roots::set_raw(self, name, body)
-    }
-
-    pub(crate) fn inner(self) -> &'t Inner<M> {
-        self.guard.access.inner
-    }
-
-    /// Logs, then flips, the allocation bits of an explicit pool.
-    fn commit_bits(self) -> Result<(), Error> {
-        let inner = self.inner();
-        let mut payload = Vec::new();
-        let mut changes = Vec::new();
-        {
-            let log = self.log.borrow();
-            let both = log.allocated.iter().map(|c| (c, true));
-            for (change, allocate) in both.chain(log.freed.iter().map(|c| (c, false))) {
-                let at = change.slot.place.bitmap_word_at();
-                let (_, bit) = change.slot.place.bit();
-                let (set, clear) = if allocate { (bit, 0) } else { (0, bit) };
-                // The log says how to go back.
-                Record::push_bits(&mut payload, at, clear, set);
-                changes.push((at, set, clear));
+    /// The log goes on in frames with room for so many bytes. They are zeros, durably, before anything leads there:
+    /// what another lane's transaction of the same number left would count otherwise. What leads there is durable
+    /// with the batch that follows.
+    fn go_on<M: Medium>(&mut self, inner: &Inner<M>, bytes: u64) -> Result<(), Error> {
+        let medium = &inner.medium;
+        let least = bytes.div_ceil(FRAME_BYTES);
+        let mut frames = self.next_frames().max(least);
+        let run = loop {
+            let durable = inner.redo.known_durable();
+            match inner.allocator.take_log(medium, frames, durable) {
+                // The space may be in pieces.
+                Err(Error::PoolFull { .. }) if frames > least => frames = (frames / 2).max(least),
+                taken => break taken?,
             }
-        }
-        if changes.is_empty() || !inner.logs_allocation() {
-            return Ok(());
-        }
-        self.append(payload)?;
-        for (at, set, clear) in changes {
-            inner.medium.update_bits(at, set, clear);
-            inner
-                .medium
-                .write_back_for(&steps::UNDO_BITS_WRITE_BACK, at, 8);
-        }
+        };
+        self.frames.push(run);
+        medium.zero(run.start(), run.bytes());
+        medium.write_back_for(&steps::UNDO_ZEROS_WRITE_BACK, run.start(), run.bytes());
+        medium.fence_for(&steps::UNDO_ZEROS_FENCE);
+        self.store(medium, GOES_ON, &[run.start().0, run.bytes()], &[]);
+        self.batches += 1;
+        (self.at, self.end) = (run.start(), run.start() + run.bytes());
         Ok(())
+    }
+
+    /// Frames of the next place.
+    fn next_frames(&self) -> u64 {
+        let doubled = self.frames.iter().map(|run| run.frames * 2).max();
+        doubled.unwrap_or(0).clamp(FIRST_FRAMES, MOST_FRAMES)
+    }
+
+    /// Restores what was saved, newest first.
+    pub(super) fn restore<M: Medium>(&self, medium: &M) {
+        // The records are this transaction's own.
+        let _ = undo_batch(medium, &self.records[..self.appended]);
+    }
+
+    /// Its batches count no more.
+    pub(super) fn invalidate<M: Medium>(&self, medium: &M, lane: usize) {
+        if self.is_used() {
+            let at = undo_done_at(lane);
+            medium.store_u64(at, Seal::UndoDone.seal(self.number));
+            medium.persist_for(&steps::UNDO_DONE_PERSIST, at, 8);
+        }
+    }
+
+    /// Gives the frames back, when its batches count no more.
+    pub(super) fn give_space_back<M: Medium>(&mut self, inner: &Inner<M>) {
+        for run in self.frames.drain(..) {
+            inner.allocator.give_log(&inner.medium, run);
+        }
     }
 }
 
@@ -515,116 +212,6 @@ fn next_number<M: Medium>(medium: &M, lane: usize) -> Result<u64, Error> {
             at: at.0,
         }),
     }
-}
-
-impl<'s, M: Medium> OpenRawTx<'s, M> {
-    /// The transaction, for what is done in it.
-    pub fn tx(&self) -> RawTx<'_, M> {
-        RawTx {
-            guard: self.guard.as_ref().expect("it has not ended"),
-            log: &self.log,
-            only: PhantomData,
-        }
-    }
-
-    /// The operation that the transaction is in.
-    pub fn guard(&self) -> &RawGuard<'s, M> {
-        self.guard.as_ref().expect("it has not ended")
-    }
-
-    /// Commits, and goes on with the operation. Durable on return.
-    ///
-    /// Errors: what it allocated and freed cannot be logged; it is rolled back, and the operation has ended.
-    pub fn commit(mut self) -> Result<RawGuard<'s, M>, Error> {
-        let tx = self.tx();
-        tx.commit_bits()?;
-        let inner = tx.inner();
-        let mut state = tx.guard.access.core.state.borrow_mut();
-        {
-            let log = self.log.borrow();
-            if log.batches > 0 || !log.ranges.is_empty() {
-                let fresh = core::mem::take(&mut state.cache.fresh);
-                let medium = &inner.medium;
-                if medium.keeps(&steps::UNDO_FRAMES_WRITE_BACK) {
-                    write_back_frames(medium, &fresh);
-                }
-                for &(start, end) in &log.ranges {
-                    let (at, len) = (VirtAddr(start), end - start);
-                    medium.write_back_for(&steps::UNDO_CONTENTS_WRITE_BACK, at, len);
-                }
-                medium.fence_for(&steps::UNDO_CONTENTS_FENCE);
-                tx.invalidate();
-            }
-            count_all(inner, &mut state.tally, &log.allocated, 1);
-            count_all(inner, &mut state.tally, &log.freed, -1);
-            release_all(inner, &log.freed);
-            state.tally.committed(&inner.medium);
-        }
-        drop(state);
-        tx.give_back();
-        Ok(self.guard.take().expect("it has not ended"))
-    }
-
-    /// Restores what the ranges held that were logged, and goes on with the operation.
-    pub fn roll_back(mut self) -> RawGuard<'s, M> {
-        self.tx().roll_back();
-        self.guard.take().expect("it has not ended")
-    }
-}
-
-impl<M: Medium> Drop for OpenRawTx<'_, M> {
-    fn drop(&mut self) {
-        if self.guard.is_some() {
-            self.tx().roll_back();
-        }
-    }
-}
-
-impl<M: Medium> RawTx<'_, M> {
-    /// The transaction's batches count no more.
-    fn invalidate(self) {
-        let log = self.log.borrow();
-        if log.batches > 0 {
-            let at = undo_done_at(self.guard.access.core.lane);
-            let medium = &self.inner().medium;
-            medium.store_u64(at, Seal::UndoDone.seal(log.number));
-            medium.persist_for(&steps::UNDO_DONE_PERSIST, at, 8);
-        }
-    }
-
-    fn roll_back(self) {
-        let inner = self.inner();
-        let log = self.log.borrow();
-        for batch in log.undo.iter().rev() {
-            // The records are this transaction's own.
-            let _ = undo_batch(&inner.medium, batch);
-        }
-        settle_fresh_frames(
-            &inner.medium,
-            &mut self.guard.access.core.state.borrow_mut().cache,
-        );
-        inner.medium.fence_for(&steps::UNDO_ABORT_FENCE);
-        self.invalidate();
-        for change in &log.allocated {
-            return_slot(inner, change.slot);
-        }
-        drop(log);
-        self.give_back();
-    }
-
-    /// Gives its locks and the space of its log back.
-    fn give_back(self) {
-        let inner = self.inner();
-        let mut log = self.log.borrow_mut();
-        log.locks.release(inner);
-        for run in log.overflow.drain(..) {
-            inner.allocator.give_log(&inner.medium, run);
-        }
-    }
-}
-
-fn is_allocated_on_media<M: Medium>(medium: &M, place: Place) -> bool {
-    medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0
 }
 
 /// Restores what one batch saved, newest record first.
@@ -646,6 +233,55 @@ fn undo_batch<M: Medium>(medium: &M, payload: &[u64]) -> Result<(), Error> {
     newest_first.try_for_each(|record| apply(medium, record))
 }
 
+/// The batches of a lane's open transaction, oldest first.
+///
+/// Errors: an entry with a sound checksum leads nowhere.
+fn batches_of<M: Medium>(medium: &M, lane: usize, number: u64) -> Result<Vec<Vec<u64>>, Error> {
+    let (mut at, mut end) = (lane_at(lane), lane_at(lane) + UNDO_BYTES);
+    let mut batches = Vec::new();
+    let mut entries = 0;
+    while at + ENTRY_HEADER_WORDS as u64 * 8 <= end {
+        let header = load_header(medium, at);
+        if header.seq != number || header.watermark & !GOES_ON != entries | UNDO_MARK {
+            break;
+        }
+        let Some(payload) = load_payload(medium, at, header) else {
+            break;
+        };
+        entries += 1;
+        if header.watermark & GOES_ON != 0 {
+            (at, end) = next_place(medium, at, &payload)?;
+            continue;
+        }
+        let inline = match header.extents {
+            0 => payload.len(),
+            extents => extents * 2,
+        };
+        at = at + (ENTRY_HEADER_WORDS + inline) as u64 * 8;
+        batches.push(payload);
+    }
+    Ok(batches)
+}
+
+/// Where a log goes on.
+fn next_place<M: Medium>(
+    medium: &M,
+    at: VirtAddr,
+    payload: &[u64],
+) -> Result<(VirtAddr, VirtAddr), Error> {
+    if let &[start, bytes] = payload
+        && start.is_multiple_of(FRAME_BYTES)
+        && let Some(end) = start.checked_add(bytes)
+        && end <= medium.len()
+    {
+        return Ok((VirtAddr(start), VirtAddr(end)));
+    }
+    Err(Error::Damaged {
+        what: "where the log of a transaction goes on",
+        at: at.0,
+    })
+}
+
 /// Rolls every lane's open transaction back. Returns the watermark, which undo leaves alone.
 pub(crate) fn roll_back_all<M: Medium>(
     medium: &M,
@@ -659,25 +295,7 @@ pub(crate) fn roll_back_all<M: Medium>(
             continue;
         }
         let number = next_number(medium, lane)?;
-        let mut batches = Vec::new();
-        let mut used = 0;
-        while used + ENTRY_HEADER_WORDS as u64 * 8 <= UNDO_BYTES {
-            let at = lane_at(lane) + used;
-            let header = load_header(medium, at);
-            if header.seq != number || header.watermark != batches.len() as u64 | UNDO_MARK {
-                break;
-            }
-            let Some(payload) = load_payload(medium, at, header) else {
-                break;
-            };
-            let inline = if header.extents == 0 {
-                payload.len()
-            } else {
-                header.extents * 2
-            };
-            used += (ENTRY_HEADER_WORDS + inline) as u64 * 8;
-            batches.push(payload);
-        }
+        let batches = batches_of(medium, lane, number)?;
         for batch in batches.iter().rev() {
             undo_batch(medium, batch)?;
         }

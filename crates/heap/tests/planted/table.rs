@@ -8,7 +8,7 @@ use crate::fields::Act::{Persist, Store, StoreFar};
 use crate::fields::Acts;
 use crate::interrupted::{Op, Pair};
 use crate::raw::{Part, Raw};
-use crate::undo::Undo;
+use crate::undo::{Long, Undo};
 use crate::{Row, cycle, handles, lanes, moving_fields, rounds, row, tables};
 
 /// Every workload.
@@ -230,6 +230,11 @@ fn undo_transactions() -> Vec<Row> {
             "an undo transaction after a recovery",
             move |missing| undo(Traced, false, true).explore(missing),
             &[&steps::ROLLBACK_DONE_WRITE_BACK],
+        ),
+        row(
+            "an undo transaction that outgrows its lane",
+            |missing| Long.explore(missing),
+            &[&steps::UNDO_ZEROS_WRITE_BACK, &steps::UNDO_ZEROS_FENCE],
         ),
     ]
 }

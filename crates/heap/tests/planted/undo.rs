@@ -116,3 +116,83 @@ impl Undo {
         explorer.explore()
     }
 }
+
+/// A transaction whose log goes on where one of another lane, with the same number, has gone on before.
+#[derive(Clone, Copy)]
+pub struct Long;
+
+/// Bytes that are logged together, and how many times: eight fill a lane.
+const PART: u64 = 3840;
+const PARTS: u64 = 10;
+
+impl Long {
+    fn options() -> PoolOptions {
+        PoolOptions {
+            lanes: 3,
+            ..options(PoolKind::Explicit)
+        }
+    }
+
+    /// Logs an object part by part, and stores a word in each.
+    fn change(tx: RawTx<'_, Crash>, at: VirtAddr, word: u64) -> Result<(), Error> {
+        for part in 0..PARTS {
+            tx.log(&[(at + part * PART, PART)])?;
+            tx.store(at + part * PART, &word.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// A pool with two objects, of which the first was changed.
+    fn image() -> (Image, [VirtAddr; 2]) {
+        let crash = Crash::new(LEN, CrashOptions::default());
+        let pool = Pool::create(crash.clone(), &Self::options()).unwrap();
+        // The second lane's first transaction is the long one.
+        let [mut first, mut second] = [(); 2].map(|()| pool.session().unwrap());
+        let objects = [(); 2].map(|()| {
+            let new = first.raw_transaction(|tx| tx.alloc(PARTS * PART));
+            new.unwrap()
+        });
+        second
+            .raw_transaction(|tx| Self::change(tx, objects[0], 2))
+            .unwrap();
+        drop((first, second));
+        pool.abandon();
+        (crash.cache_image(), objects)
+    }
+
+    fn workload(crash: &Crash, objects: [VirtAddr; 2]) {
+        let pool = Pool::open(crash.clone(), &Self::options()).unwrap();
+        // So is the third's.
+        let [_first, _second, mut third] = [(); 3].map(|()| pool.session().unwrap());
+        third
+            .raw_transaction(|tx| Self::change(tx, objects[1], 2))
+            .unwrap();
+        crash.note(1);
+        pool.abandon();
+    }
+
+    fn verify(crash: Crash, objects: [VirtAddr; 2], done: bool) -> Result<(), String> {
+        let pool = open(crash, &Self::options())?;
+        let words = objects.map(|at| {
+            let word = |part| pool.medium().load_u64(at + part * PART);
+            (0..PARTS).map(word).collect::<Vec<_>>()
+        });
+        let all = |object: usize, word: u64| words[object].iter().all(|&found| found == word);
+        match all(0, 2) && (all(1, 2) || all(1, 0) && !done) {
+            true => pools::check(pool),
+            false => Err(format!("found {words:?}")),
+        }
+    }
+
+    /// Crashes everywhere.
+    pub fn explore(self, missing: Missing) -> Report {
+        let (image, objects) = Self::image();
+        let explorer = Explorer::from_image(
+            explore(missing, 0),
+            &image,
+            |crash| Self::workload(crash, objects),
+            |crash, state| Self::verify(crash, objects, state.note(0) == 1),
+        );
+        explorer.explore()
+    }
+}

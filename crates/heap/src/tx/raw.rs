@@ -1,0 +1,534 @@
+//! Operations of programs that read and store in place, through raw addresses, and their transactions, whose
+//! log is [`super::undo`]'s.
+
+use core::cell::RefCell;
+use core::marker::PhantomData;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
+use firn_format::superblock::LogKind;
+use firn_media::{Medium, MediumExt};
+use firn_units::{VirtAddr, round_up};
+
+use super::Change;
+use super::commit::{count_all, release_all, return_slot, settle_fresh_frames, write_back_frames};
+use super::ranges::Ranges;
+use super::undo::Log;
+use crate::alloc::{Place, locate};
+use crate::check::next_allocated;
+use crate::collector::kept::Table;
+use crate::error::Error;
+use crate::locks::{LockSet, Mode};
+use crate::object::requested_bytes;
+use crate::pool::Inner;
+use crate::session::{Core, Session};
+use crate::steps;
+use crate::view::{Access, Reading};
+
+/// An operation of a program that reads and stores in place, through raw addresses. Those that it gets from
+/// [`RawGuard::place`] hold until it ends.
+pub struct RawGuard<'s, M: Medium> {
+    access: Access<'s, M>,
+    kept: Arc<Table>,
+}
+
+impl<'s, M: Medium> RawGuard<'s, M> {
+    fn enter(core: &'s Core<M>) -> Self {
+        let access = Access::enter(core);
+        let kept = core.inner.collector.kept.table(&core.inner.medium);
+        Self { access, kept }
+    }
+
+    /// Reads objects as they are in place.
+    pub fn view(&self) -> Reading<'_, M> {
+        Reading::new(&self.access)
+    }
+
+    /// Where the byte is that was at `at` at any time since the pool was opened, of an object that lives: it
+    /// may be stored to there until the operation ends. Any other address stays as it is.
+    ///
+    /// One fence at most, for the first who stores to an object that is being moved (rule 9: a store that
+    /// nobody sees must not be lost with the copy). A store counts from the thread's next fence on, as ever.
+    pub fn place(&self, at: VirtAddr) -> VirtAddr {
+        let at = self.kept.resolve(at);
+        let medium = &self.access.inner.medium;
+        match &self.access.cycle {
+            Some(cycle) if let Some((unit, to)) = cycle.holding(at) => {
+                cycle.relocate(medium, unit);
+                cycle.settle_for_stores(medium, unit);
+                to
+            }
+            _ => at,
+        }
+    }
+
+    /// The same for who only reads there.
+    pub fn place_to_read(&self, at: VirtAddr) -> VirtAddr {
+        let at = self.kept.resolve(at);
+        match &self.access.cycle {
+            Some(cycle) if let Some((unit, to)) = cycle.holding(at) => {
+                cycle.relocate(&self.access.inner.medium, unit);
+                to
+            }
+            _ => at,
+        }
+    }
+
+    /// The object whose body is at `body`, which [`RawGuard::place`] returned: the number of its type, and the
+    /// bytes that the program asked for. `None` if none is allocated there. What the open transaction has
+    /// allocated is not there yet.
+    ///
+    /// Errors: the object's header is damaged.
+    pub fn object(&self, body: VirtAddr) -> Result<Option<(TypeId, u64)>, Error> {
+        let medium = &self.access.inner.medium;
+        let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
+        match locate(medium, at) {
+            Ok(slot) if is_allocated_on_media(medium, slot.place) => {
+                let header = ObjectHeader(medium.load_u64(at));
+                let damaged = Error::Damaged {
+                    what: "the header of an object",
+                    at: at.0,
+                };
+                let len = requested_bytes(header, slot.bytes).ok_or(damaged)?;
+                Ok(Some((header.type_id(), len)))
+            }
+            Ok(_) | Err(Error::NotAllocated { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The body of the next object behind `body` by address, or of the first from there on, in an explicit
+    /// pool. Takes time in the free space between. What the open transaction has allocated or freed counts as it
+    /// was before.
+    ///
+    /// Errors: the frame table is damaged.
+    pub fn next_object(&self, body: VirtAddr) -> Result<Option<VirtAddr>, Error> {
+        let medium = &self.access.inner.medium;
+        let found = next_allocated(medium, self.access.cycle.as_deref(), body)?;
+        Ok(found.map(|slot| self.place_to_read(slot.at + HEADER_BYTES)))
+    }
+
+    /// Begins a transaction within the operation: addresses that the program has go on to hold.
+    ///
+    /// Errors: the lane's log is damaged; the operation has ended then.
+    pub fn begin(self) -> Result<OpenRawTx<'s, M>, Error> {
+        let core = self.access.core;
+        let mut open = core.open.borrow_mut();
+        open.log.begin(&core.inner.medium, core.lane)?;
+        Ok(OpenRawTx { guard: Some(self) })
+    }
+}
+
+impl<M: Medium> Drop for RawGuard<'_, M> {
+    fn drop(&mut self) {
+        self.access.core.leave();
+    }
+}
+
+/// An undo transaction that stays open until it is ended. Dropped, it is rolled back.
+pub struct OpenRawTx<'s, M: Medium> {
+    /// `None` once it has ended.
+    guard: Option<RawGuard<'s, M>>,
+}
+
+/// An open undo transaction.
+pub struct RawTx<'t, M: Medium> {
+    guard: &'t RawGuard<'t, M>,
+    /// Two transactions never have one lifetime.
+    only: PhantomData<fn(&'t ()) -> &'t ()>,
+}
+
+impl<M: Medium> Clone for RawTx<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<M: Medium> Copy for RawTx<'_, M> {}
+
+/// What an open transaction has done.
+#[derive(Default)]
+pub(crate) struct Open {
+    log: Log,
+    /// What may be stored to, and is written back at commit.
+    ranges: Ranges,
+    allocated: Vec<Change>,
+    freed: Vec<Change>,
+    /// The slots of `allocated`, with the bytes that were asked for, and those of `freed`.
+    own: BTreeMap<VirtAddr, u64>,
+    gone: BTreeSet<VirtAddr>,
+    locks: LockSet,
+}
+
+impl Open {
+    /// Forgets everything, and keeps the memory.
+    fn clear(&mut self) {
+        self.log.clear();
+        self.ranges.clear();
+        self.allocated.clear();
+        self.freed.clear();
+        self.own.clear();
+        self.gone.clear();
+    }
+}
+
+impl<M: Medium> Session<M> {
+    /// Runs an undo transaction: commits if `body` returns `Ok`, restores the old contents if it
+    /// returns `Err` or panics. Durable on return.
+    ///
+    /// Errors: what `body` returns; the pool was not opened with an undo log.
+    /// Crash: before the last fence the old contents are restored by recovery.
+    pub fn raw_transaction<R, E, F>(&mut self, body: F) -> Result<R, E>
+    where
+        E: From<Error>,
+        F: for<'t> FnOnce(RawTx<'t, M>) -> Result<R, E>,
+    {
+        self.check_raw()?;
+        let open = RawGuard::enter(&self.core).begin()?;
+        let result = body(open.tx())?;
+        drop(open.commit()?);
+        Ok(result)
+    }
+
+    /// Begins an operation of a program that reads and stores in place.
+    ///
+    /// Errors: the pool is only read, or was not opened with an undo log.
+    pub fn raw_guard(&mut self) -> Result<RawGuard<'_, M>, Error> {
+        self.check_raw()?;
+        Ok(RawGuard::enter(&self.core))
+    }
+
+    fn check_raw(&self) -> Result<(), Error> {
+        let inner = &self.core.inner;
+        if !inner.writable {
+            return Err(Error::ReadOnly);
+        }
+        if inner.log != LogKind::Undo {
+            let (what, needs) = (
+                "an undo transaction",
+                "a pool that was opened with an undo log",
+            );
+            return Err(Error::WrongKind { what, needs });
+        }
+        Ok(())
+    }
+}
+
+impl<'t, M: Medium> RawTx<'t, M> {
+    /// Reads objects as they are in place, this transaction's stores included.
+    pub fn view(self) -> Reading<'t, M> {
+        self.guard.view()
+    }
+
+    /// See [`RawGuard::place`].
+    pub fn place(self, at: VirtAddr) -> VirtAddr {
+        self.guard.place(at)
+    }
+
+    /// Logs what the ranges hold now, under one fence; they may be stored to from then on. What was logged
+    /// before is not logged again.
+    ///
+    /// Errors: a range outside the pool's data; one of an object that is elsewhere ([`RawGuard::place`]); a
+    /// transaction too large, a full pool.
+    pub fn log(self, ranges: &[(VirtAddr, u64)]) -> Result<(), Error> {
+        let inner = self.inner();
+        let mut open = self.open().borrow_mut();
+        let Open {
+            log, ranges: known, ..
+        } = &mut *open;
+        for &(at, len) in ranges {
+            self.range(at, len)?;
+        }
+        for &(at, len) in ranges {
+            let (start, end) = self.range(at, len)?;
+            known.each_missing(start, end, |start, end| log.save(&inner.medium, start, end));
+        }
+        if !log.has_news() {
+            return Ok(());
+        }
+        log.append(inner)?;
+        for &(at, len) in ranges {
+            let (start, end) = self.range(at, len)?;
+            known.insert(start, end);
+        }
+        Ok(())
+    }
+
+    /// What the transaction has allocated: the bytes that were asked for.
+    pub fn own_len(self, body: VirtAddr) -> Option<u64> {
+        let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
+        self.open().borrow().own.get(&at).copied()
+    }
+
+    /// Takes in a range that is stored to without a way back: it is made durable by the commit, and an abort
+    /// leaves it.
+    ///
+    /// Errors: a range outside the pool's data; one of an object that is elsewhere.
+    pub fn note(self, at: VirtAddr, len: u64) -> Result<(), Error> {
+        let range = self.range(at, len)?;
+        self.open().borrow_mut().ranges.insert(range.0, range.1);
+        Ok(())
+    }
+
+    /// The words that a range touches.
+    fn range(self, at: VirtAddr, len: u64) -> Result<(u64, u64), Error> {
+        let end = round_up(at.0.saturating_add(len), 8);
+        if at.0 < firn_format::geometry::ROOTS.0 || end > self.inner().medium.len() || len == 0 {
+            return Err(Error::BadRange { at: at.0, len });
+        }
+        // Rule 9: what recovery restores lies in a copy that counts.
+        match self.place(at) == at {
+            true => Ok((at.0 & !7, end)),
+            false => Err(Error::NotAllocated { at: at.0 }),
+        }
+    }
+
+    /// Stores `bytes` at `at`, in place. The last word is stored whole.
+    ///
+    /// Errors: [`Error::NotLogged`] if the range was not logged before.
+    pub fn store(self, at: VirtAddr, bytes: &[u8]) -> Result<(), Error> {
+        let medium = &self.inner().medium;
+        let (start, end) = (at.0 & !7, round_up(at.0 + bytes.len() as u64, 8));
+        let logged = self.open().borrow().ranges.contains(start, end);
+        if !logged {
+            return Err(Error::NotLogged { at: at.0 });
+        }
+        let lead = (at.0 - start) as usize;
+        let mut words = vec![0u8; (end - start) as usize];
+        medium.load_bytes(VirtAddr(start), &mut words);
+        words[lead..lead + bytes.len()].copy_from_slice(bytes);
+        medium.store_bytes(VirtAddr(start), &words);
+        Ok(())
+    }
+
+    /// Allocates `len` bytes without a type and zeroes them. Returns the address of the body, which
+    /// may be stored to without logging.
+    ///
+    /// Errors: the pool is full, the object too large.
+    pub fn alloc(self, len: u64) -> Result<VirtAddr, Error> {
+        self.alloc_of(TypeId::RAW, len)
+    }
+
+    /// The same, of a registered type.
+    ///
+    /// Errors: as above.
+    pub fn alloc_of(self, type_id: TypeId, len: u64) -> Result<VirtAddr, Error> {
+        let inner = self.inner();
+        let mut state = self.guard.access.core.state.borrow_mut();
+        let bytes = HEADER_BYTES.saturating_add(len);
+        let slot = inner.take_slot(&mut state.cache, bytes)?;
+        let header = ObjectHeader::new(type_id, slot.bytes - bytes);
+        inner.medium.store_u64(slot.at, header.0);
+        inner
+            .medium
+            .zero(slot.at + HEADER_BYTES, slot.bytes - HEADER_BYTES);
+        let mut open = self.open().borrow_mut();
+        open.ranges.insert(slot.at.0, slot.at.0 + slot.bytes);
+        open.own.insert(slot.at, len);
+        open.allocated.push(Change {
+            slot,
+            type_id,
+            requested: len,
+        });
+        Ok(slot.at + HEADER_BYTES)
+    }
+
+    /// Frees, at commit, the object whose body is at `body`.
+    ///
+    /// # Safety
+    ///
+    /// As [`crate::Tx::free`]: no reference to the object may remain when the transaction commits.
+    ///
+    /// Errors: nothing is allocated there.
+    #[allow(
+        unsafe_code,
+        reason = "unsafe to call for what it asks of the caller; safe inside"
+    )]
+    pub unsafe fn free(self, body: VirtAddr) -> Result<(), Error> {
+        let inner = self.inner();
+        let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
+        let slot = inner.allocator.locate(&inner.medium, at)?;
+        let mut open = self.open().borrow_mut();
+        let twice = open.gone.contains(&at);
+        // The bits on media are exact in an explicit pool; what the transaction itself has allocated has none yet.
+        let is_own = || open.own.contains_key(&at);
+        let is_there = match inner.logs_allocation() {
+            true => is_allocated_on_media(&inner.medium, slot.place) || is_own(),
+            false => inner.allocator.is_allocated(&inner.medium, slot.place)?,
+        };
+        if twice || !is_there {
+            return Err(Error::NotAllocated { at: at.0 });
+        }
+        let header = ObjectHeader(inner.medium.load_u64(at));
+        let damaged = Error::Damaged {
+            what: "the header of an object",
+            at: at.0,
+        };
+        let requested = requested_bytes(header, slot.bytes).ok_or(damaged)?;
+        open.gone.insert(at);
+        open.freed.push(Change {
+            slot,
+            type_id: header.type_id(),
+            requested,
+        });
+        Ok(())
+    }
+
+    /// Takes the lock of a structure for writing, to the transaction's end.
+    ///
+    /// Errors: [`Error::Conflict`] if waiting could deadlock; end the transaction, then try again.
+    pub fn lock_exclusive(self, id: u64) -> Result<(), Error> {
+        self.open()
+            .borrow_mut()
+            .locks
+            .take(self.inner(), id, Mode::Write)
+    }
+
+    /// Makes the object whose body is at `body` the root `name`, or removes the root.
+    ///
+    /// Errors: as [`crate::Tx::set_root`].
+    pub fn set_root(self, name: &str, body: Option<VirtAddr>) -> Result<(), Error> {
+        crate::roots::set_raw(self, name, body)
+    }
+
+    pub(crate) fn inner(self) -> &'t Inner<M> {
+        self.guard.access.inner
+    }
+
+    fn open(self) -> &'t RefCell<Open> {
+        &self.guard.access.core.open
+    }
+
+    fn lane(self) -> usize {
+        self.guard.access.core.lane
+    }
+
+    /// Logs, then flips, the allocation bits of an explicit pool.
+    fn commit_bits(self) -> Result<(), Error> {
+        let inner = self.inner();
+        let mut open = self.open().borrow_mut();
+        let Open {
+            log,
+            allocated,
+            freed,
+            ..
+        } = &mut *open;
+        if allocated.is_empty() && freed.is_empty() || !inner.logs_allocation() {
+            return Ok(());
+        }
+        let flips = || {
+            let both = allocated.iter().map(|c| (c, true));
+            both.chain(freed.iter().map(|c| (c, false)))
+                .map(|(change, allocate)| {
+                    let at = change.slot.place.bitmap_word_at();
+                    let (_, bit) = change.slot.place.bit();
+                    let (set, clear) = if allocate { (bit, 0) } else { (0, bit) };
+                    (at, set, clear)
+                })
+        };
+        for (at, set, clear) in flips() {
+            // The log says how to go back.
+            log.save_bits(at, clear, set);
+        }
+        log.append(inner)?;
+        for (at, set, clear) in flips() {
+            inner.medium.update_bits(at, set, clear);
+            inner
+                .medium
+                .write_back_for(&steps::UNDO_BITS_WRITE_BACK, at, 8);
+        }
+        Ok(())
+    }
+
+    fn roll_back(self) {
+        let inner = self.inner();
+        let open = self.open().borrow();
+        open.log.restore(&inner.medium);
+        settle_fresh_frames(
+            &inner.medium,
+            &mut self.guard.access.core.state.borrow_mut().cache,
+        );
+        inner.medium.fence_for(&steps::UNDO_ABORT_FENCE);
+        open.log.invalidate(&inner.medium, self.lane());
+        for change in &open.allocated {
+            return_slot(inner, change.slot);
+        }
+        drop(open);
+        self.give_back();
+    }
+
+    /// Gives its locks and the space of its log back, and what it noted to the session's next one.
+    fn give_back(self) {
+        let inner = self.inner();
+        let mut open = self.open().borrow_mut();
+        open.locks.release(inner);
+        open.log.give_space_back(inner);
+        open.clear();
+    }
+}
+
+impl<'s, M: Medium> OpenRawTx<'s, M> {
+    /// The transaction, for what is done in it.
+    pub fn tx(&self) -> RawTx<'_, M> {
+        RawTx {
+            guard: self.guard(),
+            only: PhantomData,
+        }
+    }
+
+    /// The operation that the transaction is in.
+    pub fn guard(&self) -> &RawGuard<'s, M> {
+        self.guard.as_ref().expect("it has not ended")
+    }
+
+    /// Commits, and goes on with the operation. Durable on return.
+    ///
+    /// Errors: what it allocated and freed cannot be logged; it is rolled back, and the operation has ended.
+    pub fn commit(mut self) -> Result<RawGuard<'s, M>, Error> {
+        let tx = self.tx();
+        tx.commit_bits()?;
+        let inner = tx.inner();
+        let mut state = tx.guard.access.core.state.borrow_mut();
+        {
+            let open = tx.open().borrow();
+            if open.log.is_used() || !open.ranges.is_empty() {
+                let fresh = core::mem::take(&mut state.cache.fresh);
+                let medium = &inner.medium;
+                if medium.keeps(&steps::UNDO_FRAMES_WRITE_BACK) {
+                    write_back_frames(medium, &fresh);
+                }
+                for (start, end) in open.ranges.iter() {
+                    let (at, len) = (VirtAddr(start), end - start);
+                    medium.write_back_for(&steps::UNDO_CONTENTS_WRITE_BACK, at, len);
+                }
+                medium.fence_for(&steps::UNDO_CONTENTS_FENCE);
+                open.log.invalidate(medium, tx.lane());
+            }
+            count_all(inner, &mut state.tally, &open.allocated, 1);
+            count_all(inner, &mut state.tally, &open.freed, -1);
+            release_all(inner, &open.freed);
+            state.tally.committed(&inner.medium);
+        }
+        drop(state);
+        tx.give_back();
+        Ok(self.guard.take().expect("it has not ended"))
+    }
+
+    /// Restores what the ranges held that were logged, and goes on with the operation.
+    pub fn roll_back(mut self) -> RawGuard<'s, M> {
+        self.tx().roll_back();
+        self.guard.take().expect("it has not ended")
+    }
+}
+
+impl<M: Medium> Drop for OpenRawTx<'_, M> {
+    fn drop(&mut self) {
+        if self.guard.is_some() {
+            self.tx().roll_back();
+        }
+    }
+}
+
+fn is_allocated_on_media<M: Medium>(medium: &M, place: Place) -> bool {
+    medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0
+}
