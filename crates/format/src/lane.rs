@@ -168,9 +168,16 @@ impl<'a> Record<'a> {
 
     /// Appends a record for at most 65535 consecutive words.
     pub fn push_range(payload: &mut Vec<u64>, at: VirtAddr, words: &[u64]) {
-        assert!(words.len() < 1 << 16);
-        payload.push(at.0 | RANGE | (words.len() as u64) << MASK_SHIFT);
-        payload.extend_from_slice(words);
+        Self::push_zeros(payload, at, words.len()).copy_from_slice(words);
+    }
+
+    /// The same of zeros, which are returned to be overwritten.
+    pub fn push_zeros(payload: &mut Vec<u64>, at: VirtAddr, words: usize) -> &mut [u64] {
+        assert!(words < 1 << 16);
+        payload.push(at.0 | RANGE | (words as u64) << MASK_SHIFT);
+        let start = payload.len();
+        payload.resize(start + words, 0);
+        &mut payload[start..]
     }
 
     /// Takes the first record off `payload`; `None` if there is none, or none that makes sense.

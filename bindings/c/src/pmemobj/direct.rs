@@ -12,8 +12,10 @@ use crate::shelf::open;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 impl Pobj {
-    /// Where an object's byte may be stored to until the operation ends.
-    pub(crate) fn place(&self, oid: Oid) -> Outcome<VirtAddr> {
+    /// Where an OID says that an object's byte is.
+    ///
+    /// Errors: in another pool; nowhere; behind the pool's end.
+    pub(crate) fn check(&self, oid: Oid) -> Outcome<VirtAddr> {
         if oid.pool != self.id {
             return Err(Failure::invalid("the object belongs to another pool"));
         }
@@ -23,7 +25,13 @@ impl Pobj {
         if oid.offset >= self.capacity {
             return Err(not_an_object(oid));
         }
-        in_operation(self, |guard| Ok(guard.place(VirtAddr(oid.offset))))
+        Ok(VirtAddr(oid.offset))
+    }
+
+    /// Where an object's byte may be stored to until the operation ends.
+    pub(crate) fn place(&self, oid: Oid) -> Outcome<VirtAddr> {
+        let at = self.check(oid)?;
+        in_operation(self, |guard| Ok(guard.place(at)))
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a thread does in a pool: its session, and the operation that it is inside.
 
-use core::cell::{Ref, RefCell, RefMut};
+use core::cell::{Cell, Ref, RefCell, RefMut};
 use core::mem::ManuallyDrop;
+use core::ptr;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::Arc;
 
@@ -50,15 +51,22 @@ enum Operation {
 }
 
 thread_local! {
-    static SLOTS: RefCell<Slots> = const { RefCell::new(Slots(Vec::new())) };
+    static SLOTS: RefCell<Slots> = const { RefCell::new(Slots { of_pools: Vec::new(), ended: Vec::new() }) };
+    /// The pool that was used last, and its slot.
+    static HERE: Cell<(*const Pobj, *const Slot)> = const { Cell::new((ptr::null(), ptr::null())) };
 }
 
-/// A thread's slots, by their pools.
-struct Slots(Vec<(u64, *const Pobj, Arc<Slot>)>);
+/// A thread's slots, by their pools. None is given back before the thread ends.
+struct Slots {
+    of_pools: Vec<(*const Pobj, Arc<Slot>)>,
+    /// Of pools that were closed.
+    ended: Vec<Arc<Slot>>,
+}
 
 impl Drop for Slots {
     fn drop(&mut self) {
-        for (_, pool, slot) in self.0.drain(..) {
+        HERE.set((ptr::null(), ptr::null()));
+        for (pool, slot) in self.of_pools.drain(..) {
             slot.end();
             // SAFETY: the memory of pools stays; a closed one has no slots.
             let pool = unsafe { crate::shelf::open(pool) };
@@ -76,13 +84,7 @@ impl Slot {
 
     /// Errors: the thread has a transaction open.
     pub(crate) fn check_no_transaction(&self) -> Outcome<()> {
-        match &*self.state().operation.borrow() {
-            Operation::Transaction(_) => Err(Failure::new(
-                Status::Busy,
-                "a transaction is open in the pool; end it first",
-            )),
-            _ => Ok(()),
-        }
+        self.state().check_no_transaction()
     }
 
     /// Ends what the thread has of the pool. A transaction that is open is rolled back.
@@ -97,6 +99,21 @@ impl Slot {
 }
 
 impl State {
+    /// Whether the pool is open; whoever closed it has taken the session.
+    fn is_open(&self) -> bool {
+        self.session.borrow().is_some()
+    }
+
+    fn check_no_transaction(&self) -> Outcome<()> {
+        match &*self.operation.borrow() {
+            Operation::Transaction(_) => Err(Failure::new(
+                Status::Busy,
+                "a transaction is open in the pool; end it first",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Leaves the operation: pointers are no longer good.
     fn leave(&self) {
         for cache in self.caches.take() {
@@ -190,17 +207,34 @@ fn no_transaction() -> Failure {
     Failure::misuse("no transaction is open; this belongs between TX_BEGIN and TX_END")
 }
 
-/// This thread's slot of a pool, made if there is none.
-fn slot(pool: &Pobj) -> Outcome<Arc<Slot>> {
-    SLOTS.with_borrow_mut(|slots| {
-        let known = slots.0.iter().find(|(_, of, _)| core::ptr::eq(*of, pool));
-        // Whoever closed the pool that was there before has taken the session.
-        if let Some((_, _, slot)) = known
-            && slot.state().session.borrow().is_some()
-        {
-            return Ok(Arc::clone(slot));
+/// Does something with what the thread has of a pool.
+#[inline]
+fn with_state<R>(pool: &Pobj, body: impl FnOnce(&State) -> Outcome<R>) -> Outcome<R> {
+    let (of, here) = HERE.get();
+    if ptr::eq(of, pool) {
+        // SAFETY: slots stay until their thread ends, which forgets this one first.
+        let state = unsafe { &*here }.state();
+        if state.is_open() {
+            return body(&state);
         }
-        slots.0.retain(|(_, of, _)| !core::ptr::eq(*of, pool));
+    }
+    let slot = slot(pool)?;
+    HERE.set((pool, Arc::as_ptr(&slot)));
+    body(&slot.state())
+}
+
+/// This thread's slot of a pool, made if there is none.
+#[cold]
+fn slot(pool: &Pobj) -> Outcome<Arc<Slot>> {
+    SLOTS.with_borrow_mut(|Slots { of_pools, ended }| {
+        let known = of_pools.iter().position(|(of, _)| ptr::eq(*of, pool));
+        if let Some(known) = known {
+            let slot = &of_pools[known].1;
+            if slot.state().is_open() {
+                return Ok(Arc::clone(slot));
+            }
+            ended.push(of_pools.swap_remove(known).1);
+        }
         let session = pool.heap.session()?;
         let new = Arc::new(Slot(ReentrantMutex::new(State {
             operation: RefCell::default(),
@@ -209,9 +243,7 @@ fn slot(pool: &Pobj) -> Outcome<Arc<Slot>> {
             caches: RefCell::default(),
         })));
         pool.threads().push(Arc::clone(&new));
-        slots
-            .0
-            .push((pool.id, core::ptr::from_ref(pool), Arc::clone(&new)));
+        of_pools.push((ptr::from_ref(pool), Arc::clone(&new)));
         Ok(new)
     })
 }
@@ -221,13 +253,11 @@ pub(crate) fn in_operation<R>(
     pool: &Pobj,
     body: impl FnOnce(&RawGuard<'_, Mapped>) -> Outcome<R>,
 ) -> Outcome<R> {
-    let slot = slot(pool)?;
-    let state = slot.state();
-    match &*state.entered()? {
+    with_state(pool, |state| match &*state.entered()? {
         Operation::Reading(guard) => body(guard),
         Operation::Transaction(open) => body(open.guard()),
         Operation::None => Err(closed()),
-    }
+    })
 }
 
 /// Tells a thread's inline functions where the pool is, until the operation ends.
@@ -236,13 +266,14 @@ pub(crate) fn in_operation<R>(
 ///
 /// The cache lies in memory of this thread.
 pub(crate) unsafe fn fill(pool: &Pobj, cache: *mut Cache) -> Outcome<()> {
-    let slot = slot(pool)?;
-    let state = slot.state();
-    drop(state.entered()?);
-    let mut caches = state.caches.borrow_mut();
-    if !caches.contains(&cache) {
-        caches.push(cache);
-    }
+    with_state(pool, |state| {
+        drop(state.entered()?);
+        let mut caches = state.caches.borrow_mut();
+        if !caches.contains(&cache) {
+            caches.push(cache);
+        }
+        Ok(())
+    })?;
     // SAFETY: the caller says so.
     let cache = unsafe { &mut *cache };
     cache.base = pool.base;
@@ -256,17 +287,17 @@ pub(crate) unsafe fn fill(pool: &Pobj, cache: *mut Cache) -> Outcome<()> {
 ///
 /// Errors: a transaction is open.
 pub(crate) fn leave(pool: &Pobj) -> Outcome<()> {
-    let slot = slot(pool)?;
-    slot.check_no_transaction()?;
-    let state = slot.state();
-    drop(state.changing()?);
-    state.leave();
-    Ok(())
+    with_state(pool, |state| {
+        state.check_no_transaction()?;
+        drop(state.changing()?);
+        state.leave();
+        Ok(())
+    })
 }
 
 /// Begins a transaction.
 pub(crate) fn begin(pool: &Pobj) -> Outcome<()> {
-    slot(pool)?.state().begin()
+    with_state(pool, State::begin)
 }
 
 /// Does something in the open transaction.
@@ -274,17 +305,15 @@ pub(crate) fn in_transaction<R>(
     pool: &Pobj,
     body: impl FnOnce(RawTx<'_, Mapped>) -> Outcome<R>,
 ) -> Outcome<R> {
-    let slot = slot(pool)?;
-    let state = slot.state();
-    match &*state.operation.borrow() {
+    with_state(pool, |state| match &*state.operation.borrow() {
         Operation::Transaction(open) => body(open.tx()),
         _ => Err(no_transaction()),
-    }
+    })
 }
 
 /// Commits the open transaction, or rolls it back. The operation goes on.
 pub(crate) fn end(pool: &Pobj, commits: bool) -> Outcome<()> {
-    slot(pool)?.state().end(commits)
+    with_state(pool, |state| state.end(commits))
 }
 
 impl Pobj {
@@ -293,25 +322,33 @@ impl Pobj {
         &self,
         body: impl FnOnce(RawTx<'_, Mapped>) -> Outcome<R>,
     ) -> Outcome<R> {
-        let slot = slot(self)?;
-        let state = slot.state();
-        if let Operation::Transaction(_) = &*state.entered()? {
-            let mut beside = state
+        with_state(self, |state| state.atomically(self, body))
+    }
+}
+
+impl State {
+    fn atomically<R>(
+        &self,
+        pool: &Pobj,
+        body: impl FnOnce(RawTx<'_, Mapped>) -> Outcome<R>,
+    ) -> Outcome<R> {
+        if let Operation::Transaction(_) = &*self.entered()? {
+            let mut beside = self
                 .beside
                 .try_borrow_mut()
                 .map_err(|_| Failure::misuse("a constructor allocates nothing"))?;
             let session = match &mut *beside {
                 Some(session) => session,
-                none => none.insert(Box::new(self.heap.session()?)),
+                none => none.insert(Box::new(pool.heap.session()?)),
             };
             return session.raw_transaction(body);
         }
-        state.begin()?;
-        let result = match &*state.operation.borrow() {
+        self.begin()?;
+        let result = match &*self.operation.borrow() {
             Operation::Transaction(open) => body(open.tx()),
             _ => Err(no_transaction()),
         };
-        let ended = state.end(result.is_ok());
+        let ended = self.end(result.is_ok());
         ended.and(result)
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! The jumps of an abort are the header's business: no frame of this library lies between them.
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
+use firn_heap::RawTx;
+use firn_mapped::Mapped;
 use firn_media::Medium;
 use firn_units::VirtAddr;
 
@@ -40,9 +42,9 @@ struct Part {
     failed: c_int,
 }
 
+/// A thread's transaction. Its stage is that of the innermost part; it has no parts while none is open.
 struct Transaction {
     pool: *mut Pobj,
-    stage: Stage,
     /// The outermost first.
     parts: Vec<Part>,
     callback: Option<(Callback, *mut c_void)>,
@@ -50,41 +52,40 @@ struct Transaction {
     locks: Vec<(*mut c_void, Unlock)>,
 }
 
-thread_local! {
-    static OPEN: RefCell<Option<Transaction>> = const { RefCell::new(None) };
-    /// What `pmemobj_tx_errno` says.
-    static FAILED: RefCell<c_int> = const { RefCell::new(0) };
+impl Transaction {
+    const NONE: Self = Self {
+        pool: ptr::null_mut(),
+        parts: Vec::new(),
+        callback: None,
+        locks: Vec::new(),
+    };
 }
 
-fn set_failed(failed: c_int) {
-    FAILED.with(|last| *last.borrow_mut() = failed);
+thread_local! {
+    static OPEN: RefCell<Transaction> = const { RefCell::new(Transaction::NONE) };
+    static STAGE: Cell<Stage> = const { Cell::new(Stage::None) };
+    /// What `pmemobj_tx_errno` says.
+    static FAILED: Cell<c_int> = const { Cell::new(0) };
 }
 
 /// The pool of the transaction that is at work.
 fn at_work() -> Outcome<&'static Pobj> {
-    let pool = OPEN.with_borrow(|transaction| match transaction {
-        Some(it) if it.stage == Stage::Work => Some(it.pool),
-        _ => None,
-    });
-    let Some(pool) = pool else {
+    if STAGE.get() != Stage::Work {
         return Err(Failure::misuse(
             "no transaction is at work; this belongs behind TX_BEGIN, in front of TX_ONABORT and its like",
         ));
-    };
+    }
+    let pool = OPEN.with_borrow(|it| it.pool);
     // SAFETY: the transaction keeps the pool from being closed.
     unsafe { open(pool) }
 }
 
 /// Tells the program of a stage, which it asked for.
 fn call_back() {
-    let told = OPEN.with_borrow(|transaction| {
-        let it = transaction.as_ref()?;
-        let (callback, argument) = it.callback?;
-        Some((callback, it.pool, it.stage, argument))
-    });
-    if let Some((callback, pool, stage, argument)) = told {
+    let (told, pool) = OPEN.with_borrow(|it| (it.callback, it.pool));
+    if let Some((callback, argument)) = told {
         // SAFETY: the header asks for a function that can be called so.
-        unsafe { callback(pool, stage, argument) };
+        unsafe { callback(pool, STAGE.get(), argument) };
     }
 }
 
@@ -98,65 +99,63 @@ pub unsafe extern "C" fn firn_pmemobj_tx_begin(
     let status = status_of(|| {
         // SAFETY: as the header asks of pools.
         let it = unsafe { open(pool) }?;
-        OPEN.with_borrow_mut(|transaction| {
-            let part = Part {
+        OPEN.with_borrow_mut(|open| {
+            match open.parts.is_empty() {
+                true => {
+                    thread::begin(it)?;
+                    open.pool = pool;
+                    open.callback = callback.map(|callback| (callback, argument));
+                }
+                false => check_within(open, pool, callback)?,
+            }
+            open.parts.push(Part {
                 environment,
                 failed: 0,
-            };
-            match transaction {
-                Some(outer) if outer.stage != Stage::Work => Err(Failure::misuse(
-                    "a transaction begins within another only while that is at work",
-                )),
-                Some(outer) if outer.pool != pool => Err(Failure::invalid(
-                    "a transaction within another is in the same pool",
-                )),
-                Some(outer) => {
-                    if callback.is_some() {
-                        return Err(Failure::invalid(
-                            "only the outermost transaction has a callback",
-                        ));
-                    }
-                    outer.parts.push(part);
-                    Ok(())
-                }
-                None => {
-                    thread::begin(it)?;
-                    *transaction = Some(Transaction {
-                        pool,
-                        stage: Stage::Work,
-                        parts: vec![part],
-                        callback: callback.map(|callback| (callback, argument)),
-                        locks: Vec::new(),
-                    });
-                    Ok(())
-                }
-            }
+            });
+            STAGE.set(Stage::Work);
+            Ok(())
         })
     });
     let failed = errno_of(status);
     if failed != 0 {
         refuse(pool, environment, failed);
     }
-    set_failed(failed);
+    FAILED.set(failed);
     failed
+}
+
+/// Errors: a transaction cannot begin within the one that is open.
+fn check_within(outer: &Transaction, pool: *mut Pobj, callback: Option<Callback>) -> Outcome<()> {
+    if STAGE.get() != Stage::Work {
+        return Err(Failure::misuse(
+            "a transaction begins within another only while that is at work",
+        ));
+    }
+    if outer.pool != pool {
+        return Err(Failure::invalid(
+            "a transaction within another is in the same pool",
+        ));
+    }
+    match callback {
+        Some(_) => Err(Failure::invalid(
+            "only the outermost transaction has a callback",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// What could not begin is aborted at once: its stages ONABORT and FINALLY run.
 fn refuse(pool: *mut Pobj, environment: *mut c_void, failed: c_int) {
-    OPEN.with_borrow_mut(|transaction| {
-        let it = transaction.get_or_insert_with(|| Transaction {
-            pool,
-            stage: Stage::OnAbort,
-            parts: Vec::new(),
-            callback: None,
-            locks: Vec::new(),
-        });
-        it.stage = Stage::OnAbort;
-        it.parts.push(Part {
+    OPEN.with_borrow_mut(|open| {
+        if open.parts.is_empty() {
+            (open.pool, open.callback) = (pool, None);
+        }
+        open.parts.push(Part {
             environment,
             failed,
         });
     });
+    STAGE.set(Stage::OnAbort);
 }
 
 /// Notes a lock that was taken, to be given back at the end; it is given back now if it is noted already.
@@ -164,11 +163,7 @@ fn refuse(pool: *mut Pobj, environment: *mut c_void, failed: c_int) {
 pub unsafe extern "C" fn firn_pmemobj_tx_keep_lock(lock: *mut c_void, unlock: Unlock) -> c_int {
     let status = status_of(|| {
         at_work()?;
-        OPEN.with_borrow_mut(|transaction| {
-            if let Some(it) = transaction {
-                it.locks.push((lock, unlock));
-            }
-        });
+        OPEN.with_borrow_mut(|open| open.locks.push((lock, unlock)));
         Ok(())
     });
     errno_of(status)
@@ -177,28 +172,25 @@ pub unsafe extern "C" fn firn_pmemobj_tx_keep_lock(lock: *mut c_void, unlock: Un
 /// Whether the open transaction holds a lock.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_holds(lock: *mut c_void) -> c_int {
-    let holds = OPEN.with_borrow(|transaction| {
-        let locks = transaction.iter().flat_map(|it| &it.locks);
-        locks.into_iter().any(|(held, _)| *held == lock)
-    });
+    let holds = OPEN.with_borrow(|open| open.locks.iter().any(|(held, _)| *held == lock));
     c_int::from(holds)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_stage() -> Stage {
-    OPEN.with_borrow(|transaction| transaction.as_ref().map_or(Stage::None, |it| it.stage))
+    STAGE.get()
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_errno() -> c_int {
-    FAILED.with(|failed| *failed.borrow())
+    FAILED.get()
 }
 
 /// Where the innermost part's abort jumps to; null if it does not.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_environment() -> *mut c_void {
-    OPEN.with_borrow(|transaction| {
-        let part = transaction.as_ref().and_then(|it| it.parts.last());
+    OPEN.with_borrow(|open| {
+        let part = open.parts.last();
         part.map_or(ptr::null_mut(), |part| part.environment)
     })
 }
@@ -207,7 +199,7 @@ pub extern "C" fn firn_pmemobj_tx_environment() -> *mut c_void {
 pub extern "C" fn firn_pmemobj_tx_commit() {
     result_of((), || {
         let pool = at_work()?;
-        let is_outermost = OPEN.with_borrow(|it| it.as_ref().is_some_and(|it| it.parts.len() == 1));
+        let is_outermost = OPEN.with_borrow(|open| open.parts.len() == 1);
         let mut stage = Stage::OnCommit;
         let mut outcome = Ok(());
         if is_outermost {
@@ -218,28 +210,20 @@ pub extern "C" fn firn_pmemobj_tx_commit() {
                 note_failure(errno_of(failure.status));
             }
         }
-        set_stage(stage);
+        STAGE.set(stage);
         call_back();
         outcome
     });
 }
 
-fn set_stage(stage: Stage) {
-    OPEN.with_borrow_mut(|transaction| {
-        if let Some(it) = transaction {
-            it.stage = stage;
-        }
-    });
-}
-
 /// The innermost part has failed.
 fn note_failure(failed: c_int) {
-    OPEN.with_borrow_mut(|transaction| {
-        if let Some(part) = transaction.as_mut().and_then(|it| it.parts.last_mut()) {
+    OPEN.with_borrow_mut(|open| {
+        if let Some(part) = open.parts.last_mut() {
             part.failed = failed;
         }
     });
-    set_failed(failed);
+    FAILED.set(failed);
 }
 
 /// Aborts the innermost part. The header jumps afterwards.
@@ -252,12 +236,12 @@ pub extern "C" fn firn_pmemobj_tx_abort(failed: c_int) {
         } else {
             failed
         });
-        let is_outermost = OPEN.with_borrow(|it| it.as_ref().is_some_and(|it| it.parts.len() == 1));
+        let is_outermost = OPEN.with_borrow(|open| open.parts.len() == 1);
         let outcome = match is_outermost {
             true => thread::end(pool, false),
             false => Ok(()),
         };
-        set_stage(Stage::OnAbort);
+        STAGE.set(Stage::OnAbort);
         call_back();
         outcome
     });
@@ -270,23 +254,19 @@ pub extern "C" fn firn_pmemobj_tx_next_stage() {
         Stage::OnCommit | Stage::OnAbort => Stage::Finally,
         _ => Stage::None,
     };
-    set_stage(next);
+    STAGE.set(next);
 }
 
 /// Ends the innermost part. If it had failed, and there is another around it, that is to be aborted: by the header,
 /// which jumps.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
-    let ended = OPEN.with_borrow_mut(|transaction| {
-        let it = transaction.as_mut()?;
-        if it.stage == Stage::Work {
+    let ended = OPEN.with_borrow_mut(|open| {
+        if STAGE.get() == Stage::Work {
             return None;
         }
-        let part = it.parts.pop()?;
-        if !it.parts.is_empty() {
-            it.stage = Stage::Work;
-        }
-        Some((part.failed, it.parts.is_empty(), it.pool))
+        let part = open.parts.pop()?;
+        Some((part.failed, open.parts.is_empty(), open.pool))
     });
     let Some((failed, is_outermost, pool)) = ended else {
         let _ = status_of(|| {
@@ -296,19 +276,24 @@ pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
         });
         return errno_of(Status::Misuse);
     };
-    set_failed(failed);
-    if is_outermost {
-        set_stage(Stage::None);
-        call_back();
-        let transaction = OPEN.with_borrow_mut(Option::take);
-        for (lock, unlock) in transaction.into_iter().flat_map(|it| it.locks).rev() {
-            // SAFETY: it was taken for this transaction.
-            unsafe { unlock(lock) };
-        }
-        // SAFETY: it came from the program, and is looked at here.
-        if let Ok(pool) = unsafe { open(pool) } {
-            let _ = status_of(|| pool.safepoint());
-        }
+    FAILED.set(failed);
+    if !is_outermost {
+        STAGE.set(Stage::Work);
+        return failed;
+    }
+    STAGE.set(Stage::None);
+    call_back();
+    let locks = OPEN.with_borrow_mut(|open| {
+        open.callback = None;
+        core::mem::take(&mut open.locks)
+    });
+    for (lock, unlock) in locks.into_iter().rev() {
+        // SAFETY: it was taken for this transaction.
+        unsafe { unlock(lock) };
+    }
+    // SAFETY: it came from the program, and is looked at here.
+    if let Ok(pool) = unsafe { open(pool) } {
+        let _ = status_of(|| pool.safepoint());
     }
     failed
 }
@@ -316,12 +301,10 @@ pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
 /// `POBJ_XADD_NO_FLUSH` is taken for a wish that costs nothing to leave out. The others:
 const NO_SNAPSHOT: u64 = 1 << 2;
 
-impl Pobj {
-    fn add(&self, at: VirtAddr, len: u64, flags: u64) -> Outcome<()> {
-        in_transaction(self, |tx| match flags & NO_SNAPSHOT {
-            0 => Ok(tx.log(&[(at, len)])?),
-            _ => Ok(tx.note(at, len)?),
-        })
+fn add(tx: RawTx<'_, Mapped>, at: VirtAddr, len: u64, flags: u64) -> Outcome<()> {
+    match flags & NO_SNAPSHOT {
+        0 => Ok(tx.log(&[(at, len)])?),
+        _ => Ok(tx.note(at, len)?),
     }
 }
 
@@ -338,12 +321,14 @@ pub extern "C" fn firn_pmemobj_tx_add_range(
         if len == 0 {
             return Ok(());
         }
-        let start = pool.place(oid)?;
-        let at = start.0.checked_add(offset).map(VirtAddr);
-        let at = at
-            .ok_or_else(|| Failure::invalid(format!("offset {offset} lies behind every object")))?;
-        pool.range(pool.pointer(at), len)?;
-        pool.add(at, len as u64, flags)
+        let start = pool.check(oid)?;
+        in_transaction(pool, |tx| {
+            let at = tx.place(start).0.checked_add(offset).map(VirtAddr);
+            let at = at.ok_or_else(|| {
+                Failure::invalid(format!("offset {offset} lies behind every object"))
+            })?;
+            add(tx, at, len as u64, flags)
+        })
     });
     errno_of(status)
 }
@@ -361,7 +346,7 @@ pub unsafe extern "C" fn firn_pmemobj_tx_add_direct(
             return Ok(());
         }
         let at = pool.range(from, len)?;
-        pool.add(at, len as u64, flags)
+        in_transaction(pool, |tx| add(tx, at, len as u64, flags))
     });
     errno_of(status)
 }

@@ -3,7 +3,7 @@
 
 use core::cell::RefCell;
 use core::marker::PhantomData;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
@@ -152,12 +152,44 @@ pub(crate) struct Open {
     log: Log,
     /// What may be stored to, and is written back at commit.
     ranges: Ranges,
-    allocated: Vec<Change>,
-    freed: Vec<Change>,
-    /// The slots of `allocated`, with the bytes that were asked for, and those of `freed`.
-    own: BTreeMap<VirtAddr, u64>,
-    gone: BTreeSet<VirtAddr>,
+    allocated: Listed,
+    freed: Listed,
     locks: LockSet,
+}
+
+/// Changes in the order in which they were made, found by their slots.
+#[derive(Default)]
+struct Listed {
+    changes: Vec<Change>,
+    /// Where in the list each is, once it is long.
+    places: BTreeMap<VirtAddr, usize>,
+}
+
+/// Changes that are looked through one by one.
+const FEW: usize = 16;
+
+impl Listed {
+    fn push(&mut self, change: Change) {
+        self.changes.push(change);
+        let known = self.places.len();
+        if self.changes.len() > FEW {
+            let new = self.changes[known..].iter().enumerate();
+            let places = new.map(|(i, change)| (change.slot.at, known + i));
+            self.places.extend(places);
+        }
+    }
+
+    fn find(&self, at: VirtAddr) -> Option<&Change> {
+        match self.changes.len() {
+            0..=FEW => self.changes.iter().find(|change| change.slot.at == at),
+            _ => self.places.get(&at).map(|&place| &self.changes[place]),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.changes.clear();
+        self.places.clear();
+    }
 }
 
 impl Open {
@@ -167,8 +199,6 @@ impl Open {
         self.ranges.clear();
         self.allocated.clear();
         self.freed.clear();
-        self.own.clear();
-        self.gone.clear();
     }
 }
 
@@ -237,19 +267,23 @@ impl<'t, M: Medium> RawTx<'t, M> {
             log, ranges: known, ..
         } = &mut *open;
         for &(at, len) in ranges {
-            self.range(at, len)?;
+            let (start, end) = match self.range(at, len) {
+                Ok(range) => range,
+                Err(error) => {
+                    log.forget_news();
+                    return Err(error);
+                }
+            };
+            known.each_missing(start, end, |start, end| {
+                log.save(&inner.medium, start, end);
+            });
         }
-        for &(at, len) in ranges {
-            let (start, end) = self.range(at, len)?;
-            known.each_missing(start, end, |start, end| log.save(&inner.medium, start, end));
-        }
-        if !log.has_news() {
-            return Ok(());
-        }
-        log.append(inner)?;
-        for &(at, len) in ranges {
-            let (start, end) = self.range(at, len)?;
-            known.insert(start, end);
+        if log.has_news() {
+            log.append(inner)?;
+            for &(at, len) in ranges {
+                let (start, end) = words(at, len);
+                known.insert(start, end);
+            }
         }
         Ok(())
     }
@@ -257,7 +291,11 @@ impl<'t, M: Medium> RawTx<'t, M> {
     /// What the transaction has allocated: the bytes that were asked for.
     pub fn own_len(self, body: VirtAddr) -> Option<u64> {
         let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
-        self.open().borrow().own.get(&at).copied()
+        self.open()
+            .borrow()
+            .allocated
+            .find(at)
+            .map(|change| change.requested)
     }
 
     /// Takes in a range that is stored to without a way back: it is made durable by the commit, and an abort
@@ -272,13 +310,13 @@ impl<'t, M: Medium> RawTx<'t, M> {
 
     /// The words that a range touches.
     fn range(self, at: VirtAddr, len: u64) -> Result<(u64, u64), Error> {
-        let end = round_up(at.0.saturating_add(len), 8);
+        let (start, end) = words(at, len);
         if at.0 < firn_format::geometry::ROOTS.0 || end > self.inner().medium.len() || len == 0 {
             return Err(Error::BadRange { at: at.0, len });
         }
         // Rule 9: what recovery restores lies in a copy that counts.
         match self.place(at) == at {
-            true => Ok((at.0 & !7, end)),
+            true => Ok((start, end)),
             false => Err(Error::NotAllocated { at: at.0 }),
         }
     }
@@ -324,7 +362,6 @@ impl<'t, M: Medium> RawTx<'t, M> {
             .zero(slot.at + HEADER_BYTES, slot.bytes - HEADER_BYTES);
         let mut open = self.open().borrow_mut();
         open.ranges.insert(slot.at.0, slot.at.0 + slot.bytes);
-        open.own.insert(slot.at, len);
         open.allocated.push(Change {
             slot,
             type_id,
@@ -349,9 +386,9 @@ impl<'t, M: Medium> RawTx<'t, M> {
         let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
         let slot = inner.allocator.locate(&inner.medium, at)?;
         let mut open = self.open().borrow_mut();
-        let twice = open.gone.contains(&at);
+        let twice = open.freed.find(at).is_some();
         // The bits on media are exact in an explicit pool; what the transaction itself has allocated has none yet.
-        let is_own = || open.own.contains_key(&at);
+        let is_own = || open.allocated.find(at).is_some();
         let is_there = match inner.logs_allocation() {
             true => is_allocated_on_media(&inner.medium, slot.place) || is_own(),
             false => inner.allocator.is_allocated(&inner.medium, slot.place)?,
@@ -365,7 +402,6 @@ impl<'t, M: Medium> RawTx<'t, M> {
             at: at.0,
         };
         let requested = requested_bytes(header, slot.bytes).ok_or(damaged)?;
-        open.gone.insert(at);
         open.freed.push(Change {
             slot,
             type_id: header.type_id(),
@@ -413,6 +449,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
             freed,
             ..
         } = &mut *open;
+        let (allocated, freed) = (&allocated.changes, &freed.changes);
         if allocated.is_empty() && freed.is_empty() || !inner.logs_allocation() {
             return Ok(());
         }
@@ -450,7 +487,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         );
         inner.medium.fence_for(&steps::UNDO_ABORT_FENCE);
         open.log.invalidate(&inner.medium, self.lane());
-        for change in &open.allocated {
+        for change in &open.allocated.changes {
             return_slot(inner, change.slot);
         }
         drop(open);
@@ -504,9 +541,9 @@ impl<'s, M: Medium> OpenRawTx<'s, M> {
                 medium.fence_for(&steps::UNDO_CONTENTS_FENCE);
                 open.log.invalidate(medium, tx.lane());
             }
-            count_all(inner, &mut state.tally, &open.allocated, 1);
-            count_all(inner, &mut state.tally, &open.freed, -1);
-            release_all(inner, &open.freed);
+            count_all(inner, &mut state.tally, &open.allocated.changes, 1);
+            count_all(inner, &mut state.tally, &open.freed.changes, -1);
+            release_all(inner, &open.freed.changes);
             state.tally.committed(&inner.medium);
         }
         drop(state);
@@ -527,6 +564,11 @@ impl<M: Medium> Drop for OpenRawTx<'_, M> {
             self.tx().roll_back();
         }
     }
+}
+
+/// The words that a range touches.
+fn words(at: VirtAddr, len: u64) -> (u64, u64) {
+    (at.0 & !7, round_up(at.0.saturating_add(len), 8))
 }
 
 fn is_allocated_on_media<M: Medium>(medium: &M, place: Place) -> bool {

@@ -432,15 +432,19 @@ pub(super) fn store_long<M: Medium>(
     payload: &[u64],
     overflow: &[FrameRun],
 ) {
-    let mut inline = vec![0; ENTRY_HEADER_WORDS];
     if overflow.is_empty() {
-        inline.extend(payload);
         header.checksum = header.checksum(bytemuck::cast_slice(payload));
-        inline[..ENTRY_HEADER_WORDS].copy_from_slice(&header.to_words());
-        medium.store_bytes(at, bytemuck::cast_slice(&inline));
-        medium.write_back_for(&steps::UNDO_LOG_WRITE_BACK, at, inline.len() as u64 * 8);
+        let words = header.to_words();
+        let len = (ENTRY_HEADER_WORDS + payload.len()) as u64 * 8;
+        medium.store_bytes(at, bytemuck::cast_slice(&words));
+        medium.store_bytes(
+            at + size_of_val(&words) as u64,
+            bytemuck::cast_slice(payload),
+        );
+        medium.write_back_for(&steps::UNDO_LOG_WRITE_BACK, at, len);
         return;
     }
+    let mut inline = vec![0; ENTRY_HEADER_WORDS];
     let mut rest = payload;
     for run in overflow {
         let words = rest.len().min(run.bytes() as usize / 8);

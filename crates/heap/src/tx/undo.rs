@@ -78,21 +78,11 @@ impl Log {
 
     /// Takes in what the words from `start` to `end` hold now.
     pub(super) fn save<M: Medium>(&mut self, medium: &M, start: u64, end: u64) {
-        let mut words = [0u64; 64];
         let mut at = start;
         while at < end {
             let count = (((end - at) / 8) as usize).min(RECORD_WORDS);
-            match words.get_mut(..count) {
-                Some(words) => {
-                    medium.load_bytes(VirtAddr(at), bytemuck::cast_slice_mut(words));
-                    Record::push_range(&mut self.records, VirtAddr(at), words);
-                }
-                None => {
-                    let mut words = vec![0u64; count];
-                    medium.load_bytes(VirtAddr(at), bytemuck::cast_slice_mut(&mut words));
-                    Record::push_range(&mut self.records, VirtAddr(at), &words);
-                }
-            }
+            let words = Record::push_zeros(&mut self.records, VirtAddr(at), count);
+            medium.load_bytes(VirtAddr(at), bytemuck::cast_slice_mut(words));
             at += count as u64 * 8;
         }
     }
@@ -100,6 +90,11 @@ impl Log {
     /// Takes in how bits are restored.
     pub(super) fn save_bits(&mut self, at: VirtAddr, set: u64, clear: u64) {
         Record::push_bits(&mut self.records, at, set, clear);
+    }
+
+    /// Forgets the records that are not in the log yet.
+    pub(super) fn forget_news(&mut self) {
+        self.records.truncate(self.appended);
     }
 
     /// Makes a batch of the records that are not in the log yet, and makes it durable: one fence, and another
@@ -110,7 +105,7 @@ impl Log {
         let appended = self.try_append(inner);
         match appended {
             Ok(()) => self.appended = self.records.len(),
-            Err(_) => self.records.truncate(self.appended),
+            Err(_) => self.forget_news(),
         }
         appended
     }
