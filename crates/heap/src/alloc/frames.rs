@@ -62,6 +62,9 @@ pub(super) struct ChunkFrames {
     pub(super) punched: u32,
     /// Whether the open cycle empties the chunk: nothing is taken from it.
     closed: bool,
+    /// Whether a cycle has emptied it, and most of its frames are kept: what is free in it is taken last, because
+    /// a few objects would make a page of it again.
+    shunned: bool,
 }
 
 impl ChunkFrames {
@@ -72,7 +75,13 @@ impl ChunkFrames {
         unbacked: 0,
         punched: 0,
         closed: false,
+        shunned: false,
     };
+
+    /// Whether frames are taken from it.
+    fn is_offered(&self) -> bool {
+        !self.closed && !self.shunned
+    }
 
     pub(super) fn is_free(&self, i: u64) -> bool {
         self.free[(i / 64) as usize] >> (i % 64) & 1 != 0
@@ -96,7 +105,7 @@ impl ChunkFrames {
 
     /// First of `frames` consecutive free ones.
     fn find(&self, frames: u64) -> Option<u64> {
-        if self.count < frames || self.closed {
+        if self.count < frames || !self.is_offered() {
             return None;
         }
         if frames == 1 {
@@ -248,8 +257,8 @@ impl Space {
                 }
                 // Rather room in chunks that are to be emptied than none: until a plan has its
                 // destinations, these may be all there are.
-                Err(Error::PoolFull { .. }) if self.chunks.iter().any(|chunk| chunk.closed) => {
-                    self.open_all();
+                Err(Error::PoolFull { .. }) if self.chunks.iter().any(|c| !c.is_offered()) => {
+                    self.offer_all();
                 }
                 other => other?,
             }
@@ -333,14 +342,14 @@ impl Space {
         let (whole, rest) = (frames / FRAMES_PER_CHUNK, frames % FRAMES_PER_CHUNK);
         let mut run = 0;
         for (i, chunk) in self.chunks.iter().enumerate() {
-            if run >= whole && !chunk.closed && (0..rest).all(|f| chunk.is_free(f)) {
+            if run >= whole && chunk.is_offered() && (0..rest).all(|f| chunk.is_free(f)) {
                 let first = Chunk(i as u64 - whole).first_frame();
                 return Some(FrameRun {
                     frame: first,
                     frames,
                 });
             }
-            run = if chunk.count == FRAMES_PER_CHUNK && !chunk.closed {
+            run = if chunk.count == FRAMES_PER_CHUNK && chunk.is_offered() {
                 run + 1
             } else {
                 0
@@ -547,9 +556,9 @@ impl Space {
         self.ahead as u64 * CHUNK_BYTES >= len && self.behind >= self.frontier
     }
 
-    /// Free frames of a chunk, if it was looked at and is not closed.
+    /// Free frames of a chunk, if it was looked at and they are on offer.
     pub(crate) fn free_frames(&self, chunk: Chunk) -> u64 {
-        let frames = self.chunks.get(chunk.0 as usize).filter(|c| !c.closed);
+        let frames = self.chunks.get(chunk.0 as usize).filter(|c| c.is_offered());
         frames.map_or(0, |c| c.count)
     }
 
@@ -560,10 +569,29 @@ impl Space {
         }
     }
 
+    /// Takes from a chunk only what is found nowhere else, from now on.
+    pub(crate) fn shun(&mut self, chunk: Chunk) {
+        if let Some(frames) = self.chunks.get_mut(chunk.0 as usize) {
+            frames.shunned = frames.count < FRAMES_PER_CHUNK;
+        }
+    }
+
     /// Opens every closed chunk.
     pub(crate) fn open_all(&mut self) {
-        for (index, chunk) in self.chunks.iter_mut().enumerate().filter(|(_, c)| c.closed) {
-            chunk.closed = false;
+        self.offer(|chunk| chunk.closed = false);
+    }
+
+    /// Opens every closed chunk, and shuns none any more.
+    pub(crate) fn offer_all(&mut self) {
+        self.offer(|chunk| (chunk.closed, chunk.shunned) = (false, false));
+    }
+
+    fn offer(&mut self, change: impl Fn(&mut ChunkFrames)) {
+        for (index, chunk) in self.chunks.iter_mut().enumerate() {
+            if chunk.is_offered() {
+                continue;
+            }
+            change(chunk);
             for hint in &mut self.hints {
                 *hint = (*hint).min(index);
             }

@@ -93,6 +93,12 @@ impl<M: Medium> Inner<M> {
                 };
                 self.allocator.space().lock(medium).may_lack_blocks(run);
             }
+            if self.keeps_addresses && footprint.chunks < 0 {
+                self.allocator
+                    .space()
+                    .lock(medium)
+                    .shun(entry.source.chunk());
+            }
             match self.keeps_addresses {
                 true => self.allocator.leave_emptied(entry.source),
                 false => self

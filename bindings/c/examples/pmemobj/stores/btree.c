@@ -298,6 +298,23 @@ void store_each(TOID(struct store) store, store_visit *visit, void *argument)
 	each_below(D_RO(store)->root, visit, argument);
 }
 
+static void each_oid_below(TOID(struct node) at, oid_visit *visit, void *argument)
+{
+	struct node *node = D_RW(at);
+	for (uint64_t i = 0; i < node->count; i++)
+		visit(argument, &node->items[i].value.oid);
+	for (uint64_t i = 0; i <= node->count && !is_leaf(node); i++) {
+		visit(argument, &node->children[i].oid);
+		each_oid_below(node->children[i], visit, argument);
+	}
+}
+
+void store_each_oid(TOID(struct store) store, oid_visit *visit, void *argument)
+{
+	visit(argument, &D_RW(store)->root.oid);
+	each_oid_below(D_RO(store)->root, visit, argument);
+}
+
 /* How deep the leaves lie, or minus one if a rule is broken. */
 static int depth(TOID(struct node) at, uint64_t fewest, uint64_t least, uint64_t end)
 {

@@ -148,7 +148,7 @@ static uint64_t scattered(uint64_t i)
 /* Bytes of the 2 MiB pages that hold objects, over those of objects. */
 static double ratio(PMEMobjpool *pop)
 {
-	enum { PAGES = 1 << 15 };
+	enum { PAGES = 1 << 16 };
 	static uint8_t is_used[PAGES];
 	uint64_t used = 0, bytes = 0;
 	memset(is_used, 0, sizeof is_used);
@@ -178,6 +178,41 @@ static uint64_t read_all(TOID(struct store) store, uint64_t count)
 	return found;
 }
 
+/* Places of OIDs. */
+struct places {
+	PMEMoid **oids;
+	size_t count;
+	size_t room;
+};
+
+static void note_place(void *argument, PMEMoid *oid)
+{
+	struct places *places = argument;
+	if (OID_IS_NULL(*oid))
+		return;
+	if (places->count == places->room) {
+		places->room = 2 * places->room + 1024;
+		places->oids = realloc(places->oids, places->room * sizeof places->oids[0]);
+		if (places->oids == NULL)
+			abort();
+	}
+	places->oids[places->count++] = oid;
+}
+
+/* Moves objects together. Both libraries are told where OIDs are; one of them needs it. */
+static void defragment(PMEMobjpool *pop, TOID(struct root) root)
+{
+	struct places places = {NULL, 0, 0};
+	note_place(&places, &D_RW(root)->store.oid);
+	store_each_oid(D_RO(root)->store, note_place, &places);
+	struct pobj_defrag_result moved;
+	double since = now();
+	if (pmemobj_defrag(pop, places.oids, places.count, &moved) != 0)
+		give_up("defrag");
+	told("defrag", since, 1);
+	free(places.oids);
+}
+
 static void course(PMEMobjpool *pop, TOID(struct root) root, uint64_t count)
 {
 	TOID(struct store) store = D_RO(root)->store;
@@ -205,17 +240,22 @@ static void course(PMEMobjpool *pop, TOID(struct root) root, uint64_t count)
 			gone += (uint64_t)store_remove(pop, store, scattered(i));
 	told("delete", since, gone);
 	printf("ratio_after_deletes %.3f\n", ratio(pop));
-	struct pobj_defrag_result moved;
-	since = now();
-	if (pmemobj_defrag(pop, NULL, 0, &moved) != 0)
-		give_up("defrag");
-	told("defrag", since, 1);
+	defragment(pop, root);
 	printf("ratio_after_defrag %.3f\n", ratio(pop));
 	printf("found %llu, gone %llu\n", (unsigned long long)found, (unsigned long long)gone);
 	print_content(root);
 }
 
 /* ---------------------------------------------------------------------------------------------------- main */
+
+/* A pool of libpmemobj is as large from the beginning as it may become. */
+static size_t pool_bytes(int count, char **arguments)
+{
+	size_t bytes = (size_t)512 << 20;
+	if (count == 4 && strcmp(arguments[2], "course") == 0)
+		bytes += strtoull(arguments[3], NULL, 10) * 512;
+	return bytes;
+}
 
 int main(int count, char **arguments)
 {
@@ -226,7 +266,7 @@ int main(int count, char **arguments)
 	const char *path = arguments[1];
 	PMEMobjpool *pop = access(path, F_OK) == 0
 				   ? pmemobj_open(path, POBJ_LAYOUT_NAME(store))
-				   : pmemobj_create(path, POBJ_LAYOUT_NAME(store), (size_t)512 << 20, 0600);
+				   : pmemobj_create(path, POBJ_LAYOUT_NAME(store), pool_bytes(count, arguments), 0600);
 	if (pop == NULL)
 		give_up(path);
 	TOID(struct root) root = POBJ_ROOT(pop, struct root);

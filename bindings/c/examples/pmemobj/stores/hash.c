@@ -137,6 +137,18 @@ void store_each(TOID(struct store) store, store_visit *visit, void *argument)
 			visit(argument, D_RO(entry)->key, &D_RO(entry)->value);
 }
 
+void store_each_oid(TOID(struct store) store, oid_visit *visit, void *argument)
+{
+	visit(argument, &D_RW(store)->table.oid);
+	TOID(struct table) table = D_RO(store)->table;
+	for (uint64_t chain = 0; chain < D_RO(table)->chains; chain++) {
+		visit(argument, &D_RW(table)->first[chain].oid);
+		for (TOID(struct entry) entry = D_RO(table)->first[chain]; !TOID_IS_NULL(entry);
+		     entry = D_RO(entry)->next)
+			visit(argument, &D_RW(entry)->next.oid);
+	}
+}
+
 int store_is_sound(TOID(struct store) store)
 {
 	TOID(struct table) table = D_RO(store)->table;

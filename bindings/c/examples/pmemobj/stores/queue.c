@@ -82,6 +82,14 @@ void store_each(TOID(struct store) store, store_visit *visit, void *argument)
 		visit(argument, D_RO(entry)->key, &D_RO(entry)->value);
 }
 
+void store_each_oid(TOID(struct store) store, oid_visit *visit, void *argument)
+{
+	visit(argument, &D_RW(store)->first.oid);
+	visit(argument, &D_RW(store)->last.oid);
+	for (TOID(struct entry) entry = D_RO(store)->first; !TOID_IS_NULL(entry); entry = D_RO(entry)->next)
+		visit(argument, &D_RW(entry)->next.oid);
+}
+
 int store_is_sound(TOID(struct store) store)
 {
 	TOID(struct entry) last = TOID_NULL(struct entry);

@@ -249,6 +249,20 @@ void store_each(TOID(struct store) store, store_visit *visit, void *argument)
 	each_below(D_RO(store)->root, visit, argument);
 }
 
+static void each_oid_below(TOID(struct node) node, oid_visit *visit, void *argument)
+{
+	for (int side = 0; side < 2 && !TOID_IS_NULL(node); side++) {
+		visit(argument, &D_RW(node)->links.child[side].oid);
+		each_oid_below(child(node, side), visit, argument);
+	}
+}
+
+void store_each_oid(TOID(struct store) store, oid_visit *visit, void *argument)
+{
+	visit(argument, &D_RW(store)->root.oid);
+	each_oid_below(D_RO(store)->root, visit, argument);
+}
+
 /* Black nodes on each way down, or minus one if a rule is broken. */
 static int blacks(TOID(struct node) node, uint64_t least, uint64_t end)
 {

@@ -11,8 +11,10 @@
 
 enum { VALUE_BYTES = 128 };
 
-/* Keys are below this. */
-#define STORE_KEYS ((uint64_t)1 << 18)
+/* Keys are below this, a power of two. */
+#ifndef STORE_KEYS
+#define STORE_KEYS ((uint64_t)1 << 16)
+#endif
 
 struct value {
 	uint8_t bytes[VALUE_BYTES];
@@ -49,6 +51,9 @@ int store_get(TOID(struct store) store, uint64_t key, struct value *value);
 /* Calls `visit` with each entry, always in the same order for the same content. */
 typedef void store_visit(void *argument, uint64_t key, const struct value *value);
 void store_each(TOID(struct store) store, store_visit *visit, void *argument);
+/* Calls `visit` with each place in the pool where the store has an OID. Only libpmemobj's defragmentation needs that. */
+typedef void oid_visit(void *argument, PMEMoid *oid);
+void store_each_oid(TOID(struct store) store, oid_visit *visit, void *argument);
 /* Whether the store's own rules hold. */
 int store_is_sound(TOID(struct store) store);
 

@@ -77,6 +77,12 @@ void store_each(TOID(struct store) store, store_visit *visit, void *argument)
 	}
 }
 
+void store_each_oid(TOID(struct store) store, oid_visit *visit, void *argument)
+{
+	for (uint64_t key = 0; key < STORE_KEYS; key++)
+		visit(argument, &D_RW(store)->texts[key]);
+}
+
 int store_is_sound(TOID(struct store) store)
 {
 	for (uint64_t key = 0; key < STORE_KEYS; key++) {

@@ -1,0 +1,157 @@
+//! The stores of `examples/pmemobj/stores`, and a chase of references, built from one source with libpmemobj and with
+//! Firn: processor time of the thread, memory that is treated as persistent (ADR), rounds of both in turn.
+//!
+//! ```text
+//! cargo bench -p firn-c --bench stores
+//! ```
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use support::{command, compile_pmemobj, compile_with_libpmemobj, here};
+
+const STORES: [&str; 5] = ["hash", "red_black", "btree", "queue", "strings"];
+const PHASES: [&str; 3] = ["insert", "get", "delete"];
+const ROUNDS: usize = 7;
+const ENTRIES: &str = "200000";
+/// Entries of the run that pages are counted in, once: the counts are the same in each run.
+const MANY: &str = "2000000";
+
+/// A program with libpmemobj and with Firn.
+struct Both([PathBuf; 2]);
+
+impl Both {
+    fn built(name: &str, source: &Path, more: &[&str], into: &Path) -> Option<Self> {
+        let flags = [&["-O2"][..], more].concat();
+        let theirs = compile_with_libpmemobj(source, &flags, into)?;
+        let folder = into.join(name);
+        std::fs::create_dir(&folder).unwrap();
+        Some(Self([
+            theirs,
+            compile_pmemobj("gcc", source, &flags, &folder),
+        ]))
+    }
+
+    /// What each of them prints in turn: a name and a number in a line.
+    fn run(&self, arguments: &[&str]) -> [BTreeMap<String, f64>; 2] {
+        [0, 1].map(|side| figures(&self.0[side], arguments))
+    }
+}
+
+fn figures(program: &Path, arguments: &[&str]) -> BTreeMap<String, f64> {
+    let memory = Path::new("/dev/shm");
+    let folder = match memory.is_dir() {
+        true => tempfile::tempdir_in(memory),
+        false => tempfile::tempdir(),
+    };
+    let folder = folder.unwrap();
+    let output = command(program)
+        .arg(folder.path().join("pool"))
+        .args(arguments)
+        .env("FIRN_ASSUME_PERSISTENT", "adr")
+        .env("FIRN_COLLECT", "0")
+        .env("PMEM_IS_PMEM_FORCE", "1")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(!told.contains("NOT SOUND"), "{told}");
+    let figure = |line: &str| {
+        let (name, number) = line.split_once(' ')?;
+        Some((name.to_owned(), number.parse().ok()?))
+    };
+    told.lines().filter_map(figure).collect()
+}
+
+fn median(mut of: Vec<f64>) -> f64 {
+    of.sort_by(f64::total_cmp);
+    of[of.len() / 2]
+}
+
+/// Medians of a figure on both sides and of their ratios, with the least and the greatest.
+struct Compared {
+    medians: [f64; 2],
+    ratio: f64,
+    least: f64,
+    most: f64,
+}
+
+fn compared(rounds: &[[BTreeMap<String, f64>; 2]], name: &str) -> Compared {
+    let side = |i: usize| rounds.iter().map(|round| round[i][name]).collect();
+    let ratios: Vec<f64> = rounds.iter().map(|r| r[0][name] / r[1][name]).collect();
+    Compared {
+        medians: [median(side(0)), median(side(1))],
+        least: ratios.iter().copied().fold(f64::MAX, f64::min),
+        most: ratios.iter().copied().fold(0.0, f64::max),
+        ratio: median(ratios),
+    }
+}
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let driver = here("examples/pmemobj/stores/driver.c");
+    let flags = [driver.to_str().unwrap(), "-DSTORE_KEYS=(1<<21)"];
+    let mut stores = Vec::new();
+    for store in STORES {
+        let source = here("examples/pmemobj/stores").join(format!("{store}.c"));
+        let Some(both) = Both::built(store, &source, &flags, folder.path()) else {
+            return;
+        };
+        stores.push((store, both));
+    }
+    let chase = here("benches/chase.c");
+    let Some(chase) = Both::built("chase", &chase, &[], folder.path()) else {
+        return;
+    };
+    let mut rounds: BTreeMap<&str, Vec<[BTreeMap<String, f64>; 2]>> = BTreeMap::new();
+    for _ in 0..ROUNDS {
+        for (store, both) in &stores {
+            let told = both.run(&["course", ENTRIES]);
+            rounds.entry(store).or_default().push(told);
+        }
+        rounds.entry("chase").or_default().push(chase.run(&[]));
+    }
+    println!(
+        "{ROUNDS} rounds of both in turn, {ENTRIES} entries; processor time of the thread, ADR"
+    );
+    println!("| | libpmemobj, ns | Firn, ns | libpmemobj over Firn, median (least to most) |");
+    println!("|---|---|---|---|");
+    let mut logs = Vec::new();
+    for store in STORES {
+        for phase in PHASES {
+            let it = compared(&rounds[store], phase);
+            logs.push(it.ratio.ln());
+            let [theirs, ours] = it.medians;
+            let (ratio, least, most) = (it.ratio, it.least, it.most);
+            println!(
+                "| {store}, {phase} | {theirs:.0} | {ours:.0} | {ratio:.2} ({least:.2} to {most:.2}) |"
+            );
+        }
+    }
+    let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+    println!("| geometric mean | | | {mean:.2} |");
+    let [theirs, ours] = compared(&rounds["chase"], "follow").medians;
+    let more = ours - theirs;
+    println!(
+        "\n`D_RW` in a chase: {theirs:.2} ns with libpmemobj, {ours:.2} with Firn: {more:.2} more"
+    );
+    println!("\n{MANY} entries, four fifths deleted: 2 MiB pages over objects");
+    println!("| | libpmemobj | after pmemobj_defrag | Firn | after pmemobj_defrag |");
+    println!("|---|---|---|---|---|");
+    for (store, both) in &stores {
+        let [theirs, ours] = both.run(&["course", MANY]);
+        let ratios = |of: &BTreeMap<String, f64>| {
+            let [before, after] =
+                ["deletes", "defrag"].map(|when| of[&format!("ratio_after_{when}")]);
+            format!("{before:.2} | {after:.2}")
+        };
+        println!("| {store} | {} | {} |", ratios(&theirs), ratios(&ours));
+    }
+}
