@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use support::{Language, command, compile_pmemobj, compilers, here, output, run};
 
+/// A program of this folder's, or of the examples.
 fn built(name: &str, more: &[&str], into: &Path) -> Vec<PathBuf> {
     // Clang's sanitizers come in a package of their own.
     let sanitizes = more.iter().any(|flag| flag.starts_with("-fsanitize"));
@@ -14,7 +15,9 @@ fn built(name: &str, more: &[&str], into: &Path) -> Vec<PathBuf> {
     let compilers = compilers
         .into_iter()
         .filter(|&compiler| !sanitizes || compiler == "gcc");
-    let source = here("examples/pmemobj").join(name);
+    let folders = ["examples/pmemobj", "tests/pmemobj"].map(here);
+    let mut sources = folders.iter().map(|folder| folder.join(name));
+    let source = sources.find(|source| source.exists()).expect("a source");
     let build = |compiler| compile_pmemobj(compiler, &source, more, into);
     compilers.map(build).collect()
 }
@@ -61,6 +64,50 @@ fn oids_in_variables_hold_while_everything_moves() {
             let told = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{}: {told}", program.display());
             assert_eq!(output.stdout, b"moved\n", "{}", program.display());
+        }
+    }
+}
+
+#[test]
+fn what_a_program_may_not_do_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for flags in [&["-O2"][..], &["-O1", "-fsanitize=address,undefined"]] {
+        for program in built("misuse.c", flags, folder.path()) {
+            let pools = tempfile::tempdir().unwrap();
+            assert_eq!(run(&program, &[pools.path()]), "refused\n");
+        }
+    }
+}
+
+#[test]
+fn threads_share_objects_and_locks_while_everything_moves() {
+    let folder = tempfile::tempdir().unwrap();
+    let uninstrumented = here("tests/pmemobj/uninstrumented.supp");
+    let uninstrumented = format!("suppressions={}", uninstrumented.display());
+    for (flags, collects, rounds) in [
+        (&["-O2"][..], "1", 2000),
+        (&["-O2"], "safepoints", 100),
+        (&["-O1", "-fsanitize=address,undefined"], "safepoints", 50),
+        (&["-O1", "-fsanitize=thread"], "0", 300),
+        (&["-O1", "-fsanitize=thread"], "1", 300),
+    ] {
+        for program in built("threads.c", flags, folder.path()) {
+            let pools = tempfile::tempdir().unwrap();
+            let output = command(&program)
+                .arg(pools.path().join("pool"))
+                .arg(rounds.to_string())
+                .env("FIRN_COLLECT", collects)
+                .env("TSAN_OPTIONS", &uninstrumented)
+                .output()
+                .unwrap();
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success() && told.is_empty(),
+                "{}: {told}",
+                program.display()
+            );
+            let handed_over = format!("{} numbers handed over\n", 3 * rounds);
+            assert_eq!(String::from_utf8_lossy(&output.stdout), handed_over);
         }
     }
 }
