@@ -111,3 +111,20 @@ fn threads_share_objects_and_locks_while_everything_moves() {
         }
     }
 }
+
+/// What the manual says of `FIRN_COLLECT=safepoints`: it shows which pointers are kept too long.
+#[test]
+fn a_pointer_that_is_kept_too_long_is_bad_at_once_where_everything_moves() {
+    let folder = tempfile::tempdir().unwrap();
+    for program in built("kept.c", &["-O2"], folder.path()) {
+        for (collects, printed) in [("0", "found\n"), ("safepoints", "lost\n")] {
+            let pools = tempfile::tempdir().unwrap();
+            let output = command(&program)
+                .arg(pools.path().join("pool"))
+                .env("FIRN_COLLECT", collects)
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout), printed);
+        }
+    }
+}
