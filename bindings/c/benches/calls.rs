@@ -1,5 +1,6 @@
 //! What a call from C costs beside the same in Rust: allocation and free, sixteen in a transaction; a transaction that
-//! stores a word; following a reference. Processor time of the thread, blocks of both in turn.
+//! stores a word; following a reference. And what the collections of C++ cost: getting and inserting with a key, getting
+//! by position. Processor time of the thread, blocks of both in turn.
 //!
 //! ```text
 //! cargo bench -p firn-c
@@ -11,13 +12,24 @@ use std::process::Command;
 use firn_heap::{LogKind, Pool, PoolKind, PoolOptions, Ref, Stored};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::{Domain, Medium};
+use firn_structures::{HashMap, Map, Vector};
 use firn_units::VirtAddr;
 
 const OBJECTS: usize = 4096;
 const BATCH: usize = 16;
 const ROUNDS: usize = 60;
 const BLOCKS: usize = 15;
-const WHAT: [&str; 4] = ["allocate", "transaction", "follow", "free"];
+const CALLS: [&str; 4] = ["allocate", "transaction", "follow", "free"];
+const COLLECTIONS: [&str; 5] = [
+    "map get",
+    "map insert",
+    "unordered map get",
+    "unordered map insert",
+    "vector get",
+];
+/// Entries of each collection, and how often each is got in a block.
+const ENTRIES: u64 = 20_000;
+const GETS: u64 = 10;
 
 #[derive(Stored)]
 #[repr(C)]
@@ -126,9 +138,92 @@ fn library(folder: &Path) -> PathBuf {
     folder.to_owned()
 }
 
-fn in_c(program: &Path, libraries: &Path) -> [f64; 4] {
+/// The key that is used at `index`: each once, in an order that is none.
+fn key(index: u64) -> u64 {
+    (index * 7919) % ENTRIES * 1_000_003
+}
+
+/// Nanoseconds an operation on a collection takes in Rust. Values are numbers, as in the C++ program.
+fn collections_in_rust() -> [f64; 5] {
+    let options = MappedOptions::default().assume_persistent(Domain::Adr);
+    let medium = Mapped::anonymous(0, &options).unwrap();
+    let pool = Pool::create(medium, &PoolOptions::new("")).unwrap();
+    let mut session = pool.session().unwrap();
+    let now = || pool.medium().cpu_ns() as f64;
+    let mut spent = [0.0; 5];
+    let begin = now();
+    for i in 0..ENTRIES {
+        session
+            .transaction(|tx| {
+                let mut map = Map::open_or_create(tx, "map")?;
+                map.insert(&key(i).to_be_bytes(), &i.to_le_bytes())
+            })
+            .unwrap();
+    }
+    let map_filled = now();
+    for i in 0..ENTRIES {
+        session
+            .transaction(|tx| {
+                let mut map = HashMap::open_or_create(tx, "hash")?;
+                map.insert(&key(i).to_be_bytes(), &i.to_le_bytes())
+            })
+            .unwrap();
+    }
+    let hash_filled = now();
+    session
+        .transaction(|tx| {
+            let mut vector = Vector::open_or_create(tx, "vector")?;
+            (0..ENTRIES).try_for_each(|i| vector.push(&i.to_le_bytes()))
+        })
+        .unwrap();
+    spent[1] = map_filled - begin;
+    spent[3] = hash_filled - map_filled;
+    let guard = session.guard();
+    let map = Map::open(guard.view(), "map").unwrap();
+    let hash = HashMap::open(guard.view(), "hash").unwrap();
+    let vector = Vector::open(guard.view(), "vector").unwrap();
+    let mut found = Vec::new();
+    let mut sum = 0;
+    let mut read = |got: bool, found: &mut Vec<u8>| {
+        assert!(got);
+        sum += u64::from_le_bytes(found[..].try_into().unwrap());
+        found.clear();
+    };
+    for _ in 0..GETS {
+        let begin = now();
+        for i in 0..ENTRIES {
+            let got = map.get_into(&key(i).to_be_bytes(), &mut found);
+            read(got.unwrap(), &mut found);
+        }
+        let map_read = now();
+        for i in 0..ENTRIES {
+            let got = hash.get_into(&key(i).to_be_bytes(), &mut found);
+            read(got.unwrap(), &mut found);
+        }
+        let hash_read = now();
+        for i in 0..ENTRIES {
+            let got = vector.get_into(key(i) / 1_000_003, &mut found);
+            read(got.unwrap(), &mut found);
+        }
+        spent[0] += map_read - begin;
+        spent[2] += hash_read - map_read;
+        spent[4] += now() - hash_read;
+    }
+    assert_eq!(sum, 3 * GETS * (ENTRIES * (ENTRIES - 1) / 2));
+    let entries = ENTRIES as f64;
+    let all = entries * GETS as f64;
+    [
+        spent[0] / all,
+        spent[1] / entries,
+        spent[2] / all,
+        spent[3] / entries,
+        spent[4] / all,
+    ]
+}
+
+fn numbers<const N: usize>(program: &Path, libraries: &Path, arguments: &[u64]) -> [f64; N] {
     let output = Command::new(program)
-        .arg(ROUNDS.to_string())
+        .args(arguments.iter().map(u64::to_string))
         .env("LD_LIBRARY_PATH", libraries)
         .output()
         .unwrap();
@@ -147,15 +242,15 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-fn main() {
-    let folder = tempfile::tempdir().unwrap();
-    let libraries = library(folder.path());
+/// Compiles a program of this folder against the library.
+fn compile(compiler: [&str; 2], source: &str, libraries: &Path) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = folder.path().join("calls");
-    let compiled = Command::new("gcc")
-        .args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"])
+    let program = libraries.join(source.replace('.', "-"));
+    let [compiler, standard] = compiler;
+    let compiled = Command::new(compiler)
+        .args([standard, "-O2", "-DNDEBUG", "-Wall", "-Wextra", "-Werror"])
         .arg(format!("-I{}", here.join("include").display()))
-        .arg(here.join("benches/calls.c"))
+        .arg(here.join("benches").join(source))
         .arg("-o")
         .arg(&program)
         .arg(format!("-L{}", libraries.display()))
@@ -163,30 +258,51 @@ fn main() {
         .status()
         .unwrap();
     assert!(compiled.success());
-    let mut blocks: [[Vec<f64>; 2]; 4] = Default::default();
+    program
+}
+
+/// Runs both sides in turn and prints what an operation takes on each.
+fn compare<const N: usize>(
+    what: [&str; N],
+    other: &str,
+    rust: impl Fn() -> [f64; N],
+    program: impl Fn() -> [f64; N],
+) {
+    let mut blocks = [(); N].map(|()| [Vec::new(), Vec::new()]);
     for _ in 0..BLOCKS {
-        for (side, spent) in [in_rust(), in_c(&program, &libraries)]
-            .into_iter()
-            .enumerate()
-        {
+        for (side, spent) in [rust(), program()].into_iter().enumerate() {
             for (what, ns) in spent.into_iter().enumerate() {
                 blocks[what][side].push(ns);
             }
         }
     }
-    println!("{BLOCKS} blocks of each in turn, {ROUNDS} rounds of {OBJECTS}; processor time, ADR");
-    println!("| | Rust, ns | C, ns | C over Rust, median (least to most) |");
+    println!("| | Rust, ns | {other}, ns | {other} over Rust, median (least to most) |");
     println!("|---|---|---|---|");
-    for (what, [rust, c]) in WHAT.into_iter().zip(blocks) {
-        let mut ratios: Vec<f64> = c.iter().zip(&rust).map(|(c, rust)| c / rust).collect();
+    for (what, [rust, other]) in what.into_iter().zip(blocks) {
+        let mut ratios: Vec<f64> = other.iter().zip(&rust).map(|(o, rust)| o / rust).collect();
         ratios.sort_by(f64::total_cmp);
         println!(
             "| {what} | {:.1} | {:.1} | {:.3} ({:.3} to {:.3}) |",
             median(rust),
-            median(c),
+            median(other),
             median(ratios.clone()),
             ratios[0],
             ratios[ratios.len() - 1],
         );
     }
+}
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let libraries = library(folder.path());
+    println!("{BLOCKS} blocks of each in turn, {ROUNDS} rounds of {OBJECTS}; processor time, ADR");
+    let calls = compile(["gcc", "-std=gnu11"], "calls.c", &libraries);
+    let in_c = || numbers(&calls, &libraries, &[ROUNDS as u64]);
+    compare(CALLS, "C", in_rust, in_c);
+    println!(
+        "\n{BLOCKS} blocks of each in turn, {ENTRIES} entries, each got {GETS} times; the same"
+    );
+    let collections = compile(["g++", "-std=c++20"], "collections.cpp", &libraries);
+    let in_cpp = || numbers(&collections, &libraries, &[ENTRIES, GETS]);
+    compare(COLLECTIONS, "C++", collections_in_rust, in_cpp);
 }

@@ -51,6 +51,7 @@
 #include <vector>
 
 #include "firn.h"
+#include "firn/types.hpp"
 
 namespace firn
 {
@@ -101,237 +102,6 @@ inline const void *checked(const void *object)
 	if (object == nullptr)
 		throw error(firn_last_status());
 	return object;
-}
-
-} // namespace detail
-
-/* ------------------------------------------------------------------------------------------------- references */
-
-/* A reference to an object, as it lies in the pool: a word. It is followed in an operation. */
-template <class T> class ptr
-{
-public:
-	ptr() = default;
-	ptr(std::nullptr_t) noexcept
-	{
-	}
-
-	explicit operator bool() const noexcept
-	{
-		return (ref_.word & ~std::uint64_t{15}) != 0;
-	}
-
-	/* Words differ while objects move: compare what they lead to. */
-	bool operator==(const ptr &) const = delete;
-
-	const firn_ref &ref() const noexcept
-	{
-		return ref_;
-	}
-
-	static ptr of(firn_ref ref) noexcept
-	{
-		ptr made;
-		made.ref_ = ref;
-		return made;
-	}
-
-private:
-	firn_ref ref_{0};
-};
-
-static_assert(sizeof(ptr<int>) == 8 && std::is_trivially_copyable_v<ptr<int>>);
-
-/* Names the members of T, at least one, that are references, where they are not found by themselves: inside the type,
- * public. */
-#define FIRN_REFERENCES(T, ...)                                                                                        \
-	static std::vector<::firn_field> firn_references()                                                             \
-	{                                                                                                              \
-		return {FIRN_EACH(FIRN_FIELD, T, __VA_ARGS__)};                                                        \
-	}
-
-namespace detail
-{
-
-template <class T> struct is_ptr : std::false_type {
-};
-template <class T> struct is_ptr<ptr<T>> : std::true_type {
-};
-
-template <class T> struct is_array : std::false_type {
-};
-template <class T, std::size_t N> struct is_array<std::array<T, N>> : std::true_type {
-};
-
-template <class T>
-concept named = requires {
-	{ T::firn_name } -> std::convertible_to<const char *>;
-};
-
-template <class T>
-concept says_references = requires {
-	{ T::firn_references() } -> std::same_as<std::vector<firn_field>>;
-};
-
-/* Stands for a member of any type while members are counted. */
-struct anything {
-	template <class T> operator T() const;
-};
-
-template <class T, std::size_t... I> constexpr bool has_members(std::index_sequence<I...>)
-{
-	return requires { T{(void(I), anything{})...}; };
-}
-
-template <class T, std::size_t N = 16> constexpr std::size_t count_members()
-{
-	if constexpr (N == 0)
-		return 0;
-	else if constexpr (has_members<T>(std::make_index_sequence<N>{}))
-		return N;
-	else
-		return count_members<T, N - 1>();
-}
-
-/* The members of an aggregate, as references to them. */
-template <class T> constexpr auto members(T &of)
-{
-	constexpr std::size_t count = count_members<std::remove_const_t<T>>();
-	static_assert(count > 0, "firn: the type has more members than are counted; name its references with FIRN_REFERENCES");
-	if constexpr (count == 1) {
-		auto &[a] = of;
-		return std::tie(a);
-	} else if constexpr (count == 2) {
-		auto &[a, b] = of;
-		return std::tie(a, b);
-	} else if constexpr (count == 3) {
-		auto &[a, b, c] = of;
-		return std::tie(a, b, c);
-	} else if constexpr (count == 4) {
-		auto &[a, b, c, d] = of;
-		return std::tie(a, b, c, d);
-	} else if constexpr (count == 5) {
-		auto &[a, b, c, d, e] = of;
-		return std::tie(a, b, c, d, e);
-	} else if constexpr (count == 6) {
-		auto &[a, b, c, d, e, f] = of;
-		return std::tie(a, b, c, d, e, f);
-	} else if constexpr (count == 7) {
-		auto &[a, b, c, d, e, f, g] = of;
-		return std::tie(a, b, c, d, e, f, g);
-	} else if constexpr (count == 8) {
-		auto &[a, b, c, d, e, f, g, h] = of;
-		return std::tie(a, b, c, d, e, f, g, h);
-	} else if constexpr (count == 9) {
-		auto &[a, b, c, d, e, f, g, h, i] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i);
-	} else if constexpr (count == 10) {
-		auto &[a, b, c, d, e, f, g, h, i, j] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j);
-	} else if constexpr (count == 11) {
-		auto &[a, b, c, d, e, f, g, h, i, j, k] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j, k);
-	} else if constexpr (count == 12) {
-		auto &[a, b, c, d, e, f, g, h, i, j, k, l] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
-	} else if constexpr (count == 13) {
-		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
-	} else if constexpr (count == 14) {
-		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
-	} else if constexpr (count == 15) {
-		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
-	} else {
-		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
-	}
-}
-
-/* What may be a part of an object. */
-template <class T> constexpr bool is_storable();
-
-template <class... T> constexpr bool are_storable(std::tuple<T &...> *)
-{
-	return (is_storable<std::remove_cv_t<T>>() && ...);
-}
-
-template <class T> constexpr bool is_storable()
-{
-	if constexpr (std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_reference_v<T> ||
-		      std::is_null_pointer_v<T>)
-		return false;
-	else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || is_ptr<T>::value)
-		return true;
-	else if constexpr (is_array<T>::value)
-		return is_storable<typename T::value_type>();
-	else if constexpr (std::is_array_v<T>)
-		return is_storable<std::remove_all_extents_t<T>>();
-	else if constexpr (!std::is_trivially_copyable_v<T> || !std::is_standard_layout_v<T> || alignof(T) > 8)
-		return false;
-	else if constexpr (says_references<T>)
-		return true;
-	else if constexpr (std::is_empty_v<T>)
-		return true;
-	else if constexpr (std::is_aggregate_v<T>)
-		return are_storable(static_cast<decltype(members(std::declval<T &>())) *>(nullptr));
-	else
-		return false;
-}
-
-/* Collects the references of a part that begins at `offset`. */
-template <class T> void find_references(const T &part, std::size_t offset, std::vector<firn_field> &found)
-{
-	if constexpr (is_ptr<T>::value) {
-		found.push_back({"reference", static_cast<std::uint32_t>(offset), sizeof(T)});
-	} else if constexpr (is_array<T>::value) {
-		for (std::size_t i = 0; i < part.size(); i++)
-			find_references(part[i], offset + i * sizeof part[i], found);
-	} else if constexpr (says_references<T>) {
-		for (firn_field field : T::firn_references()) {
-			field.offset += static_cast<std::uint32_t>(offset);
-			found.push_back(field);
-		}
-	} else if constexpr (std::is_class_v<T> && !std::is_empty_v<T>) {
-		const char *start = reinterpret_cast<const char *>(&part);
-		std::apply(
-			[&](const auto &...member) {
-				(find_references(member,
-						 offset + static_cast<std::size_t>(
-								  reinterpret_cast<const char *>(&member) - start),
-						 found),
-				 ...);
-			},
-			members(part));
-	}
-}
-
-/* A type as the library wants it, made once. */
-template <class T> const firn_type *type()
-{
-	static_assert(named<T>, "firn: the type has no firn_name, by which the pool knows it");
-	static_assert(std::is_trivially_copyable_v<T>, "firn: objects are copied as bytes; the type is not trivially copyable");
-	static_assert(std::is_standard_layout_v<T>, "firn: the type has virtual functions, or members of more than one class");
-	static_assert(alignof(T) <= 8, "firn: objects are aligned to 8 bytes; the type wants more");
-	static_assert(is_storable<T>(), "firn: the type has a member that means nothing in a pool, like a pointer; a reference is a firn::ptr");
-	static const auto made = [] {
-		struct both {
-			std::vector<firn_field> fields;
-			firn_type type;
-		};
-		auto made = std::make_unique<both>();
-		T sample{};
-		find_references(sample, 0, made->fields);
-		std::uint32_t version = 1;
-		if constexpr (requires { T::firn_version; })
-			version = T::firn_version;
-		made->type = {T::firn_name, version, static_cast<std::uint32_t>(sizeof(T)),
-			      static_cast<std::uint32_t>(made->fields.size()), made->fields.data()};
-		// It stays as long as any pool may be open.
-		return made.release();
-	}();
-	return &made->type;
 }
 
 #ifdef NDEBUG
@@ -621,6 +391,18 @@ public:
 		return value;
 	}
 
+	/* The text of a string member, as the operation sees it. */
+	template <class T> std::string get(const obj<T> &of, string T::*member) const
+	{
+		std::string text;
+		const void *bytes = firn_follow(session_, &(of.address()->*member).ref_);
+		if (bytes != nullptr) {
+			text.resize(firn_bytes_len(session_, bytes));
+			check(firn_bytes_copy(session_, bytes, 0, text.data(), text.size()));
+		}
+		return text;
+	}
+
 	/* The object that a reference member names, as the operation sees it. */
 	template <class T, class U> obj<U> get(const obj<T> &of, ptr<U> T::*member) const
 	{
@@ -637,6 +419,12 @@ public:
 		return session_;
 	}
 
+	/* Whether it is a transaction. */
+	bool may_change() const noexcept
+	{
+		return may_change_;
+	}
+
 	template <class T> obj<T> object(const void *at) const
 	{
 #ifdef NDEBUG
@@ -647,7 +435,8 @@ public:
 	}
 
 protected:
-	operation(firn_session *session, [[maybe_unused]] detail::place here) : session_(session)
+	operation(firn_session *session, bool may_change, [[maybe_unused]] detail::place here)
+		: session_(session), may_change_(may_change)
 	{
 #ifndef NDEBUG
 		life_ = std::make_shared<life>();
@@ -668,8 +457,37 @@ protected:
 		return static_cast<std::size_t>(reinterpret_cast<const char *>(&(of.address()->*member)) - start);
 	}
 
+	/* Where the bytes of a string member lie, for operations that only read. */
+	template <class T> std::string_view text_of(const obj<T> &of, string T::*member) const
+	{
+		const void *bytes = firn_follow(session_, &(of.address()->*member).ref_);
+		if (bytes == nullptr)
+			return {};
+		std::size_t len = 0;
+		return {static_cast<const char *>(checked(firn_bytes(session_, bytes, &len))), len};
+	}
+
+	/* A new string. */
+	string made_of(std::string_view text)
+	{
+		string made;
+		if (!text.empty())
+			made.ref_ = firn_reference(session_, checked(firn_alloc_bytes(session_, text.data(), text.size())));
+		return made;
+	}
+
+	/* Frees the bytes of a string member, which has them alone. */
+	template <class T> void free_string(const obj<T> &of, string T::*member)
+	{
+		const void *bytes = firn_follow(session_, &(of.address()->*member).ref_);
+		check(firn_link(session_, of.address(), offset(of, member), nullptr));
+		if (bytes != nullptr)
+			check(firn_free(session_, bytes));
+	}
+
 private:
 	firn_session *session_;
+	bool may_change_;
 #ifndef NDEBUG
 	std::shared_ptr<life> life_;
 #endif
@@ -682,7 +500,7 @@ class reading : public detail::operation
 {
 public:
 	explicit reading(class session &session, detail::place here = detail::place::here())
-		: operation(session.get(), here)
+		: operation(session.get(), false, here)
 	{
 		detail::check(firn_read_begin(session.get()));
 	}
@@ -690,6 +508,12 @@ public:
 	~reading()
 	{
 		(void)firn_read_end(session());
+	}
+
+	/* The text of a string member, where it lies. */
+	template <class T> std::string_view view(const obj<T> &of, string T::*member) const
+	{
+		return text_of(of, member);
 	}
 };
 
@@ -719,6 +543,26 @@ public:
 	template <class T, class U> void set(const obj<T> &of, ptr<U> T::*member, const std::type_identity_t<obj<U>> &to)
 	{
 		detail::check(firn_link(session(), of.address(), offset(of, member), to.address_or_null()));
+	}
+
+	/* Makes a string member this text. What it was stays another's, if that was copied from here; in a traced pool it is
+	 * reclaimed once it is nobody's. */
+	template <class T> void set(const obj<T> &of, string T::*member, std::string_view text)
+	{
+		string made = made_of(text);
+		detail::check(firn_store(session(), of.address(), offset(of, member), &made, sizeof made));
+	}
+
+	/* A string of this text, to be stored in this transaction as a part of something. */
+	string text(std::string_view text)
+	{
+		return made_of(text);
+	}
+
+	/* Makes a string member empty, and frees what it was, which no other may have: for explicit pools. */
+	template <class T> void free(const obj<T> &of, string T::*member)
+	{
+		free_string(of, member);
 	}
 
 	/* Stores all of an object. */
@@ -758,7 +602,7 @@ public:
 private:
 	friend class session;
 
-	transaction(firn_session *session, detail::place here) : operation(session, here)
+	transaction(firn_session *session, detail::place here) : operation(session, true, here)
 	{
 	}
 
@@ -861,5 +705,7 @@ private:
 };
 
 } // namespace firn
+
+#include "firn/containers.hpp"
 
 #endif /* FIRN_HPP */

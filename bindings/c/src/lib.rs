@@ -1,4 +1,4 @@
-//! The heap for programs in C and C++: what `include/firn.h` declares.
+//! The heap for programs in C and C++: what the headers in `include` declare.
 //!
 //! ```text
 //! status        failures, and what a thread was told of its last one
@@ -7,9 +7,10 @@
 //! pool          files                   session     a thread's access, its operations
 //! object        allocate, load, store   array       bytes and references by position
 //! root, handle  how objects are named   collection  keeping a pool compact
+//! containers    maps, vectors           pmemobj     libpmemobj's programs
 //! ```
 //!
-//! The header is the documentation; here is only what it does not say. Lifetimes that the heap's types have are
+//! The headers are the documentation; here is only what they do not say. Lifetimes that the heap's types have are
 //! kept by [`session::Session`]: an operation is dropped before the session that it borrows.
 #![allow(
     missing_docs,
@@ -22,6 +23,7 @@
 
 mod array;
 mod collection;
+mod containers;
 mod describe;
 mod handle;
 mod object;
@@ -34,6 +36,7 @@ mod status;
 
 pub use array::*;
 pub use collection::*;
+pub use containers::*;
 pub use describe::{Field, Type};
 pub use handle::*;
 pub use object::*;

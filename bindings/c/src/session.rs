@@ -1,5 +1,6 @@
 //! Sessions: a thread's access to a pool, and the operation that it has open.
 
+use core::any::TypeId;
 use core::cell::{Cell, RefCell};
 use core::ffi::c_void;
 use core::mem::{ManuallyDrop, transmute};
@@ -8,11 +9,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use firn_heap::{Guard, Layout, Obj, OpenTransaction, ReadLock, Reading, Savepoint, Tx};
-use firn_heap::{Untyped, View};
+use firn_heap::{Target, Untyped, View};
 use firn_mapped::Mapped;
 use firn_media::Medium;
 use firn_units::VirtAddr;
 
+use crate::containers::Found;
 use crate::describe::{Type, descriptor};
 use crate::pool::Pool;
 use crate::shelf::{Shelf, Shelved, open};
@@ -44,9 +46,24 @@ pub struct Session {
     pub(crate) operation: RefCell<Operation>,
     session: ManuallyDrop<Box<firn_heap::Session<Mapped>>>,
     types: RefCell<Types>,
-    /// What a get of a collection yields.
-    pub(crate) found: RefCell<Vec<u8>>,
+    /// How many operations there were.
+    operations: Cell<u64>,
+    /// Objects that an operation has looked at, by where they lie.
+    known: [Cell<Option<Known>>; KNOWN],
+    /// What calls for collections find.
+    pub(crate) found: RefCell<Found>,
 }
+
+/// An object that was found to be there and of its type, in an operation that only reads: there it stays so.
+#[derive(Clone, Copy, PartialEq)]
+struct Known {
+    operation: u64,
+    at: usize,
+    of: TypeId,
+}
+
+/// Objects of which that is kept.
+const KNOWN: usize = 8;
 
 impl Shelved for Session {
     const NAME: &'static str = "session";
@@ -58,11 +75,30 @@ impl Shelved for Session {
 
 static SHELF: Shelf<Session> = Shelf::new();
 
+/// A number of this thread, which no other has while it lives: the address of its control block, which the psABI of
+/// x86-64 puts in the first word of it.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[inline(always)]
+fn this_thread() -> usize {
+    let block: usize;
+    // SAFETY: every thread has a control block as long as it runs; nothing is stored.
+    unsafe {
+        core::arch::asm!(
+            "mov {}, fs:[0]",
+            out(reg) block,
+            options(pure, readonly, nostack, preserves_flags)
+        );
+    }
+    block
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 thread_local! {
     static THREAD: u8 = const { 0 };
 }
 
 /// A number of this thread, which no other has while it lives.
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 fn this_thread() -> usize {
     THREAD
         .try_with(|byte| core::ptr::from_ref(byte).addr())
@@ -226,6 +262,31 @@ impl Session {
         }
     }
 
+    /// The object of this type whose bytes a program's pointer leads to. An operation that only reads looks once.
+    #[inline(always)]
+    pub(crate) fn typed<'g, T: Target + 'static, V: View<'g, Medium = Mapped>>(
+        &self,
+        view: V,
+        pointer: *const c_void,
+    ) -> Outcome<Obj<'g, T, V>> {
+        let known = Known {
+            operation: self.operations.get(),
+            at: pointer.addr(),
+            of: TypeId::of::<T>(),
+        };
+        let place = &self.known[pointer.addr() / ALIGNMENT as usize % KNOWN];
+        if place.get() == Some(known)
+            && let Some(at) = self.address(pointer)
+        {
+            return Ok(Obj::known(view, VirtAddr(at.0 - HEADER_BYTES)));
+        }
+        let found = self.object(view, pointer)?.typed()?;
+        if !self.is_in_transaction() {
+            place.set(Some(known));
+        }
+        Ok(found)
+    }
+
     /// The same, `None` for null.
     pub(crate) fn object_or_null<'g, V: View<'g, Medium = Mapped>>(
         &self,
@@ -251,6 +312,22 @@ impl Session {
             transaction.fail(failure);
         }
         result
+    }
+
+    /// Notes that a call could not read because it would have had to wait: what the transaction did not see it
+    /// cannot have taken into account.
+    #[cold]
+    pub(crate) fn failed_to_read(&self, failure: &Failure) {
+        if let Operation::Transaction(transaction) = &mut *self.operation.borrow_mut()
+            && failure.status == Status::Conflict
+        {
+            transaction.fail(failure);
+        }
+    }
+
+    /// Whether a transaction is open.
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        matches!(&*self.operation.borrow(), Operation::Transaction(_))
     }
 
     /// Does something in an operation that reads.
@@ -316,6 +393,7 @@ impl Session {
                 let session: &'static mut firn_heap::Session<Mapped> =
                     unsafe { &mut *self.heap_session() };
                 let guard = session.guard();
+                self.operations.set(self.operations.get() + 1);
                 let moving = guard.view().cycle().is_some();
                 *operation = Operation::Read(Read {
                     locks: Vec::new(),
@@ -369,6 +447,7 @@ impl Session {
                 // SAFETY: as in `begin_read`. What is read through a transaction of this session is stored through
                 // no other one: programs have pointers, and each is looked at when it is used.
                 let open = unsafe { (*self.heap_session()).begin() }?;
+                self.operations.set(self.operations.get() + 1);
                 let moving = open.tx().cycle().is_some();
                 *operation = Operation::Transaction(Transaction {
                     parts: Vec::new(),
@@ -503,7 +582,9 @@ pub unsafe extern "C" fn firn_session_open(pool: *mut Pool, to: *mut *mut Sessio
             operation: RefCell::new(Operation::None),
             session: ManuallyDrop::new(Box::new(session)),
             types: RefCell::new(Types::default()),
-            found: RefCell::new(Vec::new()),
+            operations: Cell::new(0),
+            known: Default::default(),
+            found: RefCell::default(),
         });
         // SAFETY: it is not null, and the header asks for room.
         unsafe { to.write(new.as_ptr()) };

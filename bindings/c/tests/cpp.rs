@@ -5,7 +5,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::{Language, compile, compilers, here, output, run};
+use support::{Language, command, compile, compilers, here, output, run};
 
 fn each(name: &str, more: &[&str], into: &Path) -> Vec<PathBuf> {
     let build = |compiler| compile(compiler, Language::Cpp20, &here(name), more, into);
@@ -29,6 +29,28 @@ fn a_list_is_still_there_the_next_time() {
 }
 
 #[test]
+fn words_are_counted_on_the_next_time() {
+    let folder = tempfile::tempdir().unwrap();
+    for flags in [&["-O0"][..], &["-O2", "-DNDEBUG"]] {
+        for program in each("examples/words.cpp", flags, folder.path()) {
+            let folder = tempfile::tempdir().unwrap();
+            let pool = folder.path().join("words.firn");
+            let pool = pool.to_str().unwrap();
+            assert_eq!(
+                run(&program, &[pool, "to be or", "not to be"]),
+                "2 be, last in: not to be\n1 not, last in: not to be\n1 or, last in: to be or\n\
+                 2 to, last in: not to be\nlongest: not\n"
+            );
+            assert_eq!(
+                run(&program, &[pool, " that  is"]),
+                "2 be, last in: not to be\n1 is, last in:  that  is\n1 not, last in: not to be\n\
+                 1 or, last in: to be or\n1 that, last in:  that  is\n2 to, last in: not to be\nlongest: that\n"
+            );
+        }
+    }
+}
+
+#[test]
 fn what_is_promised_holds() {
     let folder = tempfile::tempdir().unwrap();
     for flags in [&["-O0"][..], &["-O2", "-DNDEBUG"]] {
@@ -44,6 +66,61 @@ fn what_is_promised_holds() {
     let source = here("tests/cpp/everything.cpp");
     let program = compile("g++", Language::Cpp20, &source, &flags, folder.path());
     assert_eq!(run::<&str>(&program, &[]), "done\n");
+}
+
+/// The collections' program, plain with both compilers and with each sanitizer, and how many transactions are to be
+/// run with it.
+fn collections(folder: &Path) -> Vec<(PathBuf, &'static str)> {
+    const SOURCE: &str = "tests/cpp/containers.cpp";
+    let mut built = Vec::new();
+    for (flags, steps) in [(&["-O0"][..], "300"), (&["-O2", "-DNDEBUG"], "600")] {
+        built.extend(
+            each(SOURCE, flags, folder)
+                .into_iter()
+                .map(|program| (program, steps)),
+        );
+    }
+    for (sanitized, steps) in [("address,undefined", "150"), ("thread", "100")] {
+        let sanitized = format!("-fsanitize={sanitized}");
+        let flags = ["-O1", &sanitized, "-fno-sanitize-recover"];
+        let program = compile("g++", Language::Cpp20, &here(SOURCE), &flags, folder);
+        built.push((program, steps));
+    }
+    built
+}
+
+#[test]
+fn collections_equal_the_standards() {
+    let folder = tempfile::tempdir().unwrap();
+    for (program, steps) in collections(folder.path()) {
+        for seed in ["1", "2", "3"] {
+            let pools = tempfile::tempdir().unwrap();
+            let pool = pools.path().join("pool");
+            assert_eq!(
+                run(&program, &[pool.to_str().unwrap(), seed, steps]),
+                "done\n"
+            );
+        }
+    }
+}
+
+#[test]
+fn threads_share_collections() {
+    let folder = tempfile::tempdir().unwrap();
+    for (program, _) in collections(folder.path()) {
+        let pools = tempfile::tempdir().unwrap();
+        let output = command(&program)
+            .arg(pools.path().join("pool"))
+            .arg("threads")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && told.is_empty(),
+            "{}: {told}",
+            program.display()
+        );
+    }
 }
 
 #[test]
@@ -74,6 +151,23 @@ const REFUSED: [(&str, &str); 5] = [
         "a member that means nothing in a pool",
     ),
     ("alignas(16) double wide;", "aligned to 8 bytes"),
+];
+
+/// A collection that is used, and what the compiler has to say of it.
+const REFUSED_VALUES: [(&str, &str); 4] = [
+    (
+        "firn::vector<int *>(tx, \"it\").push_back(nullptr)",
+        "a member that means nothing in a pool",
+    ),
+    (
+        "firn::vector<firn::ptr<kind>>(tx, \"it\").clear()",
+        "values hold no references",
+    ),
+    (
+        "firn::map<int, firn::string>(tx, \"it\").clear()",
+        "values hold no references",
+    ),
+    ("firn::map<double, int>(tx, \"it\").clear()", "constraint"),
 ];
 
 #[test]
@@ -109,6 +203,14 @@ fn what_may_not_be_stored_is_refused_by_the_compiler() {
             assert!(
                 !accepted && told.contains(wanted),
                 "{compiler}, {body}: {told}"
+            );
+        }
+        for (used, wanted) in REFUSED_VALUES {
+            let used = format!("{named} }}; void use(firn::transaction &tx) {{ {used};");
+            let (accepted, told) = refused(compiler, &used);
+            assert!(
+                !accepted && told.contains(wanted),
+                "{compiler}, {used}: {told}"
             );
         }
         let (accepted, told) = refused(compiler, "int number;");

@@ -82,8 +82,6 @@ fn what_a_program_may_not_do_is_refused() {
 #[test]
 fn threads_share_objects_and_locks_while_everything_moves() {
     let folder = tempfile::tempdir().unwrap();
-    let uninstrumented = here("tests/pmemobj/uninstrumented.supp");
-    let uninstrumented = format!("suppressions={}", uninstrumented.display());
     for (flags, collects, rounds) in [
         (&["-O2"][..], "1", 2000),
         (&["-O2"], "safepoints", 100),
@@ -97,7 +95,6 @@ fn threads_share_objects_and_locks_while_everything_moves() {
                 .arg(pools.path().join("pool"))
                 .arg(rounds.to_string())
                 .env("FIRN_COLLECT", collects)
-                .env("TSAN_OPTIONS", &uninstrumented)
                 .output()
                 .unwrap();
             let told = String::from_utf8_lossy(&output.stderr);

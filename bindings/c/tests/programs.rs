@@ -9,14 +9,14 @@ use support::{Language, compile, compilers, here, output, run};
 /// A program compiled by each compiler, with and without optimisation.
 fn each(name: &str, test: impl Fn(PathBuf)) {
     let folder = tempfile::tempdir().unwrap();
-    let source = here("examples").join(name);
+    let source = here(name);
     for compiler in compilers(Language::C11) {
         for level in ["-O0", "-O2"] {
             test(compile(
                 compiler,
                 Language::C11,
                 &source,
-                &[level],
+                &[level, "-D_GNU_SOURCE"],
                 folder.path(),
             ));
         }
@@ -25,7 +25,7 @@ fn each(name: &str, test: impl Fn(PathBuf)) {
 
 #[test]
 fn a_list_is_still_there_the_next_time() {
-    each("list.c", |program| {
+    each("examples/list.c", |program| {
         let folder = tempfile::tempdir().unwrap();
         let pool = folder.path().join("list.firn");
         let pool = pool.to_str().unwrap();
@@ -35,6 +35,27 @@ fn a_list_is_still_there_the_next_time() {
         let told = String::from_utf8(refused.stderr).unwrap();
         assert!(told.contains("/nowhere/list.firn: not found"), "{told}");
     });
+}
+
+#[test]
+fn collections_do_what_their_header_says() {
+    let done = |program: PathBuf| assert_eq!(run::<&str>(&program, &[]), "done\n");
+    each("tests/c/collections.c", done);
+    let folder = tempfile::tempdir().unwrap();
+    let flags = [
+        "-O1",
+        "-D_GNU_SOURCE",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover",
+    ];
+    let source = here("tests/c/collections.c");
+    done(compile(
+        "gcc",
+        Language::C11,
+        &source,
+        &flags,
+        folder.path(),
+    ));
 }
 
 #[test]
@@ -58,7 +79,7 @@ fn the_header_is_c_and_cplusplus() {
 }
 
 const HEADER_ALONE: &str = r#"
-#include <firn.h>
+#include <firn/containers.h>
 #include <stdio.h>
 
 struct pair { firn_ref left, right[2]; double weight; };

@@ -159,6 +159,13 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         Ok(Self::new(view, view.medium().place(at)))
     }
 
+    /// The object whose header lies at `at`, which this operation has had from [`Obj::at`] and [`Obj::typed`] before
+    /// and need not have checked again. As with [`Obj::follow`] nobody checks what lies there.
+    #[inline]
+    pub fn known<T>(view: V, at: VirtAddr) -> Obj<'g, T, V> {
+        Obj::new(view, view.medium().place(at))
+    }
+
     /// The object that the reference in the word at `field` names, through the read barrier. `None` for a
     /// null one. As with [`Obj::follow`] nobody checks what it names.
     #[inline]

@@ -8,6 +8,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use firn_heap::{Error, Tx, View};
 use firn_mapped::Mapped;
+use firn_structures::hash::Position;
 use firn_structures::{HashMap, Queue, StringArray, Vector};
 use support::model::{self, Subject};
 use support::{Random, pool, random_bytes};
@@ -93,7 +94,28 @@ impl Subject for OfHash {
         for (key, value) in &content {
             assert_eq!(reader.get(key).unwrap().as_ref(), Some(value));
         }
+        assert_eq!(piecewise(&map), content);
         content
+    }
+}
+
+/// The entries of a map, a few at a time: between the pieces nothing is kept but a position.
+fn piecewise<'g, V: View<'g>>(map: &HashMap<'g, V>) -> <OfHash as Subject>::Model {
+    const PIECE: usize = 5;
+    let mut content = <OfHash as Subject>::empty();
+    let mut position = Position::START;
+    loop {
+        let reader = map.read().unwrap();
+        let mut entries = reader.iter_from(position).unwrap();
+        let before = content.len();
+        for entry in entries.by_ref().take(PIECE) {
+            let (key, value) = entry.unwrap().to_pair().unwrap();
+            assert_eq!(content.insert(key, value), None, "an entry comes once");
+        }
+        if content.len() == before {
+            return content;
+        }
+        position = Position::from_word(entries.position().word());
     }
 }
 

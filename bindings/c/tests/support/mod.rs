@@ -149,10 +149,14 @@ fn compile_with(
     program
 }
 
-/// A command that runs a compiled program.
+/// A command that runs a compiled program. ThreadSanitizer is told that the library was not built with it.
 pub fn command(program: &Path) -> Command {
+    let uninstrumented = here("tests/uninstrumented.supp");
     let mut command = Command::new(program);
-    command.env("LD_LIBRARY_PATH", library_folder());
+    command.env("LD_LIBRARY_PATH", library_folder()).env(
+        "TSAN_OPTIONS",
+        format!("suppressions={}", uninstrumented.display()),
+    );
     command
 }
 

@@ -37,7 +37,7 @@ use crate::entry::Entry as OfKey;
 pub use crate::map::{MAX_KEY_BYTES, MAX_VALUE_BYTES, OwnedEntry};
 pub use bucket::Bucket;
 pub use check::Shape;
-pub use read::{Entry, HashReader, Iter};
+pub use read::{Entry, HashReader, Iter, Position};
 
 /// What a hash map's name refers to.
 #[derive(Stored)]

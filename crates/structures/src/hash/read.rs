@@ -104,16 +104,25 @@ impl<'g, V: View<'g>> HashReader<'_, 'g, V> {
 
     /// All entries, in no order.
     pub fn iter(&self) -> Result<Iter<'_, 'g, V>, Error> {
-        Ok(Iter {
+        self.iter_from(Position::START)
+    }
+
+    /// The entries from a position on that [`Iter::position`] gave, of this or an earlier reader. While the map
+    /// stays as it was each entry comes once; a change in between may hide some or show some twice.
+    pub fn iter_from(&self, position: Position) -> Result<Iter<'_, 'g, V>, Error> {
+        let mut iter = Iter {
             root: self.root,
             buckets: bucket_count(self.root)?,
-            next_bucket: 0,
+            next_bucket: position.bucket(),
             node: None,
             hashes: [0; PLACES],
+            passed: 0,
             place: PLACES,
             budget: ChainBudget::new(self.root),
             of: PhantomData,
-        })
+        };
+        iter.skip_in_bucket(position.passed())?;
+        Ok(iter)
     }
 }
 
@@ -152,6 +161,40 @@ impl<'g, V: View<'g>> Entry<'_, 'g, V> {
     }
 }
 
+/// How far an iteration has come: a bucket, and the places of it that are behind. It can be kept, and holds no lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Position(u64);
+
+impl Position {
+    /// In front of all entries.
+    pub const START: Self = Self(0);
+    /// Bits of the places of a bucket; a bucket's number needs no more than the rest.
+    const PLACE_BITS: u32 = 32;
+
+    /// A position from its word.
+    pub const fn from_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    /// The position as a word; zero is [`Position::START`].
+    pub const fn word(self) -> u64 {
+        self.0
+    }
+
+    fn of(bucket: u64, passed: u64) -> Self {
+        let last = (1 << Self::PLACE_BITS) - 1;
+        Self((bucket << Self::PLACE_BITS) | passed.min(last))
+    }
+
+    fn bucket(self) -> u64 {
+        self.0 >> Self::PLACE_BITS
+    }
+
+    fn passed(self) -> u64 {
+        self.0 & ((1 << Self::PLACE_BITS) - 1)
+    }
+}
+
 /// Entries of a hash map, in no order. After an error there are no further ones.
 pub struct Iter<'r, 'g, V: View<'g>> {
     root: Root<'g, V>,
@@ -161,6 +204,8 @@ pub struct Iter<'r, 'g, V: View<'g>> {
     node: Option<Node<'g, V>>,
     hashes: Hashes,
     place: usize,
+    /// Places of the bucket's nodes in front of this one.
+    passed: u64,
     /// For nodes that are not a bucket's first, of all buckets together.
     budget: ChainBudget,
     of: PhantomData<&'r ()>,
@@ -184,16 +229,41 @@ impl<'g, V: View<'g>> Iter<'_, 'g, V> {
         }
     }
 
+    /// How far it has come.
+    pub fn position(&self) -> Position {
+        match self.node {
+            Some(_) => Position::of(self.next_bucket - 1, self.passed + self.place as u64),
+            None => Position::of(self.next_bucket, 0),
+        }
+    }
+
+    /// Leaves out so many places of the next bucket.
+    fn skip_in_bucket(&mut self, places: u64) -> Result<(), Error> {
+        if places == 0 || !self.go_on()? {
+            return Ok(());
+        }
+        let bucket = self.next_bucket;
+        while self.passed + (PLACES as u64) < places {
+            if !self.go_on()? || self.next_bucket != bucket {
+                return Ok(());
+            }
+        }
+        self.place = (places - self.passed) as usize;
+        Ok(())
+    }
+
     /// Goes to the next node. Returns whether there is one.
     fn go_on(&mut self) -> Result<bool, Error> {
         let behind = self.node.map(bucket::next).transpose()?.flatten();
         let node = match behind {
             Some(node) => {
                 self.budget.spend(node)?;
+                self.passed += PLACES as u64;
                 node
             }
             None if self.next_bucket < self.buckets => {
                 self.next_bucket += 1;
+                self.passed = 0;
                 bucket::first(self.root, self.next_bucket - 1)?
             }
             None => return Ok(false),

@@ -1,0 +1,302 @@
+/*
+ * What firn.hpp stores: references, strings, and how the library learns where in a type they lie. Included by firn.hpp.
+ */
+#ifndef FIRN_TYPES_HPP
+#define FIRN_TYPES_HPP
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../firn.h"
+
+namespace firn
+{
+
+/* ------------------------------------------------------------------------------------------------- references */
+
+/* A reference to an object, as it lies in the pool: a word. It is followed in an operation. */
+template <class T> class ptr
+{
+public:
+	ptr() = default;
+	ptr(std::nullptr_t) noexcept
+	{
+	}
+
+	explicit operator bool() const noexcept
+	{
+		return (ref_.word & ~std::uint64_t{15}) != 0;
+	}
+
+	/* Words differ while objects move: compare what they lead to. */
+	bool operator==(const ptr &) const = delete;
+
+	const firn_ref &ref() const noexcept
+	{
+		return ref_;
+	}
+
+	static ptr of(firn_ref ref) noexcept
+	{
+		ptr made;
+		made.ref_ = ref;
+		return made;
+	}
+
+private:
+	firn_ref ref_{0};
+};
+
+static_assert(sizeof(ptr<int>) == 8 && std::is_trivially_copyable_v<ptr<int>>);
+
+namespace detail
+{
+class operation;
+}
+
+/* Text as a member of an object: a word that names its bytes, which are nobody else's; none for "". An operation's get
+ * and set read and replace it. */
+class string
+{
+public:
+	bool empty() const noexcept
+	{
+		return (ref_.word & ~std::uint64_t{15}) == 0;
+	}
+
+	static std::vector<firn_field> firn_references()
+	{
+		return {{"string", 0, sizeof(firn_ref)}};
+	}
+
+private:
+	friend class detail::operation;
+
+	firn_ref ref_{0};
+};
+
+/* Names the members of T, at least one, that are references, where they are not found by themselves: inside the type,
+ * public. */
+#define FIRN_REFERENCES(T, ...)                                                                                        \
+	static std::vector<::firn_field> firn_references()                                                             \
+	{                                                                                                              \
+		return {FIRN_EACH(FIRN_FIELD, T, __VA_ARGS__)};                                                        \
+	}
+
+namespace detail
+{
+
+template <class T> struct is_ptr : std::false_type {
+};
+template <class T> struct is_ptr<ptr<T>> : std::true_type {
+};
+
+template <class T> struct is_array : std::false_type {
+};
+template <class T, std::size_t N> struct is_array<std::array<T, N>> : std::true_type {
+};
+
+template <class T>
+concept named = requires {
+	{ T::firn_name } -> std::convertible_to<const char *>;
+};
+
+template <class T>
+concept says_references = requires {
+	{ T::firn_references() } -> std::same_as<std::vector<firn_field>>;
+};
+
+/* Stands for a member of any type while members are counted. */
+struct anything {
+	template <class T> operator T() const;
+};
+
+template <class T, std::size_t... I> constexpr bool has_members(std::index_sequence<I...>)
+{
+	return requires { T{(void(I), anything{})...}; };
+}
+
+template <class T, std::size_t N = 16> constexpr std::size_t count_members()
+{
+	if constexpr (N == 0)
+		return 0;
+	else if constexpr (has_members<T>(std::make_index_sequence<N>{}))
+		return N;
+	else
+		return count_members<T, N - 1>();
+}
+
+/* The members of an aggregate, as references to them. */
+template <class T> constexpr auto members(T &of)
+{
+	constexpr std::size_t count = count_members<std::remove_const_t<T>>();
+	static_assert(count > 0, "firn: the type has more members than are counted; name its references with FIRN_REFERENCES");
+	if constexpr (count == 1) {
+		auto &[a] = of;
+		return std::tie(a);
+	} else if constexpr (count == 2) {
+		auto &[a, b] = of;
+		return std::tie(a, b);
+	} else if constexpr (count == 3) {
+		auto &[a, b, c] = of;
+		return std::tie(a, b, c);
+	} else if constexpr (count == 4) {
+		auto &[a, b, c, d] = of;
+		return std::tie(a, b, c, d);
+	} else if constexpr (count == 5) {
+		auto &[a, b, c, d, e] = of;
+		return std::tie(a, b, c, d, e);
+	} else if constexpr (count == 6) {
+		auto &[a, b, c, d, e, f] = of;
+		return std::tie(a, b, c, d, e, f);
+	} else if constexpr (count == 7) {
+		auto &[a, b, c, d, e, f, g] = of;
+		return std::tie(a, b, c, d, e, f, g);
+	} else if constexpr (count == 8) {
+		auto &[a, b, c, d, e, f, g, h] = of;
+		return std::tie(a, b, c, d, e, f, g, h);
+	} else if constexpr (count == 9) {
+		auto &[a, b, c, d, e, f, g, h, i] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i);
+	} else if constexpr (count == 10) {
+		auto &[a, b, c, d, e, f, g, h, i, j] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j);
+	} else if constexpr (count == 11) {
+		auto &[a, b, c, d, e, f, g, h, i, j, k] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+	} else if constexpr (count == 12) {
+		auto &[a, b, c, d, e, f, g, h, i, j, k, l] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
+	} else if constexpr (count == 13) {
+		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
+	} else if constexpr (count == 14) {
+		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
+	} else if constexpr (count == 15) {
+		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
+	} else {
+		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = of;
+		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+	}
+}
+
+/* What may be a part of an object. */
+template <class T> constexpr bool is_storable();
+
+template <class... T> constexpr bool are_storable(std::tuple<T &...> *)
+{
+	return (is_storable<std::remove_cv_t<T>>() && ...);
+}
+
+template <class T> constexpr bool is_storable()
+{
+	if constexpr (std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_reference_v<T> ||
+		      std::is_null_pointer_v<T>)
+		return false;
+	else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || is_ptr<T>::value)
+		return true;
+	else if constexpr (is_array<T>::value)
+		return is_storable<typename T::value_type>();
+	else if constexpr (std::is_array_v<T>)
+		return is_storable<std::remove_all_extents_t<T>>();
+	else if constexpr (!std::is_trivially_copyable_v<T> || !std::is_standard_layout_v<T> || alignof(T) > 8)
+		return false;
+	else if constexpr (says_references<T>)
+		return true;
+	else if constexpr (std::is_empty_v<T>)
+		return true;
+	else if constexpr (std::is_aggregate_v<T>)
+		return are_storable(static_cast<decltype(members(std::declval<T &>())) *>(nullptr));
+	else
+		return false;
+}
+
+template <class T> constexpr bool holds_references();
+
+template <class... T> constexpr bool any_holds_references(std::tuple<T &...> *)
+{
+	return (holds_references<std::remove_cv_t<T>>() || ...);
+}
+
+/* Whether a part of an object has references, for a type that may be stored. */
+template <class T> constexpr bool holds_references()
+{
+	if constexpr (is_ptr<T>::value || says_references<T>)
+		return true;
+	else if constexpr (is_array<T>::value)
+		return holds_references<typename T::value_type>();
+	else if constexpr (std::is_array_v<T>)
+		return holds_references<std::remove_all_extents_t<T>>();
+	else if constexpr (std::is_class_v<T> && !std::is_empty_v<T> && is_storable<T>())
+		return any_holds_references(static_cast<decltype(members(std::declval<T &>())) *>(nullptr));
+	else
+		return false;
+}
+
+/* Collects the references of a part that begins at `offset`. */
+template <class T> void find_references(const T &part, std::size_t offset, std::vector<firn_field> &found)
+{
+	if constexpr (is_ptr<T>::value) {
+		found.push_back({"reference", static_cast<std::uint32_t>(offset), sizeof(T)});
+	} else if constexpr (is_array<T>::value) {
+		for (std::size_t i = 0; i < part.size(); i++)
+			find_references(part[i], offset + i * sizeof part[i], found);
+	} else if constexpr (says_references<T>) {
+		for (firn_field field : T::firn_references()) {
+			field.offset += static_cast<std::uint32_t>(offset);
+			found.push_back(field);
+		}
+	} else if constexpr (std::is_class_v<T> && !std::is_empty_v<T>) {
+		const char *start = reinterpret_cast<const char *>(&part);
+		std::apply(
+			[&](const auto &...member) {
+				(find_references(member,
+						 offset + static_cast<std::size_t>(
+								  reinterpret_cast<const char *>(&member) - start),
+						 found),
+				 ...);
+			},
+			members(part));
+	}
+}
+
+/* A type as the library wants it, made once. */
+template <class T> const firn_type *type()
+{
+	static_assert(named<T>, "firn: the type has no firn_name, by which the pool knows it");
+	static_assert(std::is_trivially_copyable_v<T>, "firn: objects are copied as bytes; the type is not trivially copyable");
+	static_assert(std::is_standard_layout_v<T>, "firn: the type has virtual functions, or members of more than one class");
+	static_assert(alignof(T) <= 8, "firn: objects are aligned to 8 bytes; the type wants more");
+	static_assert(is_storable<T>(), "firn: the type has a member that means nothing in a pool, like a pointer; a reference is a firn::ptr");
+	static const auto made = [] {
+		struct both {
+			std::vector<firn_field> fields;
+			firn_type type;
+		};
+		auto made = std::make_unique<both>();
+		T sample{};
+		find_references(sample, 0, made->fields);
+		std::uint32_t version = 1;
+		if constexpr (requires { T::firn_version; })
+			version = T::firn_version;
+		made->type = {T::firn_name, version, static_cast<std::uint32_t>(sizeof(T)),
+			      static_cast<std::uint32_t>(made->fields.size()), made->fields.data()};
+		// It stays as long as any pool may be open.
+		return made.release();
+	}();
+	return &made->type;
+}
+
+} // namespace detail
+} // namespace firn
+
+#endif /* FIRN_TYPES_HPP */

@@ -1,0 +1,77 @@
+//! The ordered map.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::ops::Bound::{Excluded, Included, Unbounded};
+
+use super::{Entry, Scan, Span, answer_of, changing, collection, key, keyed, reading};
+use super::{tell_findings, there};
+use crate::collection::Finding;
+use crate::describe::text;
+use crate::object::bytes;
+use crate::session::{Session, session, with_view};
+use crate::status::{Failure, Status, object_of, result_of, status_of};
+
+collection!(Map: firn_map_new, firn_map_root, firn_map_len, firn_map_clear, firn_map_check);
+keyed!(Map: firn_map_get, firn_map_insert, firn_map_remove);
+
+const FIRST: u32 = 0;
+const LAST: u32 = 1;
+const FROM: u32 = 2;
+const AFTER: u32 = 3;
+const DOWN_FROM: u32 = 4;
+const BEFORE: u32 = 5;
+
+/// Takes a number for where to begin, not an enumeration: a program may pass any.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_map_scan(
+    pointer: *mut Session,
+    object: *const c_void,
+    seek: u32,
+    key_at: *const c_void,
+    key_len: usize,
+    entries: *mut Entry,
+    room: usize,
+    count: *mut usize,
+) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of sessions.
+        let it = unsafe { session(pointer) }?;
+        let key = match seek {
+            FIRST | LAST => &[],
+            // SAFETY: as the header asks of keys.
+            _ => unsafe { key(key_at, key_len) }?,
+        };
+        let bounds = match seek {
+            FIRST | LAST => (Unbounded, Unbounded),
+            FROM => (Included(key), Unbounded),
+            AFTER => (Excluded(key), Unbounded),
+            DOWN_FROM => (Unbounded, Included(key)),
+            BEFORE => (Unbounded, Excluded(key)),
+            _ => {
+                return Err(Failure::invalid(format!(
+                    "{seek} is no place to begin a scan at; firn_seek lists them"
+                )));
+            }
+        };
+        let down = matches!(seek, LAST | DOWN_FROM | BEFORE);
+        let scan = |taken: &mut Scan<'_>| {
+            reading!(Map, it, object, |map| {
+                let reader = map.read()?;
+                let mut range = reader.range::<&[u8]>(bounds)?;
+                while taken.goes_on(room) {
+                    let next = match down {
+                        true => range.next_back(),
+                        false => range.next(),
+                    };
+                    let Some(entry) = next.transpose()? else {
+                        break;
+                    };
+                    taken.take(|to| entry.key_into(to), |to| entry.value_into(to))?;
+                }
+                Ok(())
+            })
+        };
+        // SAFETY: the header asks for the room.
+        unsafe { it.scan(entries, room, count, scan) }
+    })
+}

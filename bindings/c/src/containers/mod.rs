@@ -1,0 +1,392 @@
+//! Collections: what `include/firn/containers.h` declares.
+//!
+//! Each call finds the collection at an object, in the view of the operation that is open, and does what the
+//! structure of the same name does. What is found lies in the session's memory until the next such call.
+
+mod hash;
+mod map;
+mod vector;
+
+use core::ffi::{CStr, c_void};
+use std::ffi::CString;
+
+use crate::collection::Finding;
+use crate::object::bytes;
+use crate::session::Session;
+use crate::status::{Failure, Outcome, Status, result_of};
+
+pub use hash::*;
+pub use map::*;
+pub use vector::*;
+
+/// Bytes that a scan stops behind.
+const SCAN_BYTES: usize = 64 << 10;
+/// Room that a session keeps for what it finds.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// `firn_span`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Span {
+    pub bytes: *const c_void,
+    pub len: usize,
+}
+
+/// `firn_entry`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Entry {
+    pub key: Span,
+    pub value: Span,
+}
+
+impl Span {
+    fn of(bytes: &[u8]) -> Self {
+        Self {
+            bytes: bytes.as_ptr().cast(),
+            len: bytes.len(),
+        }
+    }
+}
+
+/// Runs a call that may find nothing.
+#[inline(always)]
+fn answer_of(call: impl FnOnce() -> Outcome<Status>) -> Status {
+    match result_of(None, || call().map(Some)) {
+        Some(answer) => answer,
+        None => crate::status::firn_last_status(),
+    }
+}
+
+/// What a call answers that looked for something.
+#[inline(always)]
+fn there(is_there: bool) -> Status {
+    match is_there {
+        true => Status::Ok,
+        false => Status::NotFound,
+    }
+}
+
+/// A key that a program passes.
+///
+/// # Safety
+///
+/// As [`bytes`].
+#[inline(always)]
+unsafe fn key<'a>(from: *const c_void, len: usize) -> Outcome<&'a [u8]> {
+    // SAFETY: the caller says so.
+    unsafe { bytes(from, len, "the key") }
+}
+
+impl Session {
+    /// Finds something: `look` appends it to the session's memory and says whether it is there.
+    ///
+    /// # Safety
+    ///
+    /// `into` is null or leads to room for a span.
+    #[inline(always)]
+    unsafe fn find(
+        &self,
+        into: *mut Span,
+        look: impl FnOnce(&mut Vec<u8>) -> Outcome<bool>,
+    ) -> Outcome<Status> {
+        let mut found = self.found.borrow_mut();
+        let found = found.other();
+        let is_there = self.looked(look(found))?;
+        if is_there && !into.is_null() {
+            // SAFETY: the caller says so.
+            unsafe { into.write(Span::of(found)) };
+        }
+        Ok(there(is_there))
+    }
+
+    /// The outcome of a call that reads. A transaction in which such a call could not wait has not seen what it
+    /// asked for, and is not committed.
+    #[inline(always)]
+    fn looked<R>(&self, outcome: Outcome<R>) -> Outcome<R> {
+        if let Err(failure) = &outcome {
+            self.failed_to_read(failure);
+        }
+        outcome
+    }
+}
+
+/// A session's memory for what is found. There are two, used in turn: what one call found may be passed to the next.
+#[derive(Default)]
+pub(crate) struct Found {
+    memory: [Vec<u8>; 2],
+    last: bool,
+}
+
+impl Found {
+    /// The one that was not used last, empty; of a large one only a part is kept.
+    #[inline(always)]
+    fn other(&mut self) -> &mut Vec<u8> {
+        self.last = !self.last;
+        let found = &mut self.memory[usize::from(self.last)];
+        found.clear();
+        if found.capacity() > KEPT_BYTES {
+            found.shrink_to(KEPT_BYTES);
+        }
+        found
+    }
+}
+
+/// Entries that a scan finds.
+struct Scan<'s> {
+    found: &'s mut Vec<u8>,
+    /// Where in `found` each key begins, its value, and where that ends.
+    parts: Vec<[usize; 3]>,
+}
+
+impl Scan<'_> {
+    /// Takes one more: `key` and `value` append it to what they are given.
+    fn take<E>(
+        &mut self,
+        key: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+        value: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let key_at = self.found.len();
+        key(self.found)?;
+        let value_at = self.found.len();
+        value(self.found)?;
+        self.parts.push([key_at, value_at, self.found.len()]);
+        Ok(())
+    }
+
+    /// Whether there is room for another.
+    fn goes_on(&self, room: usize) -> bool {
+        self.parts.len() < room && self.found.len() < SCAN_BYTES
+    }
+}
+
+impl Session {
+    /// Finds entries, which `scan` takes as long as there is room.
+    ///
+    /// # Safety
+    ///
+    /// `entries` is null or leads to room for so many; `count` is null or leads to a number.
+    unsafe fn scan(
+        &self,
+        entries: *mut Entry,
+        room: usize,
+        count: *mut usize,
+        scan: impl FnOnce(&mut Scan<'_>) -> Outcome<()>,
+    ) -> Outcome<()> {
+        if entries.is_null() || count.is_null() || room == 0 {
+            return Err(Failure::invalid(
+                "a scan needs room for an entry and for their number",
+            ));
+        }
+        let mut found = self.found.borrow_mut();
+        let found = found.other();
+        let mut taken = Scan {
+            found,
+            parts: Vec::new(),
+        };
+        self.looked(scan(&mut taken))?;
+        let parts = taken.parts;
+        for (index, &[key_at, value_at, end]) in parts.iter().enumerate() {
+            let entry = Entry {
+                key: Span::of(&found[key_at..value_at]),
+                value: Span::of(&found[value_at..end]),
+            };
+            // SAFETY: there are at most `room`, and the caller says that there is so much.
+            unsafe { entries.add(index).write(entry) };
+        }
+        // SAFETY: it is not null, and the caller says what it is then.
+        unsafe { count.write(parts.len()) };
+        Ok(())
+    }
+}
+
+/// Tells a program what a check of the collection at `object` found.
+///
+/// # Safety
+///
+/// `tell` can be called, `findings` is null or leads to a number.
+unsafe fn tell_findings(
+    found: &[String],
+    object: u64,
+    tell: Option<Finding>,
+    argument: *mut c_void,
+    findings: *mut usize,
+) {
+    if let Some(tell) = tell {
+        for what in found {
+            let what = CString::new(what.as_str()).unwrap_or_default();
+            let what: &CStr = &what;
+            // SAFETY: the caller says so.
+            unsafe { tell(object, what.as_ptr(), argument) };
+        }
+    }
+    // SAFETY: likewise.
+    if let Some(findings) = unsafe { findings.as_mut() } {
+        *findings = found.len();
+    }
+}
+
+/// Reads the collection at an object, in whichever operation is open.
+macro_rules! reading {
+    ($kind:ident, $session:expr, $object:expr, |$it:ident| $body:expr) => {
+        $crate::session::with_view!($session, |view| {
+            let $it = firn_structures::$kind::at($session.typed(view, $object)?);
+            $body
+        })
+    };
+}
+
+/// Changes the collection at an object, in the transaction.
+macro_rules! changing {
+    ($kind:ident, $session:expr, $object:expr, |$it:ident| $body:expr) => {
+        $session.change(|tx| {
+            #[allow(unused_mut, reason = "not every change asks for it")]
+            let mut $it = firn_structures::$kind::at($session.object(tx, $object)?.typed()?);
+            $body
+        })
+    };
+}
+pub(crate) use {changing, reading};
+
+/// What every collection has: `new`, `root`, `len`, `clear`, `check`.
+macro_rules! collection {
+    ($kind:ident: $new:ident, $root:ident, $len:ident, $clear:ident, $check:ident) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $new(pointer: *mut Session) -> *const c_void {
+            object_of(|| {
+                // SAFETY: as the header asks of sessions.
+                let it = unsafe { session(pointer) }?;
+                it.change(|tx| Ok(it.pointer(firn_structures::$kind::new(tx)?.object())))
+            })
+        }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $root(
+            pointer: *mut Session,
+            name: *const c_char,
+        ) -> *const c_void {
+            object_of(|| {
+                // SAFETY: as the header asks of sessions and names.
+                let (it, name) = unsafe { (session(pointer)?, text(name, "the root's name")?) };
+                let found = with_view!(it, |view| {
+                    let found = firn_structures::$kind::find(view, &name)?;
+                    Ok(found.map(|found| it.pointer(found.object())))
+                })?;
+                match found {
+                    Some(found) => Ok(found),
+                    None if it.is_in_transaction() => it.change(|tx| {
+                        Ok(it.pointer(firn_structures::$kind::create(tx, &name)?.object()))
+                    }),
+                    None => Err(firn_heap::Error::NoRoot { name }.into()),
+                }
+            })
+        }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $len(pointer: *mut Session, object: *const c_void) -> u64 {
+            result_of(0, || {
+                // SAFETY: as the header asks of sessions.
+                let it = unsafe { session(pointer) }?;
+                it.looked(reading!($kind, it, object, |found| Ok(found.len()?)))
+            })
+        }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $clear(pointer: *mut Session, object: *const c_void) -> Status {
+            status_of(|| {
+                // SAFETY: as the header asks of sessions.
+                let it = unsafe { session(pointer) }?;
+                changing!($kind, it, object, |found| Ok(found.clear()?))
+            })
+        }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $check(
+            pointer: *mut Session,
+            object: *const c_void,
+            tell: Option<Finding>,
+            argument: *mut c_void,
+            findings: *mut usize,
+        ) -> Status {
+            status_of(|| {
+                // SAFETY: as the header asks of sessions.
+                let it = unsafe { session(pointer) }?;
+                let (at, found) = it.looked(reading!($kind, it, object, |found| {
+                    Ok((found.object().address().0, found.check()?))
+                }))?;
+                // SAFETY: the header asks for a function that can be called so, and for a number.
+                unsafe { tell_findings(&found, at, tell, argument, findings) };
+                Ok(())
+            })
+        }
+    };
+}
+pub(crate) use collection;
+
+/// What both maps have besides: `get`, `insert`, `remove`.
+macro_rules! keyed {
+    ($kind:ident: $get:ident, $insert:ident, $remove:ident) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $get(
+            pointer: *mut Session,
+            object: *const c_void,
+            key_at: *const c_void,
+            key_len: usize,
+            value: *mut Span,
+        ) -> Status {
+            answer_of(|| {
+                // SAFETY: as the header asks of sessions and keys.
+                let (it, key) = unsafe { (session(pointer)?, key(key_at, key_len)?) };
+                // SAFETY: and of the value.
+                unsafe {
+                    it.find(value, |found| {
+                        reading!($kind, it, object, |map| Ok(map.get_into(key, found)?))
+                    })
+                }
+            })
+        }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $insert(
+            pointer: *mut Session,
+            object: *const c_void,
+            key_at: *const c_void,
+            key_len: usize,
+            value_at: *const c_void,
+            value_len: usize,
+            replaced: *mut c_int,
+        ) -> Status {
+            status_of(|| {
+                // SAFETY: as the header asks of sessions, keys and values.
+                let (it, key, value) = unsafe {
+                    (
+                        session(pointer)?,
+                        key(key_at, key_len)?,
+                        bytes(value_at, value_len, "the value")?,
+                    )
+                };
+                let was_there = changing!($kind, it, object, |map| Ok(map.insert(key, value)?))?;
+                // SAFETY: the header asks for null or a number.
+                if let Some(replaced) = unsafe { replaced.as_mut() } {
+                    *replaced = c_int::from(was_there);
+                }
+                Ok(())
+            })
+        }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $remove(
+            pointer: *mut Session,
+            object: *const c_void,
+            key_at: *const c_void,
+            key_len: usize,
+        ) -> Status {
+            answer_of(|| {
+                // SAFETY: as the header asks of sessions and keys.
+                let (it, key) = unsafe { (session(pointer)?, key(key_at, key_len)?) };
+                changing!($kind, it, object, |map| Ok(there(map.remove(key)?)))
+            })
+        }
+    };
+}
+pub(crate) use keyed;
