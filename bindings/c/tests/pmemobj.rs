@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 use support::{Language, command, compile_pmemobj, compilers, here, output, run};
@@ -109,19 +110,36 @@ fn threads_share_objects_and_locks_while_everything_moves() {
     }
 }
 
-/// What the manual says of `FIRN_COLLECT=safepoints`: it shows which pointers are kept too long.
+/// What the manual says of `FIRN_COLLECT=safepoints`: it shows which pointers are kept too long. A store through one
+/// is lost; where what objects have left is guarded, as debug builds do, it ends the program, which is told the type.
 #[test]
 fn a_pointer_that_is_kept_too_long_is_bad_at_once_where_everything_moves() {
     let folder = tempfile::tempdir().unwrap();
     for program in built("kept.c", &["-O2"], folder.path()) {
-        for (collects, printed) in [("0", "found\n"), ("safepoints", "lost\n")] {
+        let run = |collects, guards| {
             let pools = tempfile::tempdir().unwrap();
-            let output = command(&program)
+            command(&program)
                 .arg(pools.path().join("pool"))
                 .env("FIRN_COLLECT", collects)
+                .env("FIRN_GUARD", guards)
                 .output()
-                .unwrap();
+                .unwrap()
+        };
+        for (collects, guards, printed) in [
+            ("0", "0", "found\n"),
+            ("0", "1", "found\n"),
+            ("safepoints", "0", "lost\n"),
+        ] {
+            let output = run(collects, guards);
             assert_eq!(String::from_utf8_lossy(&output.stdout), printed);
         }
+        let stopped = run("safepoints", "1");
+        assert_eq!(stopped.status.signal(), Some(libc::SIGSEGV));
+        let told = String::from_utf8_lossy(&stopped.stderr);
+        assert!(
+            told.contains("byte 0 of an object of type number 1 ") && told.ends_with("again.\n"),
+            "{told}"
+        );
+        assert!(stopped.stdout.is_empty());
     }
 }

@@ -154,6 +154,19 @@ impl Mapped {
         }
     }
 
+    /// Makes whole frames of the medium inaccessible, or accessible again: to load from them or to store to them
+    /// ends the process with SIGSEGV meanwhile. For debugging; content is unchanged. The range is cut to whole frames
+    /// of what the medium holds.
+    ///
+    /// Returns whether the system did so; it refuses when a process has very many such ranges.
+    ///
+    /// Concurrency: what other threads do elsewhere goes on.
+    pub fn set_accessible(&self, at: VirtAddr, len: u64, accessible: bool) -> bool {
+        let end = at.0.saturating_add(len).min(self.len()) & !(FRAME_BYTES - 1);
+        let start = round_up(at.0, FRAME_BYTES).min(end);
+        self.window.protect(start..end, accessible).is_ok()
+    }
+
     fn open_as(path: &Path, access: Access, options: &MappedOptions) -> Result<Self, MappedError> {
         let file = PoolFile::open(path, access)?;
         let len = file.pool_len(access)?;

@@ -13,6 +13,7 @@ use std::io;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MremapFlags, MsyncFlags, ProtFlags};
+use rustix::mm::{MprotectFlags, mprotect};
 use rustix::mm::{madvise, mmap, mmap_anonymous, mremap_fixed, msync, munmap};
 
 use crate::system::{SCRAMBLE_STEP, scramble};
@@ -179,6 +180,18 @@ impl Window {
             eprintln!("firn: the kernel left a gap in the address window; giving up");
             std::process::abort();
         }
+    }
+
+    /// Lets the program load and store there, or neither.
+    pub(crate) fn protect(&self, range: Range<u64>, accessible: bool) -> Result<(), Errno> {
+        let (start, len) = self.locate(&range);
+        let flags = match accessible {
+            true => MprotectFlags::READ | MprotectFlags::WRITE,
+            false => MprotectFlags::empty(),
+        };
+        // SAFETY: `locate` keeps the range in the window, whose memory is used by addresses alone: who touches
+        // what is not accessible is stopped.
+        unsafe { mprotect(start, len, flags) }
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) -> Result<(), Errno> {

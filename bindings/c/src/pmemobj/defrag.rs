@@ -41,6 +41,7 @@ impl Pobj {
         if let Some(options) = paused {
             *watching = Some(Watching::start(&self.heap, options)?);
         }
+        self.guard_what_was_left();
         Ok(collected?.planned)
     }
 }
@@ -161,6 +162,7 @@ pub unsafe extern "C" fn firn_pmemobj_forget_oids(pool: *mut Pobj) -> c_int {
         // SAFETY: as the header asks of pools.
         let it = unsafe { open(pool) }?;
         leave(it)?;
+        it.let_in();
         Ok(it.heap.forget_addresses()?)
     }))
 }

@@ -5,6 +5,7 @@
 //! direct    addresses of objects        memory    flushing, copying
 //! object    allocation and iteration    tx        transactions
 //! lock      locks in persistent memory  defrag    keeping a pool compact
+//! left      memory that objects have left, which stops a program that is being debugged
 //! ```
 //!
 //! An object's first eight bytes are the program's number of its type; what a program calls the object begins
@@ -16,6 +17,7 @@
 
 mod defrag;
 mod direct;
+mod left;
 mod lock;
 mod memory;
 mod object;

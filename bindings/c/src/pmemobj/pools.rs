@@ -12,6 +12,7 @@ use firn_mapped::{Mapped, MappedOptions};
 use firn_media::{Domain, Medium};
 use firn_units::VirtAddr;
 
+use super::left::Left;
 use super::thread::{Slot, in_operation, leave};
 use super::{Oid, TYPE_BYTES, errno_of};
 use crate::describe::text;
@@ -55,6 +56,7 @@ pub struct Pobj {
     pub(crate) pinned: RwLock<Vec<u64>>,
     pub(crate) collector: Mutex<Option<Watching>>,
     collects: Collects,
+    pub(crate) left: Left,
     /// What each thread has of it.
     pub(crate) threads: Mutex<Vec<Arc<Slot>>>,
     user_data: AtomicPtr<c_void>,
@@ -91,6 +93,17 @@ pub(crate) fn pool_with_id(id: u64) -> Outcome<&'static Pobj> {
             "no open pool has the id {id:#x}; the object belongs to one that was closed, or is none"
         ))),
     }
+}
+
+/// The same for a handler of signals, which may not wait: `None` too while pools are opened or closed.
+pub(crate) fn pool_around_now(address: usize) -> Option<&'static Pobj> {
+    let pools = POOLS.try_read().ok()?;
+    let known = pools.iter().map(|(_, Known(pool))| {
+        // SAFETY: it came from the shelf.
+        unsafe { pool.as_ref() }
+    });
+    let around = |pool: &&Pobj| (address as u64).wrapping_sub(pool.base) < pool.capacity;
+    known.flatten().find(around)
 }
 
 /// The pool in whose memory a byte lies.
@@ -149,7 +162,9 @@ impl Pobj {
         match self.collects {
             Collects::AtSafepoints => self.collect_wholly(),
             Collects::Never | Collects::Beside => Ok(()),
-        }
+        }?;
+        self.guard_what_was_left();
+        Ok(())
     }
 
     pub(crate) fn threads(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {
@@ -229,6 +244,7 @@ fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<*mut Pobj> {
         pinned: RwLock::new(Vec::new()),
         collector: Mutex::new(collector),
         collects,
+        left: Left::new()?,
         threads: Mutex::new(Vec::new()),
         user_data: AtomicPtr::new(ptr::null_mut()),
         heap,
@@ -324,6 +340,7 @@ pub unsafe extern "C" fn firn_pmemobj_close(pool: *mut Pobj) {
         for slot in it.threads().drain(..) {
             slot.end();
         }
+        it.let_in();
         it.heap.clone().close()?;
         let mut pools = POOLS.write().unwrap_or_else(PoisonError::into_inner);
         pools.retain(|(id, _)| *id != it.id);

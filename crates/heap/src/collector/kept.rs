@@ -22,6 +22,7 @@ use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 use super::cycle::{Cycle, destination_of, frames_of};
 use crate::alloc::FrameRun;
 use crate::error::Error;
+use crate::pool::Pool;
 use crate::steps;
 
 /// A kept cycle.
@@ -125,6 +126,44 @@ impl Table {
             }
         }
         at
+    }
+}
+
+impl Table {
+    /// The object that the byte at `at` was a part of before the kept cycles: where it began, and where it begins.
+    fn object_around(&self, at: VirtAddr) -> Option<(VirtAddr, VirtAddr)> {
+        let word = self.word(Frame::holding(at))?;
+        let cycle = &self.cycles[(word >> ENTRY_BITS) as usize - 1];
+        let entry = cycle.entries.get((word & PLAN) as usize)?;
+        let start = entry.source.start();
+        let began = match entry.class {
+            Some(class) => start + class.slot_of(at.0.checked_sub(start.0)?) * class.slot_bytes(),
+            None => start,
+        };
+        let begins = self.resolve(began);
+        (begins != began).then_some((began, begins))
+    }
+}
+
+/// Memory that objects have left and that stays empty, in a pool in which addresses stay.
+impl<M: Medium> Pool<M> {
+    /// How many cycles have ended whose addresses are kept, and the ranges that those emptied that came after the
+    /// first `seen` of them. Nobody has a right to load or store there; no byte of them is used again before
+    /// [`Pool::forget_addresses`] or the pool's end.
+    pub fn emptied_since(&self, seen: usize) -> (usize, Vec<(VirtAddr, u64)>) {
+        let table = self.inner.collector.kept.table(&self.inner.medium);
+        let cycles = table.cycles();
+        let new = cycles.get(seen..).unwrap_or_default();
+        let bytes = |run: FrameRun| (run.frame.start(), run.frames * FRAME_BYTES);
+        let ranges = new.iter().flat_map(KeptCycle::emptied).map(bytes);
+        (cycles.len(), ranges.collect())
+    }
+
+    /// The object that the byte at `at` was a part of before it was moved by a cycle whose addresses are kept: where
+    /// its header was, and where it is.
+    pub fn moved_from(&self, at: VirtAddr) -> Option<(VirtAddr, VirtAddr)> {
+        let table = self.inner.collector.kept.table(&self.inner.medium);
+        table.object_around(at)
     }
 }
 

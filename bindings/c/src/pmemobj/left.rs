@@ -1,0 +1,176 @@
+//! Memory that objects have left: inaccessible while a program is debugged.
+//!
+//! A pointer that a program keeps beyond the end of its transaction leads to where an object was. Nothing else will
+//! ever lie there before the pool is closed, so the program would load zeros and lose what it stores. Where that is
+//! guarded it is stopped instead, at the instruction, and told which object it was. What cycles emptied is guarded at
+//! the safepoints of any thread: nobody has a right to it, because a cycle ends only when every thread has left the
+//! operation in which it might have had a pointer.
+
+use core::ffi::{c_int, c_void};
+use core::fmt::{self, Write};
+use core::{mem, ptr};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+
+use firn_media::Medium;
+use firn_units::{VirtAddr, WORD_BYTES};
+
+use super::TYPE_BYTES;
+use super::pools::{Pobj, pool_around_now};
+use crate::status::{Failure, Outcome};
+
+/// What a pool guards.
+pub(crate) struct Left {
+    is_guarded: bool,
+    /// Cycles whose memory is guarded.
+    cycles: Mutex<usize>,
+}
+
+impl Left {
+    /// Guards in debug builds of the library, and where the environment says so.
+    pub(crate) fn new() -> Outcome<Self> {
+        let is_guarded = match std::env::var("FIRN_GUARD").as_deref() {
+            Err(_) | Ok("") => cfg!(debug_assertions),
+            Ok("0") => false,
+            Ok("1") => true,
+            Ok(other) => {
+                return Err(Failure::invalid(format!(
+                    "FIRN_GUARD is `0` or `1`, not `{other}`"
+                )));
+            }
+        };
+        if is_guarded {
+            install();
+        }
+        Ok(Self {
+            is_guarded,
+            cycles: Mutex::new(0),
+        })
+    }
+}
+
+impl Pobj {
+    /// Guards what cycles have emptied since this was last called.
+    pub(crate) fn guard_what_was_left(&self) {
+        if !self.left.is_guarded {
+            return;
+        }
+        let cycles = self.left.cycles.lock();
+        let mut cycles = cycles.unwrap_or_else(PoisonError::into_inner);
+        let (all, emptied) = self.heap.emptied_since(*cycles);
+        for (at, bytes) in emptied {
+            // Where the system refuses, a pointer that was kept is not noticed.
+            self.heap.medium().set_accessible(at, bytes, false);
+        }
+        *cycles = all;
+    }
+
+    /// Ends that: what was emptied is about to be used again.
+    pub(crate) fn let_in(&self) {
+        if !self.left.is_guarded {
+            return;
+        }
+        let cycles = self.left.cycles.lock();
+        let mut cycles = cycles.unwrap_or_else(PoisonError::into_inner);
+        let (_, emptied) = self.heap.emptied_since(0);
+        for (at, bytes) in emptied {
+            self.heap.medium().set_accessible(at, bytes, true);
+        }
+        *cycles = 0;
+    }
+}
+
+/// What was done about SIGSEGV before.
+static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+
+fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: zeros are a value of these structures, and both are the right ones for the call.
+        unsafe {
+            let mut new: libc::sigaction = mem::zeroed();
+            let mut old: libc::sigaction = mem::zeroed();
+            new.sa_sigaction = on_fault as *const () as usize;
+            new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            libc::sigemptyset(&raw mut new.sa_mask);
+            if libc::sigaction(libc::SIGSEGV, ptr::null(), &raw mut old) == 0 {
+                let _ = BEFORE.set(old);
+                libc::sigaction(libc::SIGSEGV, &raw const new, ptr::null_mut());
+            }
+        }
+    });
+}
+
+/// Tells what was touched if that is memory which an object has left, then does what was done before.
+extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the system passes them so; reading where the fault was is allowed in a handler.
+    let address = unsafe { (*info).si_addr() }.addr();
+    if let Some(pool) = pool_around_now(address) {
+        tell(pool, VirtAddr(address as u64 - pool.base));
+    }
+    let before = BEFORE.get().copied();
+    match before.map(|action| (action.sa_sigaction, action.sa_flags)) {
+        Some((handler, flags)) if handler != libc::SIG_DFL && handler != libc::SIG_IGN => {
+            // SAFETY: it is the handler that was installed, called as its flags say.
+            unsafe {
+                if flags & libc::SA_SIGINFO != 0 {
+                    let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+                        mem::transmute(handler);
+                    handler(signal, info, context);
+                } else {
+                    let handler: extern "C" fn(c_int) = mem::transmute(handler);
+                    handler(signal);
+                }
+            }
+        }
+        _ => {
+            // The instruction runs again, and the process ends at it.
+            // SAFETY: the default is always there.
+            unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+        }
+    }
+}
+
+/// Says whose memory it was. Nothing is allocated; the list of kept cycles is locked for an instant at a time, by
+/// threads that go on.
+fn tell(pool: &Pobj, at: VirtAddr) {
+    let Some((was, is)) = pool.heap.moved_from(at) else {
+        return;
+    };
+    let body = is + WORD_BYTES;
+    let type_num = pool.heap.medium().load_u64(body);
+    let into = at.0.saturating_sub((was + WORD_BYTES + TYPE_BYTES).0);
+    let mut text = Text {
+        bytes: [0; 512],
+        len: 0,
+    };
+    // What does not fit is left out.
+    let _ = writeln!(
+        text,
+        "firn: a pointer was kept too long. It leads to byte {into} of an object of type number {type_num} (TOID \
+         or POBJ_ALLOC say which), which has moved from offset {:#x} to {:#x} since. Pointers are good until the \
+         outermost transaction ends or firn_safepoint is called; keep the OID, and use D_RO or D_RW again.",
+        (was + WORD_BYTES + TYPE_BYTES).0,
+        (body + TYPE_BYTES).0,
+    );
+    // SAFETY: the bytes are there; the call is allowed in a handler.
+    unsafe { libc::write(2, text.bytes.as_ptr().cast(), text.len) };
+}
+
+/// Text of a fixed length.
+struct Text {
+    bytes: [u8; 512],
+    len: usize,
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let rest = &mut self.bytes[self.len..];
+        let taken = text.len().min(rest.len());
+        rest[..taken].copy_from_slice(&text.as_bytes()[..taken]);
+        self.len += taken;
+        match taken == text.len() {
+            true => Ok(()),
+            false => Err(fmt::Error),
+        }
+    }
+}
