@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! install    the library for C and C++
+//! reference  pages from the headers' comments
 //! packages   what the suites need beyond Rust, and how it gets there
 //! suites     which suites there are, and running them
 //! ```
@@ -9,6 +10,7 @@
 
 mod install;
 mod packages;
+mod reference;
 mod suites;
 
 use std::path::PathBuf;
@@ -46,6 +48,12 @@ enum Task {
         #[arg(long)]
         destdir: Option<PathBuf>,
     },
+    /// Writes the reference pages of the C interface from the comments of its headers
+    Reference {
+        /// Only says whether the pages are what the headers say
+        #[arg(long)]
+        check: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -55,6 +63,7 @@ fn main() -> ExitCode {
             prefix,
             destination: destdir,
         }),
+        Task::Reference { check } => reference::pages(check),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

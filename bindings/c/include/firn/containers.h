@@ -15,8 +15,8 @@
  * calls of a transaction see one moment, those of an operation that reads each their own.
  *
  * What is found is copied into the session's memory, and valid until the next call of the session that finds
- * something, whichever collection it is for; to that call it may be passed. That a thing is not there a call says with FIRN_NOT_FOUND; it is no
- * failure: firn_last_status stays as it was, and the transaction may be committed.
+ * something, whichever collection it is for; to that call it may be passed. That a thing is not there a call says with
+ * FIRN_NOT_FOUND; it is no failure: firn_last_status stays as it was, and the transaction may be committed.
  *
  * All calls fail with FIRN_INVALID, FIRN_NOT_ALLOCATED or FIRN_WRONG_TYPE for what is no such collection, FIRN_MISUSE
  * outside an operation, FIRN_CONFLICT in a transaction that would have to wait against the order of locks,

@@ -24,7 +24,9 @@
  *
  * A pool is collected by itself, as FFCCD's (section 5): above a ratio of 1.5 of pages to objects, down to 1.25.
  * The environment variable FIRN_COLLECT=0, or firn_collecting, turns that off. FIRN_ASSUME_PERSISTENT=adr, or eadr,
- * has pools flushed as on persistent memory wherever they lie, to measure.
+ * has pools flushed as on persistent memory wherever they lie, to measure. To find pointers that are kept too long,
+ * FIRN_COLLECT=safepoints moves everything at every such point, and FIRN_GUARD=1, as debug builds of the library do by
+ * themselves, stops the program when it uses memory that an object has left, and says which type the object has.
  *
  * What is missing is listed in docs/pmemobj.md. Pools of libpmemobj's are not read. Needs GCC or Clang.
  */
@@ -107,7 +109,11 @@ PMEMoid firn_pobj_root(PMEMobjpool *pop, size_t size, pmemobj_constr constructor
 
 /* Closes a pool that no thread has a transaction open in. */
 void pmemobj_close(PMEMobjpool *pop) FIRN_POBJ_AS(close);
+
+/* Bytes of the root object, 0 while there is none. */
 size_t pmemobj_root_size(PMEMobjpool *pop) FIRN_POBJ_AS(root_size);
+
+/* A word of the program's that goes with an open pool. */
 void pmemobj_set_user_data(PMEMobjpool *pop, void *data) FIRN_POBJ_AS(set_user_data);
 void *pmemobj_get_user_data(PMEMobjpool *pop) FIRN_POBJ_AS(get_user_data);
 
@@ -198,10 +204,15 @@ static inline int firn_oid_equals(PMEMoid a, PMEMoid b)
 
 /* The OID of a byte of a pool. */
 PMEMoid pmemobj_oid(const void *addr) FIRN_POBJ_AS(oid);
+
+/* The open pool of an object, or of a byte; null if there is none. */
 PMEMobjpool *pmemobj_pool_by_oid(PMEMoid oid) FIRN_POBJ_AS(pool_by_oid);
 PMEMobjpool *pmemobj_pool_by_ptr(const void *addr) FIRN_POBJ_AS(pool_by_ptr);
+
+/* Bytes of an object, as many as were asked for, and the number of its type; 0 if it is none. */
 size_t pmemobj_alloc_usable_size(PMEMoid oid) FIRN_POBJ_AS(usable_size);
 uint64_t pmemobj_type_num(PMEMoid oid) FIRN_POBJ_AS(type_num);
+
 /* The objects of a pool by address, the root left out. */
 PMEMoid pmemobj_first(PMEMobjpool *pop) FIRN_POBJ_AS(first);
 PMEMoid pmemobj_next(PMEMoid oid) FIRN_POBJ_AS(next);
