@@ -8,11 +8,19 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Headers, and the page of each.
-const PAGES: [(&str, &str); 3] = [
-    ("firn.h", "firn"),
-    ("firn/containers.h", "containers"),
-    ("firn/pmemobj.h", "pmemobj"),
+/// Pages, and of each the header that a program includes and the parts of it.
+const PAGES: [(&str, &[&str]); 3] = [
+    ("firn", &["firn.h"]),
+    ("containers", &["firn/containers.h"]),
+    (
+        "pmemobj",
+        &[
+            "firn/pmemobj.h",
+            "firn/pmemobj/objects.h",
+            "firn/pmemobj/locks.h",
+            "firn/pmemobj/transactions.h",
+        ],
+    ),
 ];
 const HEADERS: &str = "bindings/c/include";
 const FOLDER: &str = "docs/reference";
@@ -24,12 +32,18 @@ const INLINE: &str = "what is inline of it";
 /// Writes the pages, or says which one is not what its header says.
 pub(crate) fn pages(check: bool) -> Result<(), String> {
     let root = &Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for (header, name) in PAGES {
-        let from = root.join(HEADERS).join(header);
+    for (name, headers) in PAGES {
         let to = root.join(FOLDER).join(name).with_extension("md");
         let told = |path: &Path, error| format!("{}: {error}", path.display());
-        let text = fs::read_to_string(&from).map_err(|error| told(&from, error))?;
-        let page = page(header, &text)?;
+        let mut page = format!(
+            "# `{}`\n\nMade from the header by `cargo xtask reference`.\n",
+            headers[0]
+        );
+        for header in headers {
+            let from = root.join(HEADERS).join(header);
+            let text = fs::read_to_string(&from).map_err(|error| told(&from, error))?;
+            add(header, &text, &mut page)?;
+        }
         if !check {
             fs::create_dir_all(root.join(FOLDER)).map_err(|error| told(&to, error))?;
             fs::write(&to, page).map_err(|error| told(&to, error))?;
@@ -37,7 +51,7 @@ pub(crate) fn pages(check: bool) -> Result<(), String> {
             return Err(format!(
                 "{} is not what {} says; `cargo xtask reference` writes it",
                 to.display(),
-                from.display()
+                headers[0]
             ));
         }
     }
@@ -57,13 +71,13 @@ enum Part {
     Item(Item),
 }
 
-fn page(header: &str, text: &str) -> Result<String, String> {
+/// Adds what a header says to a page.
+fn add(header: &str, text: &str, page: &mut String) -> Result<(), String> {
     let mut lines = text.lines().peekable();
     let first = lines.next().unwrap_or_default();
     if first != "/*" {
         return Err(format!("{header} does not begin with a comment"));
     }
-    let mut page = format!("# `{header}`\n\nMade from the header by `cargo xtask reference`.\n");
     let about: Vec<&str> = lines
         .by_ref()
         .take_while(|line| *line != " */")
@@ -83,7 +97,7 @@ fn page(header: &str, text: &str) -> Result<String, String> {
         match part {
             Part::Section { name, .. } if name == INLINE => break,
             Part::Section { level, name } => {
-                flush(&mut blocks, &mut page);
+                flush(&mut blocks, page);
                 let _ = write!(page, "\n{} {name}\n", "#".repeat(level));
             }
             Part::Item(item) => match blocks.last_mut() {
@@ -96,8 +110,8 @@ fn page(header: &str, text: &str) -> Result<String, String> {
             },
         }
     }
-    flush(&mut blocks, &mut page);
-    Ok(page)
+    flush(&mut blocks, page);
+    Ok(())
 }
 
 fn parts<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<Part> {
