@@ -110,6 +110,40 @@ fn threads_share_objects_and_locks_while_everything_moves() {
     }
 }
 
+#[test]
+fn random_calls_leave_what_a_model_has() {
+    let folder = tempfile::tempdir().unwrap();
+    for (flags, steps) in [
+        (&["-O2"][..], 250),
+        (
+            &[
+                "-O1",
+                "-fsanitize=address,undefined",
+                "-fno-sanitize-recover",
+            ],
+            100,
+        ),
+    ] {
+        for program in built("calls.c", flags, folder.path()) {
+            for (seed, collects) in [(1, "0"), (2, "1"), (3, "safepoints"), (4, "safepoints")] {
+                let pools = tempfile::tempdir().unwrap();
+                let output = command(&program)
+                    .arg(pools.path().join("pool"))
+                    .args([seed, steps].map(|number| number.to_string()))
+                    .env("FIRN_COLLECT", collects)
+                    .output()
+                    .unwrap();
+                let told = String::from_utf8_lossy(&output.stderr);
+                assert!(
+                    output.status.success() && output.stdout == b"done\n",
+                    "{} {seed}: {told}",
+                    program.display()
+                );
+            }
+        }
+    }
+}
+
 /// What the manual says of `FIRN_COLLECT=safepoints`: it shows which pointers are kept too long. A store through one
 /// is lost; where what objects have left is guarded, as debug builds do, it ends the program, which is told the type.
 #[test]
