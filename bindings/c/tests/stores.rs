@@ -3,12 +3,9 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
 
-use support::{command, compile_pmemobj, compile_with_libpmemobj, here};
+use support::{command, compile_pmemobj, compile_with_libpmemobj, here, said_until_killed};
 
 const STORES: [&str; 5] = ["queue", "hash", "strings", "red_black", "btree"];
 const KILLS: u64 = 12;
@@ -107,7 +104,11 @@ fn stores_keep_what_they_said_through_kills() {
         let mut changes = 0;
         for _ in 0..KILLS {
             let collects = [BESIDE, AT_SAFEPOINTS][random.usize(..2)];
-            let said = changes_until_killed(&program, &pool, collects, random.u64(4_000..60_000));
+            let mut run = command(&program);
+            run.arg(&pool)
+                .args(["run", "9"])
+                .env("FIRN_COLLECT", collects);
+            let said = said_until_killed(&mut run, random.u64(4_000..60_000));
             let content = told(&program, NEVER, &pool, &["content"]);
             let found: u64 = content.split(' ').next().unwrap().parse().unwrap();
             assert!(
@@ -124,27 +125,4 @@ fn stores_keep_what_they_said_through_kills() {
             "{store}: {changes} changes are too few to be killed in"
         );
     }
-}
-
-/// How many changes a program said were durable before it was killed.
-fn changes_until_killed(program: &Path, pool: &Path, collects: &str, microseconds: u64) -> u64 {
-    let mut child = command(program)
-        .arg(pool)
-        .args(["run", "9"])
-        .env("FIRN_COLLECT", collects)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = child.stdout.take().unwrap();
-    let said = std::thread::spawn(move || {
-        let lines = BufReader::new(output).lines().map_while(Result::ok);
-        lines.collect::<Vec<String>>()
-    });
-    std::thread::sleep(Duration::from_micros(microseconds));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let mut said = said.join().unwrap();
-    // The kill may have cut the last line.
-    said.pop();
-    said.last().map_or(0, |line| line.parse().unwrap())
 }

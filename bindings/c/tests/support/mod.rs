@@ -3,9 +3,11 @@
 
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -177,4 +179,22 @@ pub fn run<A: AsRef<OsStr>>(program: &Path, arguments: &[A]) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8(output.stdout).expect("text")
+}
+
+/// The last number that a program printed before it was killed, so many microseconds after its start; 0 for none.
+pub fn said_until_killed(command: &mut Command, microseconds: u64) -> u64 {
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("a program");
+    let output = child.stdout.take().expect("its output");
+    let said = std::thread::spawn(move || {
+        let lines = BufReader::new(output).lines().map_while(Result::ok);
+        lines.collect::<Vec<String>>()
+    });
+    std::thread::sleep(Duration::from_micros(microseconds));
+    child.kill().expect("a program that runs");
+    child.wait().expect("its end");
+    let mut said = said.join().expect("lines");
+    // The kill may have cut the last line.
+    said.pop();
+    said.last()
+        .map_or(0, |line| line.parse().expect("a number"))
 }
