@@ -93,7 +93,11 @@ impl Subject for OfHash {
         assert_eq!(reader.len(), content.len() as u64);
         for (key, value) in &content {
             assert_eq!(reader.get(key).unwrap().as_ref(), Some(value));
+            let position = reader.position_of(key).unwrap().unwrap();
+            let first = reader.iter_from(position).unwrap().next().unwrap();
+            assert_eq!(&first.unwrap().key().unwrap(), key);
         }
+        assert_eq!(reader.position_of(b"no key of these").unwrap(), None);
         assert_eq!(piecewise(&map), content);
         content
     }

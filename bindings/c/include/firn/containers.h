@@ -21,8 +21,8 @@
  * All calls fail with FIRN_INVALID, FIRN_NOT_ALLOCATED or FIRN_WRONG_TYPE for what is no such collection, FIRN_MISUSE
  * outside an operation, FIRN_CONFLICT in a transaction that would have to wait against the order of locks,
  * FIRN_DAMAGED. Those that change something fail with FIRN_MISUSE outside a transaction, FIRN_NO_SPACE,
- * FIRN_TOO_LARGE; the transaction cannot be committed then. No other thread's operation waits for them but one that
- * uses the same collection.
+ * FIRN_TOO_LARGE; the transaction cannot be committed then. Other threads wait for them only where they use the same
+ * collection, or one of those that share its lock: a pool has 256.
  */
 #ifndef FIRN_CONTAINERS_H
 #define FIRN_CONTAINERS_H
@@ -123,6 +123,11 @@ firn_status firn_hash_check(firn_session *session, const void *hash, firn_findin
  * inserting or removing in between may hide some, or show some twice. */
 firn_status firn_hash_scan(firn_session *session, const void *hash, uint64_t *position, firn_entry *entries,
 			   size_t room, size_t *count);
+
+/* Finds where a scan comes to a key first; `position` may be null.
+ * Not there: FIRN_NOT_FOUND. */
+firn_status firn_hash_position(firn_session *session, const void *hash, const void *key, size_t key_len,
+			       uint64_t *position);
 
 /* --------------------------------------------------------------------------------------------------- vector */
 

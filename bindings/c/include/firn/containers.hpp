@@ -395,7 +395,7 @@ public:
 		return place(*this, key);
 	}
 
-	/* Inserts if the key is not there. */
+	/* Inserts if the key is not there; where it is now, and whether it is new. */
 	std::pair<iterator, bool> insert(const std::pair<const K, V> &entry)
 	{
 		bool is_new = !this->contains(entry.first);
@@ -803,6 +803,18 @@ public:
 		iterator first(this);
 		first.fetch();
 		return first;
+	}
+
+	iterator find(key_argument key) const
+	{
+		typename key_bytes<K>::room room;
+		byte_span bytes = key_bytes<K>::encode(key, room);
+		iterator found(this);
+		if (!detail::is_there(firn_hash_position(this->session(), container_at(), bytes.data(), bytes.size(),
+							 &found.position_)))
+			return end();
+		found.fetch();
+		return found;
 	}
 
 	iterator end() const

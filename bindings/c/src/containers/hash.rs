@@ -46,3 +46,25 @@ pub unsafe extern "C" fn firn_hash_scan(
         unsafe { it.scan(entries, room, count, scan) }
     })
 }
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_hash_position(
+    pointer: *mut Session,
+    object: *const c_void,
+    key_at: *const c_void,
+    key_len: usize,
+    position: *mut u64,
+) -> Status {
+    answer_of(|| {
+        // SAFETY: as the header asks of sessions, keys, and of the position.
+        let (it, key, position) =
+            unsafe { (session(pointer)?, key(key_at, key_len)?, position.as_mut()) };
+        let found = it.looked(reading!(HashMap, it, object, |map| {
+            Ok(map.read()?.position_of(key)?)
+        }))?;
+        if let (Some(found), Some(position)) = (found, position) {
+            *position = found.word();
+        }
+        Ok(there(found.is_some()))
+    })
+}

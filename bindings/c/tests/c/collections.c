@@ -181,6 +181,11 @@ static void hashes(void)
 	} while (count > 0);
 	for (size_t i = 0; i < MANY; i++)
 		CHECK(seen[i] == 1);
+	uint32_t sought = 77;
+	CHECK(firn_hash_position(session, hash, &sought, sizeof sought, &position) == FIRN_OK);
+	CHECK(firn_hash_scan(session, hash, &position, entries, 1, &count) == FIRN_OK && count == 1);
+	CHECK(memcmp(entries[0].key.bytes, &sought, sizeof sought) == 0);
+	CHECK(firn_hash_position(session, hash, "no", 2, &position) == FIRN_NOT_FOUND);
 	position = UINT64_MAX;
 	CHECK(firn_hash_scan(session, hash, &position, entries, 7, &count) == FIRN_OK && count == 0);
 	FAILS(FIRN_INVALID, firn_hash_scan(session, hash, NULL, entries, 7, &count));

@@ -145,13 +145,10 @@ private:
 			model[key] = value;
 			break;
 		case 3:
-			if constexpr (requires { map.find(key); }) {
+			{
 				auto [at, is_new] = map.insert({key, value});
 				auto [model_at, model_is_new] = model.insert({key, value});
 				CHECK(is_new == model_is_new && at->second == model_at->second && (*at).first == key);
-			} else {
-				map.insert({{key, value}});
-				model.insert({key, value});
 			}
 			break;
 		case 4:
@@ -269,6 +266,15 @@ template <class View, class Model> void compare_unordered(const View &view, cons
 	for (auto at = view.begin(); at != view.end(); ++at, ++entries)
 		CHECK(model.at((*at).first) == at->second);
 	CHECK(entries == model.size() && view.size() == entries);
+	// From one that was searched for on there are as many as from where it comes by itself.
+	entries = 0;
+	for (auto at = view.begin(); at != view.end(); ++at) {
+		CHECK(view.find(at->first) == at);
+		if (++entries % 16 == 0)
+			CHECK(std::distance(view.find(at->first), view.end()) == std::distance(at, view.end()));
+	}
+	for (const auto &[key, value] : model)
+		CHECK(view.find(key)->second == value);
 }
 
 template <class View, class T> void compare_vector(const View &view, const std::vector<T> &model)

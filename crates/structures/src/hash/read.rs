@@ -53,29 +53,38 @@ impl<'g, V: View<'g>> HashReader<'_, 'g, V> {
     }
 
     #[inline]
-    fn find(&self, key: &[u8]) -> Result<Option<(entry::Entry<'g, V>, Parts)>, Error> {
+    fn find(&self, key: &[u8]) -> Result<Option<Found<'g, V>>, Error> {
         let buckets = bucket_count(self.root)?;
         if buckets == 0 || key.len() > super::MAX_KEY_BYTES {
             return Ok(None);
         }
         let hash = hash_of(key, self.root.load(HashRoot::SEED));
-        let mut node = bucket::first(self.root, bucket_of(hash, buckets))?;
+        let bucket = bucket_of(hash, buckets);
+        let mut node = bucket::first(self.root, bucket)?;
         let mut budget = ChainBudget::new(self.root);
+        let mut passed = 0;
         loop {
             let behind = node.follow(Bucket::NEXT);
             let hashes = hashes(node);
             for place in (0..PLACES).filter(|&place| hashes[place] == hash) {
                 let entry = bucket::entry(node, place)?;
                 if let Some(parts) = is_of(entry, key)? {
-                    return Ok(Some((entry, parts)));
+                    let at = Position::of(bucket, passed + place as u64);
+                    return Ok(Some(Found { entry, parts, at }));
                 }
             }
             match behind {
                 Some(next) => node = next.check_type()?,
                 None => return Ok(None),
             }
+            passed += PLACES as u64;
             budget.spend(node)?;
         }
+    }
+
+    /// Where [`HashReader::iter_from`] comes to `key` first; `None` if it is not there.
+    pub fn position_of(&self, key: &[u8]) -> Result<Option<Position>, Error> {
+        Ok(self.find(key)?.map(|found| found.at))
     }
 
     /// The value of `key`.
@@ -89,7 +98,7 @@ impl<'g, V: View<'g>> HashReader<'_, 'g, V> {
     #[inline]
     pub fn get_into(&self, key: &[u8], into: &mut Vec<u8>) -> Result<bool, Error> {
         match self.find(key)? {
-            Some((entry, parts)) => {
+            Some(Found { entry, parts, .. }) => {
                 entry::append(entry, parts.value_at, parts.value_len, into);
                 Ok(true)
             }
@@ -159,6 +168,13 @@ impl<'g, V: View<'g>> Entry<'_, 'g, V> {
     pub fn to_pair(&self) -> Result<OwnedEntry, Error> {
         Ok((self.key()?, self.value()?))
     }
+}
+
+/// An entry that was searched for.
+struct Found<'g, V: View<'g>> {
+    entry: entry::Entry<'g, V>,
+    parts: Parts,
+    at: Position,
 }
 
 /// How far an iteration has come: a bucket, and the places of it that are behind. It can be kept, and holds no lock.
