@@ -61,8 +61,8 @@ namespace detail
 class operation;
 }
 
-/* Text as a member of an object: a word that names its bytes, which are nobody else's; none for "". An operation's get
- * and set read and replace it. */
+/* Text as a member of an object: a word that names its bytes, none for "". An operation's get reads it, a transaction's
+ * set has it name new bytes; so what was copied from it stays as it was. */
 class string
 {
 public:
