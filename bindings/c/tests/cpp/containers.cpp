@@ -11,13 +11,7 @@
 
 #include <firn.hpp>
 
-#define CHECK(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition)) {                                                                                    \
-			std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                   \
-			std::exit(1);                                                                                  \
-		}                                                                                                      \
-	} while (false)
+#include "check.hpp"
 
 static_assert(std::bidirectional_iterator<firn::map_view<int, int>::iterator>);
 static_assert(std::forward_iterator<firn::unordered_map_view<int, int>::iterator>);

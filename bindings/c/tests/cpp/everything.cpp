@@ -1,15 +1,7 @@
 // What firn.hpp promises, each once. Ends with 0 if all of it holds.
 #include <firn.hpp>
 
-#include <cstdlib>
-
-#define CHECK(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition)) {                                                                                    \
-			std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                   \
-			std::exit(1);                                                                                  \
-		}                                                                                                      \
-	} while (false)
+#include "check.hpp"
 
 enum class color : std::uint8_t { red, green };
 

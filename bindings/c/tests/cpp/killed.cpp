@@ -9,13 +9,7 @@
 
 #include <firn.hpp>
 
-#define CHECK(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition)) {                                                                                    \
-			std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                   \
-			std::exit(1);                                                                                  \
-		}                                                                                                      \
-	} while (false)
+#include "check.hpp"
 
 namespace
 {
