@@ -106,6 +106,7 @@ impl PoolOptions {
         Ok(Limits {
             max_bytes: max,
             reserve_bytes,
+            sets_aside: false,
         })
     }
 }
@@ -263,6 +264,7 @@ impl<M: Medium> Pool<M> {
         let limits = Limits {
             max_bytes: 0,
             reserve_bytes: 0,
+            sets_aside: false,
         };
         let options = PoolOptions {
             log: superblock.log,
@@ -423,7 +425,10 @@ impl<M: Medium> Inner<M> {
             safepoint: Safepoint::new(&medium, lane_count),
             allocator: Allocator::new(
                 &medium,
-                limits,
+                Limits {
+                    sets_aside: keeps,
+                    ..limits
+                },
                 superblock.kind,
                 exact || superblock.kind == PoolKind::Explicit,
                 recovered.resumed.clone(),

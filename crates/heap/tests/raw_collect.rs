@@ -371,6 +371,96 @@ fn what_is_pinned_stays() {
     assert!(pool.pin(pinned + 8).is_err());
 }
 
+const PAGE: u64 = 2 << 20;
+const LEN: u64 = 4_000;
+
+impl Program {
+    /// Bytes of objects that begin in a page, where they are now.
+    fn bytes_in(&self, session: &mut Session<Mapped>, page: u64) -> u64 {
+        let guard = session.raw_guard().unwrap();
+        let page_of = |known: &Known| guard.place(known.addresses[0]).0 / PAGE;
+        let there = self.objects.values().filter(|known| page_of(known) == page);
+        there.map(|known| known.len).sum()
+    }
+
+    fn fill(&mut self, session: &mut Session<Mapped>, keys: core::ops::Range<u64>) {
+        keys.for_each(|key| self.allocate(session, key, LEN, key));
+    }
+
+    /// Leaves those of the keys that the divisor divides, and collects pages of 2 MiB.
+    fn thin_pages(&mut self, session: &mut Session<Mapped>, keys: core::ops::Range<u64>, by: u64) {
+        keys.filter(|key| key % by != 0)
+            .for_each(|key| self.free(session, key));
+        self.pool.collect(&collect(PageSize::Huge)).unwrap();
+        self.check(session);
+    }
+}
+
+/// A pool of which a page may be set aside.
+fn wide_program() -> Program {
+    Program::on(Mapped::anonymous(256 << 20, &MappedOptions::default()).unwrap())
+}
+
+/// A page with something that may not move stays whatever is done: survivors fill it before any other.
+#[test]
+fn a_page_that_something_pins_is_filled_first() {
+    let mut program = wide_program();
+    let pool = program.pool.clone();
+    let mut session = pool.session().unwrap();
+    program.allocate(&mut session, 0, 40, 1);
+    let pinned = program.objects[&0].addresses[0];
+    let page = pinned.0 / PAGE;
+    pool.pin(pinned).unwrap();
+    program.fill(&mut session, 1..ROOT_PAIRS);
+    assert_eq!(program.bytes_in(&mut session, page), 40, "nothing else");
+    program.thin_pages(&mut session, 1..ROOT_PAIRS, 3);
+    let filled = program.bytes_in(&mut session, page);
+    assert!(filled > PAGE / 10 * 9, "{filled} bytes");
+    let (seen, _) = pool.emptied_since(0);
+    // What is won in it later would be room for nobody, so it stays.
+    program.thin_pages(&mut session, 1..ROOT_PAIRS, 12);
+    let left = program.bytes_in(&mut session, page);
+    assert!(left > PAGE / 5, "{left} bytes");
+    let (_, emptied) = pool.emptied_since(seen);
+    assert!(emptied.iter().all(|(at, _)| at.0 / PAGE != page));
+    let guard = session.raw_guard().unwrap();
+    assert_eq!(guard.place(pinned), pinned);
+}
+
+#[test]
+fn the_page_in_which_a_long_object_ends_is_filled_first() {
+    let mut program = wide_program();
+    let pool = program.pool.clone();
+    let mut session = pool.session().unwrap();
+    let len = 8 * PAGE + 8;
+    program.allocate(&mut session, 0, len, 1);
+    let page = (program.objects[&0].addresses[0].0 + len) / PAGE;
+    program.fill(&mut session, 1..ROOT_PAIRS);
+    assert_eq!(program.bytes_in(&mut session, page), 0);
+    program.thin_pages(&mut session, 1..ROOT_PAIRS, 3);
+    let filled = program.bytes_in(&mut session, page);
+    assert!(filled > PAGE / 10 * 9, "{filled} bytes");
+}
+
+/// What is set aside is there for allocation where nothing else is left.
+#[test]
+fn a_page_that_was_set_aside_is_used_before_a_pool_is_full() {
+    let mut small = MappedOptions::default();
+    small.capacity = 64 << 20;
+    let mut program = Program::on(Mapped::anonymous(0, &small).unwrap());
+    let pool = program.pool.clone();
+    let mut session = pool.session().unwrap();
+    program.allocate(&mut session, 0, 40, 1);
+    let page = program.objects[&0].addresses[0].0 / PAGE;
+    pool.pin(program.objects[&0].addresses[0]).unwrap();
+    program.fill(&mut session, 1..ROOT_PAIRS);
+    assert_eq!(program.bytes_in(&mut session, page), 40);
+    let what = program.what;
+    let mut allocated = (0..small.capacity / LEN)
+        .map_while(|_| session.raw_transaction(|tx| tx.alloc_of(what, LEN)).ok());
+    assert!(allocated.any(|at| at.0 / PAGE == page));
+}
+
 #[test]
 fn pools_in_which_addresses_do_not_stay_refuse() {
     let medium = Mapped::anonymous(0, &MappedOptions::default()).unwrap();

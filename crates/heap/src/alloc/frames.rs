@@ -26,6 +26,10 @@ const LOOK_BEHIND: u32 = 8;
 pub(super) const GROUPS: u64 = FRAMES_PER_CHUNK / GROUP_FRAMES;
 const _: () = assert!(GROUPS == u32::BITS as u64);
 const BITMAP: usize = (FRAMES_PER_CHUNK / 64) as usize;
+/// Chunks that a pool may have at least, if one of them is set aside for what a collection moves.
+const CHUNKS_TO_SET_ASIDE: u64 = 32;
+/// Frames from which on an object is so long that the rest of its last chunk does not weigh.
+const LONG_FRAMES: u64 = 8 * FRAMES_PER_CHUNK;
 /// Size hints: one for each power of two of frames up to a chunk.
 const HINTS: usize = FRAMES_PER_CHUNK.ilog2() as usize + 1;
 
@@ -65,6 +69,9 @@ pub(super) struct ChunkFrames {
     /// Whether a cycle has emptied it, and most of its frames are kept: what is free in it is taken last, because
     /// a few objects would make a page of it again.
     shunned: bool,
+    /// Whether something lies in it that never moves: what is free in it is taken first by plans, and last by
+    /// allocation, so that it is there when they need it.
+    set_aside: bool,
 }
 
 impl ChunkFrames {
@@ -76,11 +83,17 @@ impl ChunkFrames {
         punched: 0,
         closed: false,
         shunned: false,
+        set_aside: false,
     };
 
-    /// Whether frames are taken from it.
-    fn is_offered(&self) -> bool {
+    /// Whether plans take frames from it.
+    fn is_open(&self) -> bool {
         !self.closed && !self.shunned
+    }
+
+    /// Whether allocation does.
+    fn is_offered(&self) -> bool {
+        self.is_open() && !self.set_aside
     }
 
     pub(super) fn is_free(&self, i: u64) -> bool {
@@ -101,11 +114,13 @@ impl ChunkFrames {
         } else {
             self.count - frames
         };
+        // What never moves has gone.
+        self.set_aside &= self.count < FRAMES_PER_CHUNK;
     }
 
     /// First of `frames` consecutive free ones.
     fn find(&self, frames: u64) -> Option<u64> {
-        if self.count < frames || !self.is_offered() {
+        if self.count < frames {
             return None;
         }
         if frames == 1 {
@@ -130,6 +145,8 @@ pub(crate) struct Limits {
     pub(crate) max_bytes: u64,
     /// Bytes of these that only a pool that waits for its trace may use.
     pub(crate) reserve_bytes: u64,
+    /// Whether the page in which an object of many pages ends is set aside for plans.
+    pub(crate) sets_aside: bool,
 }
 
 /// Which frames are free, on cache lines of its own.
@@ -150,6 +167,8 @@ pub(crate) struct Space {
     limits: Limits,
     /// Whether the reserve may be used.
     emergency: bool,
+    /// Chunk that was set aside last because something in it was pinned.
+    pinned_aside: usize,
     /// Free frames that are off the space while their blocks are given back, see [`super::lent`].
     pub(super) lent: u64,
 }
@@ -165,6 +184,7 @@ impl FrameSpace {
             hints: [0; HINTS],
             limits,
             emergency,
+            pinned_aside: 0,
             lent: 0,
         }))
     }
@@ -205,6 +225,7 @@ impl Space {
         }
         for chunk in &self.chunks {
             (chunk.known, chunk.free, chunk.closed).hash(into);
+            chunk.set_aside.hash(into);
             (chunk.unbacked, chunk.punched).hash(into);
         }
     }
@@ -242,6 +263,11 @@ impl Space {
                 self.back(medium, run)?;
                 self.mark(run, false);
                 self.note_frontier(medium, run.frame.chunk());
+                let end = run.frame.plus(run.frames);
+                let ends_within = end.index_in_chunk() != 0;
+                if self.limits.sets_aside && frames >= LONG_FRAMES && ends_within {
+                    self.set_aside(end.chunk());
+                }
                 return Ok(run);
             }
             if self.look_ahead(medium, chunks)? {
@@ -323,7 +349,8 @@ impl Space {
     fn find(&mut self, frames: u64) -> Option<FrameRun> {
         let hint = frames.next_power_of_two().ilog2() as usize;
         for chunk in self.hints[hint]..self.chunks.len() {
-            if let Some(first) = self.chunks[chunk].find(frames) {
+            let offered = Some(&self.chunks[chunk]).filter(|c| c.is_offered());
+            if let Some(first) = offered.and_then(|c| c.find(frames)) {
                 if frames.is_power_of_two() {
                     self.hints[hint] = chunk;
                 }
@@ -556,9 +583,9 @@ impl Space {
         self.ahead as u64 * CHUNK_BYTES >= len && self.behind >= self.frontier
     }
 
-    /// Free frames of a chunk, if it was looked at and they are on offer.
+    /// Free frames of a chunk, if it was looked at and plans take them.
     pub(crate) fn free_frames(&self, chunk: Chunk) -> u64 {
-        let frames = self.chunks.get(chunk.0 as usize).filter(|c| c.is_offered());
+        let frames = self.chunks.get(chunk.0 as usize).filter(|c| c.is_open());
         frames.map_or(0, |c| c.count)
     }
 
@@ -576,14 +603,45 @@ impl Space {
         }
     }
 
+    /// Leaves what is free in a chunk to plans, from now on, if it was looked at and is in use.
+    pub(crate) fn set_aside(&mut self, chunk: Chunk) {
+        let known = self.chunks.get_mut(chunk.0 as usize).filter(|c| c.known);
+        if let Some(frames) = known {
+            frames.set_aside = frames.count < FRAMES_PER_CHUNK;
+        }
+    }
+
+    /// The same of a chunk in which an object was pinned: of one at a time, and not in a pool that is small.
+    pub(crate) fn set_pinned_aside(&mut self, chunk: Chunk) {
+        let is_small = self.limits.max_bytes < CHUNKS_TO_SET_ASIDE * CHUNK_BYTES;
+        let has_room = |c: &ChunkFrames| c.set_aside && c.count > 0;
+        if !is_small && !self.chunks.get(self.pinned_aside).is_some_and(has_room) {
+            self.set_aside(chunk);
+            self.pinned_aside = chunk.0 as usize;
+        }
+    }
+
+    /// Leaves nothing in a chunk to plans any more: nothing lies in it that never moves.
+    pub(crate) fn set_aside_no_more(&mut self, chunk: Chunk) {
+        let index = chunk.0 as usize;
+        if let Some(frames) = self.chunks.get_mut(index).filter(|c| c.set_aside) {
+            frames.set_aside = false;
+            for hint in &mut self.hints {
+                *hint = (*hint).min(index);
+            }
+        }
+    }
+
     /// Opens every closed chunk.
     pub(crate) fn open_all(&mut self) {
         self.offer(|chunk| chunk.closed = false);
     }
 
-    /// Opens every closed chunk, and shuns none any more.
+    /// Opens every closed chunk, shuns none any more and sets none aside.
     pub(crate) fn offer_all(&mut self) {
-        self.offer(|chunk| (chunk.closed, chunk.shunned) = (false, false));
+        self.offer(|chunk| {
+            (chunk.closed, chunk.shunned, chunk.set_aside) = (false, false, false);
+        });
     }
 
     fn offer(&mut self, change: impl Fn(&mut ChunkFrames)) {
@@ -608,6 +666,7 @@ impl Space {
         let found = self
             .chunks
             .get(chunk.0 as usize)
+            .filter(|c| c.is_open())
             .and_then(|c| c.find(frames));
         let Some(first) = found else { return Ok(None) };
         let run = FrameRun {

@@ -57,6 +57,10 @@ impl<M: Medium> Pool<M> {
             .pinned
             .lock(&inner.medium)
             .insert(slot.place.frame);
+        if inner.keeps_addresses {
+            let mut space = inner.allocator.space().lock(&inner.medium);
+            space.set_pinned_aside(slot.place.frame.chunk());
+        }
         Ok(())
     }
 

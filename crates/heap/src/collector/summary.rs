@@ -8,7 +8,7 @@
 //! cycle finds room there.
 
 use core::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use firn_format::class::{CLASSES, Class};
 use firn_format::frame::FrameUse;
@@ -257,7 +257,13 @@ impl<M: Medium> Inner<M> {
             if runs.is_empty() && !is_pinned {
                 continue;
             }
-            let free = self.allocator.space().lock(medium).free_frames(chunk);
+            let stays = is_pinned || !runs.iter().all(&may_move);
+            let mut space = self.allocator.space().lock(medium);
+            if !stays {
+                space.set_aside_no_more(chunk);
+            }
+            let free = space.free_frames(chunk);
+            drop(space);
             stand.free_frames += free;
             let frames = runs.iter().map(|run| run.what.frames());
             used.insert(chunk, frames.sum());
@@ -265,14 +271,15 @@ impl<M: Medium> Inner<M> {
                 PageSize::Huge => {
                     stand.pages += 1;
                     let whole = runs.iter().map(|run| run.what.frames()).sum::<u64>() + free;
-                    if runs.iter().all(&may_move) && !is_pinned {
+                    if !stays {
                         let filled = runs.iter().map(filled_bytes).sum();
                         candidates.push(Candidate {
                             runs,
                             filled,
                             frames: whole.min(FRAMES_PER_CHUNK),
                         });
-                    } else {
+                    } else if !self.keeps_addresses {
+                        // What is emptied there is room for others, unless its addresses stay.
                         let alone = runs.into_iter().filter(&may_move).map(Candidate::alone);
                         pinned.extend(alone.filter(Candidate::is_sparse));
                     }
@@ -446,20 +453,24 @@ impl<M: Medium> Inner<M> {
         Ok(run)
     }
 
-    /// The chunks with room that hold objects and are no sources, the fullest last.
+    /// The chunks with room that hold objects and are no sources, the fullest last; behind them those that
+    /// stay whatever is done, because something in them never moves.
     fn rooms(&self) -> Result<Rooms, Error> {
         let medium = &self.medium;
-        let mut chunks: Vec<(Reverse<u64>, Chunk)> = Vec::new();
+        let mut chunks: Vec<(bool, Reverse<u64>, Chunk)> = Vec::new();
+        let fixed = self.collector.pinned.lock(medium).clone();
+        let fixed: HashSet<Chunk> = fixed.iter().map(|frame| frame.chunk()).collect();
         let space = self.allocator.space().lock(medium);
         for chunk in data_chunks(medium.len()) {
             let free = space.free_frames(chunk);
             if free > 0 && self.allocator.holds_objects(medium, chunk)? {
-                chunks.push((Reverse(free), chunk));
+                let stays = fixed.contains(&chunk) || self.is_pinned(chunk);
+                chunks.push((stays, Reverse(free), chunk));
             }
         }
         chunks.sort_unstable();
         Ok(Rooms {
-            chunks: chunks.into_iter().map(|(_, chunk)| chunk).collect(),
+            chunks: chunks.into_iter().map(|(_, _, chunk)| chunk).collect(),
         })
     }
 }
