@@ -21,7 +21,8 @@ pub struct Cache {
     /// Zero while it knows nothing.
     pub(crate) pool: AtomicU64,
     pub(crate) base: u64,
-    pub(crate) mask: u64,
+    /// The last offset.
+    pub(crate) last: u64,
     pub(crate) marks: *const AtomicU8,
 }
 
@@ -277,7 +278,7 @@ pub(crate) unsafe fn fill(pool: &Pobj, cache: *mut Cache) -> Outcome<()> {
     // SAFETY: the caller says so.
     let cache = unsafe { &mut *cache };
     cache.base = pool.base;
-    cache.mask = pool.capacity - 1;
+    cache.last = pool.capacity - 1;
     cache.marks = pool.heap.place_marks().as_ptr();
     cache.pool.store(pool.id, Ordering::Relaxed);
     Ok(())

@@ -16,7 +16,8 @@ extern "C" {
 struct firn_pobj_cache {
 	uint64_t pool;
 	unsigned char *base;
-	uint64_t mask;
+	/* The last offset. */
+	uint64_t last;
 	const unsigned char *marks;
 };
 
@@ -25,12 +26,28 @@ __attribute__((weak, visibility("hidden"))) __thread struct firn_pobj_cache firn
 
 void *firn_pobj_direct(PMEMoid oid, struct firn_pobj_cache *cache, int to_read) FIRN_POBJ_AS(direct);
 
+/* Whether what is at an offset of that pool is where it was: in the pool, in a page that nothing is moved from. */
+static inline int firn_pobj_stays(const struct firn_pobj_cache *here, uint64_t id, uint64_t at)
+{
+	return FIRN_LIKELY(here->pool == id) && FIRN_LIKELY(at - 1 < here->last) &&
+	       FIRN_LIKELY(here->marks[at >> 12] == 0);
+}
+
+/* An offset in a register of its own: a compiler that copies OIDs in one piece would make whoever follows it wait for the
+ * copy. */
+static inline uint64_t firn_pobj_offset(PMEMoid oid)
+{
+	uint64_t at = oid.off;
+	__asm__("" : "+r"(at));
+	return at;
+}
+
 /* The object's bytes; valid as said above. */
 static inline void *pmemobj_direct(PMEMoid oid)
 {
 	struct firn_pobj_cache *here = &firn_pobj_here;
-	uint64_t at = oid.off & here->mask;
-	if (FIRN_LIKELY(here->pool == oid.pool_uuid_lo && oid.off != 0) && FIRN_LIKELY(here->marks[at >> 12] == 0))
+	uint64_t at = firn_pobj_offset(oid);
+	if (firn_pobj_stays(here, oid.pool_uuid_lo, at))
 		return here->base + at;
 	return firn_pobj_direct(oid, here, 0);
 }
@@ -39,8 +56,8 @@ static inline void *pmemobj_direct(PMEMoid oid)
 static inline const void *firn_pmemobj_direct_ro(PMEMoid oid)
 {
 	struct firn_pobj_cache *here = &firn_pobj_here;
-	uint64_t at = oid.off & here->mask;
-	if (FIRN_LIKELY(here->pool == oid.pool_uuid_lo && oid.off != 0) && FIRN_LIKELY(here->marks[at >> 12] == 0))
+	uint64_t at = firn_pobj_offset(oid);
+	if (firn_pobj_stays(here, oid.pool_uuid_lo, at))
 		return here->base + at;
 	return firn_pobj_direct(oid, here, 1);
 }
