@@ -33,8 +33,8 @@ static inline int firn_pobj_stays(const struct firn_pobj_cache *here, uint64_t i
 	       FIRN_LIKELY(here->marks[at >> 12] == 0);
 }
 
-/* An offset in a register of its own: a compiler that copies OIDs in one piece would make whoever follows it wait for the
- * copy. */
+/* An offset in a register of its own: a compiler that copies OIDs in one piece would make whoever follows one wait for
+ * the copy. */
 static inline uint64_t firn_pobj_offset(PMEMoid oid)
 {
 	uint64_t at = oid.off;
