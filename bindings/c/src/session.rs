@@ -319,7 +319,7 @@ impl Session {
     #[cold]
     pub(crate) fn failed_to_read(&self, failure: &Failure) {
         if let Operation::Transaction(transaction) = &mut *self.operation.borrow_mut()
-            && failure.status == Status::Conflict
+            && failure.status() == Status::Conflict
         {
             transaction.fail(failure);
         }
@@ -673,11 +673,11 @@ pub unsafe extern "C" fn firn_transaction(
             }
             let outcome = match status == Status::Ok as u32 {
                 true => it.commit().map_err(|failure| {
-                    let status = failure.status as u32;
+                    let status = failure.status() as u32;
                     (status, Some(failure))
                 }),
                 false => it.abort().map_or_else(
-                    |f| Err((f.status as u32, Some(f))),
+                    |f| Err((f.status() as u32, Some(f))),
                     |()| Err((status, None)),
                 ),
             };

@@ -59,17 +59,18 @@ const NAMES: [&core::ffi::CStr; 20] = [
     c"FIRN_INTERNAL",
 ];
 
-/// Why a call failed.
+/// Why a call failed: one word, so that what a call yields goes through registers.
 #[derive(Clone, Debug)]
-pub(crate) struct Failure {
-    pub(crate) status: Status,
-    pub(crate) message: String,
-}
+pub(crate) struct Failure(Box<(Status, String)>);
 
 impl Failure {
+    #[cold]
     pub(crate) fn new(status: Status, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Self { status, message }
+        Self(Box::new((status, message.into())))
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.0.0
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -170,9 +171,9 @@ thread_local! {
 
 #[cold]
 fn tell(failure: Failure) -> Status {
-    let status = failure.status;
+    let (status, message) = *failure.0;
     // A name in it may hold zeros; at the end of a thread there is nobody left to tell.
-    let message = CString::new(failure.message.replace('\0', "\u{fffd}")).unwrap_or_default();
+    let message = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
     let _ = LAST.try_with(|last| *last.borrow_mut() = Some(Last { status, message }));
     status
 }

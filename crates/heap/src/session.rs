@@ -10,6 +10,7 @@ use firn_media::{Medium, Ticket};
 
 use crate::alloc::Cache;
 use crate::collector::cycle::Cycle;
+use crate::collector::kept::Known;
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::tally::Tally;
@@ -36,6 +37,7 @@ pub(crate) struct Core<M: Medium> {
     pub(crate) newest: Cell<u64>,
     /// Of its raw transaction.
     pub(crate) open: RefCell<Open>,
+    pub(crate) kept: RefCell<Known>,
     pub(crate) state: RefCell<State>,
 }
 
@@ -74,6 +76,7 @@ impl<M: Medium> Session<M> {
             stored: StoredLines::default(),
             newest: Cell::new(0),
             open: RefCell::default(),
+            kept: RefCell::default(),
             state: RefCell::new(state),
         };
         Ok(Self {

@@ -50,10 +50,12 @@ pub(crate) fn not_an_object(oid: Oid) -> Failure {
 /// the last one, or it may have moved.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_pmemobj_direct(
-    oid: Oid,
+    id: u64,
+    offset: u64,
     cache: *mut Cache,
     to_read: c_int,
 ) -> *mut c_void {
+    let oid = Oid { pool: id, offset };
     result_of(ptr::null_mut(), || {
         if oid.is_null() {
             return Ok(ptr::null_mut());

@@ -5,6 +5,7 @@
 //! direct    addresses of objects        memory    flushing, copying
 //! object    allocation and iteration    tx        transactions
 //! lock      locks in persistent memory  defrag    keeping a pool compact
+//! local     what a thread knows         biased    a lock that costs its owner next to nothing
 //! left      memory that objects have left, which stops a program that is being debugged
 //! ```
 //!
@@ -15,9 +16,11 @@
 //! A thread is inside an operation from its first use of an object until its outermost transaction ends, or it
 //! says so at a safepoint: as long, its pointers hold. Failures are numbers of `errno.h`, as programs expect.
 
+mod biased;
 mod defrag;
 mod direct;
 mod left;
+mod local;
 mod lock;
 mod memory;
 mod object;

@@ -53,7 +53,7 @@ impl Pobj {
         }
         let body = tx.alloc_of(self.what, TYPE_BYTES + bytes)?;
         self.heap.medium().store_u64(body, type_num);
-        if self.pinned().contains(&type_num) {
+        if self.is_pinned(type_num) {
             self.heap.pin(body)?;
         }
         Ok(body)
@@ -247,10 +247,7 @@ pub unsafe extern "C" fn firn_pmemobj_pin_type(pool: *mut Pobj, type_num: u64) -
     let status = status_of(|| {
         // SAFETY: as the header asks of pools.
         let it = unsafe { open(pool) }?;
-        it.pinned
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .push(type_num);
+        it.pin(type_num);
         let mut at = it.next(VirtAddr(0))?;
         while !at.is_null() {
             let body = VirtAddr(at.offset - TYPE_BYTES);

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -13,6 +13,7 @@ use firn_media::{Domain, Medium};
 use firn_units::VirtAddr;
 
 use super::left::Left;
+use super::local::local;
 use super::thread::{Slot, in_operation, leave};
 use super::{Oid, TYPE_BYTES, errno_of};
 use crate::describe::text;
@@ -53,7 +54,9 @@ pub struct Pobj {
     /// One root object, made by one thread.
     root: Mutex<()>,
     /// Numbers of types whose objects may not move.
-    pub(crate) pinned: RwLock<Vec<u64>>,
+    pinned: RwLock<Vec<u64>>,
+    /// Whether there are any.
+    pins: AtomicBool,
     pub(crate) collector: Mutex<Option<Watching>>,
     collects: Collects,
     pub(crate) left: Left,
@@ -83,7 +86,16 @@ unsafe impl Send for Known {}
 unsafe impl Sync for Known {}
 
 /// The pool with an id. Its memory stays when it is closed.
+#[inline]
 pub(crate) fn pool_with_id(id: u64) -> Outcome<&'static Pobj> {
+    // SAFETY: it is null, or came from the shelf.
+    match unsafe { open(local().here.get().0) } {
+        Ok(last) if last.id == id => Ok(last),
+        _ => look_up(id),
+    }
+}
+
+fn look_up(id: u64) -> Outcome<&'static Pobj> {
     let pools = POOLS.read().unwrap_or_else(PoisonError::into_inner);
     let found = pools.iter().find(|(known, _)| *known == id);
     match found {
@@ -171,8 +183,20 @@ impl Pobj {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn pinned(&self) -> std::sync::RwLockReadGuard<'_, Vec<u64>> {
-        self.pinned.read().unwrap_or_else(PoisonError::into_inner)
+    /// Whether objects of a type may not move.
+    #[inline]
+    pub(crate) fn is_pinned(&self, type_num: u64) -> bool {
+        let pinned = || self.pinned.read().unwrap_or_else(PoisonError::into_inner);
+        self.pins.load(Ordering::Acquire) && pinned().contains(&type_num)
+    }
+
+    /// Keeps objects of a type that are allocated from now on where they are.
+    pub(crate) fn pin(&self, type_num: u64) {
+        let pinned = self.pinned.write();
+        pinned
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(type_num);
+        self.pins.store(true, Ordering::Release);
     }
 }
 
@@ -241,7 +265,8 @@ fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<*mut Pobj> {
         capacity,
         what,
         root: Mutex::new(()),
-        pinned: RwLock::new(Vec::new()),
+        pinned: RwLock::default(),
+        pins: AtomicBool::new(false),
         collector: Mutex::new(collector),
         collects,
         left: Left::new()?,

@@ -1,16 +1,16 @@
 //! What a thread does in a pool: its session, and the operation that it is inside.
 
-use core::cell::{Cell, Ref, RefCell, RefMut};
+use core::cell::{Ref, RefCell, RefMut};
 use core::mem::ManuallyDrop;
 use core::ptr;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::Arc;
 
-use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
-
 use firn_heap::{OpenRawTx, RawGuard, RawTx, Session};
 use firn_mapped::Mapped;
 
+use super::biased::Biased;
+use super::local::{Slots, local};
 use super::pools::Pobj;
 use crate::status::{Failure, Outcome, Status};
 
@@ -26,10 +26,11 @@ pub struct Cache {
     pub(crate) marks: *const AtomicU8,
 }
 
-/// A thread's part of a pool. The thread uses it, and whoever closes the pool while the thread is outside.
-/// Whoever fills an object in the program's own function may come back while the thread has it.
-pub(crate) struct Slot(ReentrantMutex<State>);
+/// A thread's part of a pool. The thread uses it, and whoever closes the pool while the thread is outside. Whoever fills
+/// an object in the program's own function may come back while the thread has it.
+pub(crate) struct Slot(Biased<State>);
 
+#[derive(Default)]
 struct State {
     // In front of what it borrows from.
     operation: RefCell<Operation>,
@@ -51,51 +52,33 @@ enum Operation {
     Transaction(OpenRawTx<'static, Mapped>),
 }
 
-thread_local! {
-    static SLOTS: RefCell<Slots> = const { RefCell::new(Slots { of_pools: Vec::new(), ended: Vec::new() }) };
-    /// The pool that was used last, and its slot.
-    static HERE: Cell<(*const Pobj, *const Slot)> = const { Cell::new((ptr::null(), ptr::null())) };
-}
-
-/// A thread's slots, by their pools. None is given back before the thread ends.
-struct Slots {
-    of_pools: Vec<(*const Pobj, Arc<Slot>)>,
-    /// Of pools that were closed.
-    ended: Vec<Arc<Slot>>,
-}
-
-impl Drop for Slots {
-    fn drop(&mut self) {
-        HERE.set((ptr::null(), ptr::null()));
-        for (pool, slot) in self.of_pools.drain(..) {
-            slot.end();
-            // SAFETY: the memory of pools stays; a closed one has no slots.
-            let pool = unsafe { crate::shelf::open(pool) };
-            if let Ok(pool) = pool {
-                pool.threads().retain(|other| !Arc::ptr_eq(other, &slot));
-            }
+/// Ends all that a thread has, at its end.
+pub(crate) fn end_all(slots: Slots) {
+    for (pool, slot) in slots.of_pools {
+        slot.end();
+        // SAFETY: the memory of pools stays; a closed one has no slots.
+        let pool = unsafe { crate::shelf::open(pool) };
+        if let Ok(pool) = pool {
+            pool.threads().retain(|other| !Arc::ptr_eq(other, &slot));
         }
     }
 }
 
 impl Slot {
-    fn state(&self) -> ReentrantMutexGuard<'_, State> {
-        self.0.lock()
-    }
-
     /// Errors: the thread has a transaction open.
     pub(crate) fn check_no_transaction(&self) -> Outcome<()> {
-        self.state().check_no_transaction()
+        self.0.with_any(State::check_no_transaction)
     }
 
     /// Ends what the thread has of the pool. A transaction that is open is rolled back.
     pub(crate) fn end(&self) {
-        let state = self.state();
-        state.leave();
-        if let Some(session) = state.session.take() {
-            drop(ManuallyDrop::into_inner(session));
-        }
-        state.beside.take();
+        self.0.with_any(|state| {
+            state.leave();
+            if let Some(session) = state.session.take() {
+                drop(ManuallyDrop::into_inner(session));
+            }
+            state.beside.take();
+        });
     }
 }
 
@@ -117,7 +100,7 @@ impl State {
 
     /// Leaves the operation: pointers are no longer good.
     fn leave(&self) {
-        for cache in self.caches.take() {
+        for cache in self.caches.borrow_mut().drain(..) {
             // SAFETY: it lies in memory of the thread, which lives: its end comes here first.
             unsafe { (*cache).pool.store(0, Ordering::Relaxed) };
         }
@@ -211,42 +194,40 @@ fn no_transaction() -> Failure {
 /// Does something with what the thread has of a pool.
 #[inline]
 fn with_state<R>(pool: &Pobj, body: impl FnOnce(&State) -> Outcome<R>) -> Outcome<R> {
-    let (of, here) = HERE.get();
+    let (of, here) = local().here.get();
     if ptr::eq(of, pool) {
         // SAFETY: slots stay until their thread ends, which forgets this one first.
-        let state = unsafe { &*here }.state();
-        if state.is_open() {
-            return body(&state);
+        let inside = unsafe { &*here }.0.enter();
+        if inside.is_open() {
+            return body(&inside);
         }
     }
     let slot = slot(pool)?;
-    HERE.set((pool, Arc::as_ptr(&slot)));
-    body(&slot.state())
+    local().here.set((pool, Arc::as_ptr(&slot)));
+    body(&slot.0.enter())
 }
 
 /// This thread's slot of a pool, made if there is none.
 #[cold]
 fn slot(pool: &Pobj) -> Outcome<Arc<Slot>> {
-    SLOTS.with_borrow_mut(|Slots { of_pools, ended }| {
-        let known = of_pools.iter().position(|(of, _)| ptr::eq(*of, pool));
-        if let Some(known) = known {
-            let slot = &of_pools[known].1;
-            if slot.state().is_open() {
-                return Ok(Arc::clone(slot));
-            }
-            ended.push(of_pools.swap_remove(known).1);
+    let mut slots = local().slots.borrow_mut();
+    let Slots { of_pools, ended } = &mut *slots;
+    let known = of_pools.iter().position(|(of, _)| ptr::eq(*of, pool));
+    if let Some(known) = known {
+        let slot = &of_pools[known].1;
+        if slot.0.enter().is_open() {
+            return Ok(Arc::clone(slot));
         }
-        let session = pool.heap.session()?;
-        let new = Arc::new(Slot(ReentrantMutex::new(State {
-            operation: RefCell::default(),
-            session: RefCell::new(Some(ManuallyDrop::new(Box::new(session)))),
-            beside: RefCell::default(),
-            caches: RefCell::default(),
-        })));
-        pool.threads().push(Arc::clone(&new));
-        of_pools.push((ptr::from_ref(pool), Arc::clone(&new)));
-        Ok(new)
-    })
+        ended.push(of_pools.swap_remove(known).1);
+    }
+    let session = pool.heap.session()?;
+    let new = Arc::new(Slot(Biased::new(State {
+        session: RefCell::new(Some(ManuallyDrop::new(Box::new(session)))),
+        ..State::default()
+    })));
+    pool.threads().push(Arc::clone(&new));
+    of_pools.push((ptr::from_ref(pool), Arc::clone(&new)));
+    Ok(new)
 }
 
 /// Does something inside the thread's operation, which goes on.

@@ -2,7 +2,6 @@
 //!
 //! The jumps of an abort are the header's business: no frame of this library lies between them.
 
-use core::cell::{Cell, RefCell};
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
@@ -11,6 +10,7 @@ use firn_mapped::Mapped;
 use firn_media::Medium;
 use firn_units::VirtAddr;
 
+use super::local::local;
 use super::pools::{Pobj, pool_with_id};
 use super::thread::{self, in_transaction};
 use super::{Oid, TYPE_BYTES, errno_of};
@@ -43,7 +43,7 @@ struct Part {
 }
 
 /// A thread's transaction. Its stage is that of the innermost part; it has no parts while none is open.
-struct Transaction {
+pub(crate) struct Transaction {
     pool: *mut Pobj,
     /// The outermost first.
     parts: Vec<Part>,
@@ -53,7 +53,7 @@ struct Transaction {
 }
 
 impl Transaction {
-    const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         pool: ptr::null_mut(),
         parts: Vec::new(),
         callback: None,
@@ -61,31 +61,30 @@ impl Transaction {
     };
 }
 
-thread_local! {
-    static OPEN: RefCell<Transaction> = const { RefCell::new(Transaction::NONE) };
-    static STAGE: Cell<Stage> = const { Cell::new(Stage::None) };
-    /// What `pmemobj_tx_errno` says.
-    static FAILED: Cell<c_int> = const { Cell::new(0) };
+/// Does something with the thread's transaction.
+#[inline(always)]
+fn transaction<R>(with: impl FnOnce(&mut Transaction) -> R) -> R {
+    with(&mut local().transaction.borrow_mut())
 }
 
 /// The pool of the transaction that is at work.
 fn at_work() -> Outcome<&'static Pobj> {
-    if STAGE.get() != Stage::Work {
+    if local().stage.get() != Stage::Work {
         return Err(Failure::misuse(
             "no transaction is at work; this belongs behind TX_BEGIN, in front of TX_ONABORT and its like",
         ));
     }
-    let pool = OPEN.with_borrow(|it| it.pool);
+    let pool = transaction(|open| open.pool);
     // SAFETY: the transaction keeps the pool from being closed.
     unsafe { open(pool) }
 }
 
 /// Tells the program of a stage, which it asked for.
 fn call_back() {
-    let (told, pool) = OPEN.with_borrow(|it| (it.callback, it.pool));
+    let (told, pool) = transaction(|it| (it.callback, it.pool));
     if let Some((callback, argument)) = told {
         // SAFETY: the header asks for a function that can be called so.
-        unsafe { callback(pool, STAGE.get(), argument) };
+        unsafe { callback(pool, local().stage.get(), argument) };
     }
 }
 
@@ -99,7 +98,7 @@ pub unsafe extern "C" fn firn_pmemobj_tx_begin(
     let status = status_of(|| {
         // SAFETY: as the header asks of pools.
         let it = unsafe { open(pool) }?;
-        OPEN.with_borrow_mut(|open| {
+        transaction(|open| {
             match open.parts.is_empty() {
                 true => {
                     thread::begin(it)?;
@@ -112,7 +111,7 @@ pub unsafe extern "C" fn firn_pmemobj_tx_begin(
                 environment,
                 failed: 0,
             });
-            STAGE.set(Stage::Work);
+            local().stage.set(Stage::Work);
             Ok(())
         })
     });
@@ -120,13 +119,13 @@ pub unsafe extern "C" fn firn_pmemobj_tx_begin(
     if failed != 0 {
         refuse(pool, environment, failed);
     }
-    FAILED.set(failed);
+    local().failed.set(failed);
     failed
 }
 
 /// Errors: a transaction cannot begin within the one that is open.
 fn check_within(outer: &Transaction, pool: *mut Pobj, callback: Option<Callback>) -> Outcome<()> {
-    if STAGE.get() != Stage::Work {
+    if local().stage.get() != Stage::Work {
         return Err(Failure::misuse(
             "a transaction begins within another only while that is at work",
         ));
@@ -146,7 +145,7 @@ fn check_within(outer: &Transaction, pool: *mut Pobj, callback: Option<Callback>
 
 /// What could not begin is aborted at once: its stages ONABORT and FINALLY run.
 fn refuse(pool: *mut Pobj, environment: *mut c_void, failed: c_int) {
-    OPEN.with_borrow_mut(|open| {
+    transaction(|open| {
         if open.parts.is_empty() {
             (open.pool, open.callback) = (pool, None);
         }
@@ -155,7 +154,7 @@ fn refuse(pool: *mut Pobj, environment: *mut c_void, failed: c_int) {
             failed,
         });
     });
-    STAGE.set(Stage::OnAbort);
+    local().stage.set(Stage::OnAbort);
 }
 
 /// Notes a lock that was taken, to be given back at the end; it is given back now if it is noted already.
@@ -163,7 +162,7 @@ fn refuse(pool: *mut Pobj, environment: *mut c_void, failed: c_int) {
 pub unsafe extern "C" fn firn_pmemobj_tx_keep_lock(lock: *mut c_void, unlock: Unlock) -> c_int {
     let status = status_of(|| {
         at_work()?;
-        OPEN.with_borrow_mut(|open| open.locks.push((lock, unlock)));
+        transaction(|open| open.locks.push((lock, unlock)));
         Ok(())
     });
     errno_of(status)
@@ -172,24 +171,24 @@ pub unsafe extern "C" fn firn_pmemobj_tx_keep_lock(lock: *mut c_void, unlock: Un
 /// Whether the open transaction holds a lock.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_holds(lock: *mut c_void) -> c_int {
-    let holds = OPEN.with_borrow(|open| open.locks.iter().any(|(held, _)| *held == lock));
+    let holds = transaction(|open| open.locks.iter().any(|(held, _)| *held == lock));
     c_int::from(holds)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_stage() -> Stage {
-    STAGE.get()
+    local().stage.get()
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_errno() -> c_int {
-    FAILED.get()
+    local().failed.get()
 }
 
 /// Where the innermost part's abort jumps to; null if it does not.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_environment() -> *mut c_void {
-    OPEN.with_borrow(|open| {
+    transaction(|open| {
         let part = open.parts.last();
         part.map_or(ptr::null_mut(), |part| part.environment)
     })
@@ -199,7 +198,7 @@ pub extern "C" fn firn_pmemobj_tx_environment() -> *mut c_void {
 pub extern "C" fn firn_pmemobj_tx_commit() {
     result_of((), || {
         let pool = at_work()?;
-        let is_outermost = OPEN.with_borrow(|open| open.parts.len() == 1);
+        let is_outermost = transaction(|open| open.parts.len() == 1);
         let mut stage = Stage::OnCommit;
         let mut outcome = Ok(());
         if is_outermost {
@@ -207,10 +206,10 @@ pub extern "C" fn firn_pmemobj_tx_commit() {
             outcome = thread::end(pool, true);
             if let Err(failure) = &outcome {
                 stage = Stage::OnAbort;
-                note_failure(errno_of(failure.status));
+                note_failure(errno_of(failure.status()));
             }
         }
-        STAGE.set(stage);
+        local().stage.set(stage);
         call_back();
         outcome
     });
@@ -218,12 +217,12 @@ pub extern "C" fn firn_pmemobj_tx_commit() {
 
 /// The innermost part has failed.
 fn note_failure(failed: c_int) {
-    OPEN.with_borrow_mut(|open| {
+    transaction(|open| {
         if let Some(part) = open.parts.last_mut() {
             part.failed = failed;
         }
     });
-    FAILED.set(failed);
+    local().failed.set(failed);
 }
 
 /// Aborts the innermost part. The header jumps afterwards.
@@ -236,33 +235,34 @@ pub extern "C" fn firn_pmemobj_tx_abort(failed: c_int) {
         } else {
             failed
         });
-        let is_outermost = OPEN.with_borrow(|open| open.parts.len() == 1);
+        let is_outermost = transaction(|open| open.parts.len() == 1);
         let outcome = match is_outermost {
             true => thread::end(pool, false),
             false => Ok(()),
         };
-        STAGE.set(Stage::OnAbort);
+        local().stage.set(Stage::OnAbort);
         call_back();
         outcome
     });
 }
 
-/// Goes to the next stage, as TX_END's loop does, except for the end of the work, which is a commit.
+/// Goes to the next stage, as TX_END's loop does, and says which it is. At work that is the commit.
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_tx_next_stage() {
-    let next = match firn_pmemobj_tx_stage() {
-        Stage::OnCommit | Stage::OnAbort => Stage::Finally,
-        _ => Stage::None,
-    };
-    STAGE.set(next);
+pub extern "C" fn firn_pmemobj_tx_process() -> Stage {
+    match firn_pmemobj_tx_stage() {
+        Stage::Work => firn_pmemobj_tx_commit(),
+        Stage::OnCommit | Stage::OnAbort => local().stage.set(Stage::Finally),
+        Stage::Finally | Stage::None => local().stage.set(Stage::None),
+    }
+    firn_pmemobj_tx_stage()
 }
 
 /// Ends the innermost part. If it had failed, and there is another around it, that is to be aborted: by the header,
 /// which jumps.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
-    let ended = OPEN.with_borrow_mut(|open| {
-        if STAGE.get() == Stage::Work {
+    let ended = transaction(|open| {
+        if local().stage.get() == Stage::Work {
             return None;
         }
         let part = open.parts.pop()?;
@@ -276,14 +276,14 @@ pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
         });
         return errno_of(Status::Misuse);
     };
-    FAILED.set(failed);
+    local().failed.set(failed);
     if !is_outermost {
-        STAGE.set(Stage::Work);
+        local().stage.set(Stage::Work);
         return failed;
     }
-    STAGE.set(Stage::None);
+    local().stage.set(Stage::None);
     call_back();
-    let locks = OPEN.with_borrow_mut(|open| {
+    let locks = transaction(|open| {
         open.callback = None;
         core::mem::take(&mut open.locks)
     });

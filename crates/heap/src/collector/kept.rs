@@ -11,7 +11,7 @@
 //! moved to what was emptied before.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use firn_format::geometry::{self, Frame, KEPT};
 use firn_format::plan::{Entry, PlanHeader};
@@ -184,9 +184,30 @@ pub(super) fn moved(entry: &Entry, at: VirtAddr) -> Option<VirtAddr> {
 /// The kept cycles of an open pool. They change while no operation is open.
 pub(crate) struct Kept {
     table: Lock<Arc<Table>>,
+    /// Counts what the table was.
+    version: AtomicU64,
     /// One a frame, in a pool that keeps addresses: not zero where one leads elsewhere, or may have to be made
     /// fit for stores.
     marks: Box<[AtomicU8]>,
+}
+
+/// What a session knows of the kept cycles: all of them while it is inside an operation.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// Zero if it knows nothing yet.
+    version: u64,
+    table: Arc<Table>,
+}
+
+impl Known {
+    /// See [`Table::resolve`].
+    #[inline]
+    pub(crate) fn resolve(&self, at: VirtAddr) -> VirtAddr {
+        match self.table.cycles.is_empty() {
+            true => at,
+            false => self.table.resolve(at),
+        }
+    }
 }
 
 impl Kept {
@@ -242,6 +263,7 @@ impl Kept {
         };
         let kept = Self {
             table: Lock::new(Arc::default()),
+            version: AtomicU64::new(1),
             // Not stored to, so that what is far from any mark has no memory.
             marks: bytemuck::allocation::zeroed_slice_box(frames as usize),
         };
@@ -286,6 +308,21 @@ impl Kept {
         Arc::clone(&self.table.lock(medium))
     }
 
+    /// Has a session that has entered an operation know what is kept. It changes while no operation is open, so the
+    /// session knows it until it leaves (rule T2).
+    #[inline]
+    pub(crate) fn tell<M: Medium>(&self, medium: &M, known: &mut Known) {
+        let version = self.version.load(Ordering::Acquire);
+        if known.version != version {
+            let table = self.table(medium);
+            *known = Known { version, table };
+        }
+    }
+
+    fn has_changed(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
     /// Adds a cycle that media says is kept. No operation is open.
     pub(super) fn add<M: Medium>(&self, medium: &M, cycle: &Cycle<M>) {
         cycle
@@ -296,11 +333,13 @@ impl Kept {
         // Sources come from frames in use, which no kept one is.
         let added = Arc::make_mut(&mut table).add(KeptCycle::of(cycle));
         debug_assert!(added);
+        self.has_changed();
     }
 
     /// Forgets all of them. No operation is open.
     pub(super) fn forget<M: Medium>(&self, medium: &M) {
         let table = core::mem::take(&mut *self.table.lock(medium));
+        self.has_changed();
         table
             .cycles
             .iter()

@@ -23,7 +23,10 @@ impl Ranges {
 
     pub(crate) fn clear(&mut self) {
         self.few.clear();
-        self.many.clear();
+        // Even an empty tree is taken apart.
+        if !self.many.is_empty() {
+            self.many.clear();
+        }
     }
 
     /// By their beginnings.

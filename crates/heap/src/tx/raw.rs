@@ -1,10 +1,9 @@
 //! Operations of programs that read and store in place, through raw addresses, and their transactions, whose
 //! log is [`super::undo`]'s.
 
-use core::cell::RefCell;
+use core::cell::{Ref, RefCell};
 use core::marker::PhantomData;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::superblock::LogKind;
@@ -17,7 +16,7 @@ use super::ranges::Ranges;
 use super::undo::Log;
 use crate::alloc::{Place, locate};
 use crate::check::next_allocated;
-use crate::collector::kept::Table;
+use crate::collector::kept::Known;
 use crate::error::Error;
 use crate::locks::{LockSet, Mode};
 use crate::object::requested_bytes;
@@ -30,13 +29,19 @@ use crate::view::{Access, Reading};
 /// [`RawGuard::place`] hold until it ends.
 pub struct RawGuard<'s, M: Medium> {
     access: Access<'s, M>,
-    kept: Arc<Table>,
+    kept: Ref<'s, Known>,
 }
 
 impl<'s, M: Medium> RawGuard<'s, M> {
     fn enter(core: &'s Core<M>) -> Self {
         let access = Access::enter(core);
-        let kept = core.inner.collector.kept.table(&core.inner.medium);
+        let inner = &core.inner;
+        let known = &core.kept;
+        inner
+            .collector
+            .kept
+            .tell(&inner.medium, &mut known.borrow_mut());
+        let kept = known.borrow();
         Self { access, kept }
     }
 
@@ -188,7 +193,10 @@ impl Listed {
 
     fn clear(&mut self) {
         self.changes.clear();
-        self.places.clear();
+        // Even an empty tree is taken apart.
+        if !self.places.is_empty() {
+            self.places.clear();
+        }
     }
 }
 

@@ -24,7 +24,7 @@ struct firn_pobj_cache {
 /* One for each thread, and for each program or library that is linked. */
 __attribute__((weak, visibility("hidden"))) __thread struct firn_pobj_cache firn_pobj_here;
 
-void *firn_pobj_direct(PMEMoid oid, struct firn_pobj_cache *cache, int to_read) FIRN_POBJ_AS(direct);
+void *firn_pobj_direct(uint64_t id, uint64_t at, struct firn_pobj_cache *cache, int to_read) FIRN_POBJ_AS(direct);
 
 /* Whether what is at an offset of that pool is where it was: in the pool, in a page that nothing is moved from. */
 static inline int firn_pobj_stays(const struct firn_pobj_cache *here, uint64_t id, uint64_t at)
@@ -33,33 +33,26 @@ static inline int firn_pobj_stays(const struct firn_pobj_cache *here, uint64_t i
 	       FIRN_LIKELY(here->marks[at >> 12] == 0);
 }
 
-/* An offset in a register of its own: a compiler that copies OIDs in one piece would make whoever follows one wait for
- * the copy. */
-static inline uint64_t firn_pobj_offset(PMEMoid oid)
-{
-	uint64_t at = oid.off;
-	__asm__("" : "+r"(at));
-	return at;
-}
-
+/* From here on an OID is two numbers: passed as one, a compiler keeps it in memory as well, and whoever follows one OID
+ * to the next waits for that store at each. */
 /* The object's bytes; valid as said above. */
 static inline void *pmemobj_direct(PMEMoid oid)
 {
 	struct firn_pobj_cache *here = &firn_pobj_here;
-	uint64_t at = firn_pobj_offset(oid);
-	if (firn_pobj_stays(here, oid.pool_uuid_lo, at))
+	uint64_t id = oid.pool_uuid_lo, at = oid.off;
+	if (firn_pobj_stays(here, id, at))
 		return here->base + at;
-	return firn_pobj_direct(oid, here, 0);
+	return firn_pobj_direct(id, at, here, 0);
 }
 
 /* The same, for reading only: while objects are being moved it costs less. */
 static inline const void *firn_pmemobj_direct_ro(PMEMoid oid)
 {
 	struct firn_pobj_cache *here = &firn_pobj_here;
-	uint64_t at = firn_pobj_offset(oid);
-	if (firn_pobj_stays(here, oid.pool_uuid_lo, at))
+	uint64_t id = oid.pool_uuid_lo, at = oid.off;
+	if (firn_pobj_stays(here, id, at))
 		return here->base + at;
-	return firn_pobj_direct(oid, here, 1);
+	return firn_pobj_direct(id, at, here, 1);
 }
 
 /* Whether two OIDs lead to the same byte. */

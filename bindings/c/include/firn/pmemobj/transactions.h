@@ -39,7 +39,7 @@ int firn_pobj_tx_holds(void *lock) FIRN_POBJ_AS(tx_holds);
 void *firn_pobj_tx_environment(void) FIRN_POBJ_AS(tx_environment);
 void firn_pobj_tx_abort(int errnum) FIRN_POBJ_AS(tx_abort);
 int firn_pobj_tx_end(void) FIRN_POBJ_AS(tx_end);
-void firn_pobj_tx_next_stage(void) FIRN_POBJ_AS(tx_next_stage);
+enum pobj_tx_stage firn_pobj_tx_process(void) FIRN_POBJ_AS(tx_process);
 int firn_pobj_tx_add_range(PMEMoid oid, uint64_t off, size_t size, uint64_t flags) FIRN_POBJ_AS(tx_add_range);
 int firn_pobj_tx_add_direct(const void *ptr, size_t size, uint64_t flags) FIRN_POBJ_AS(tx_add_direct);
 PMEMoid firn_pobj_tx_alloc(size_t size, uint64_t type_num, const void *from, size_t len) FIRN_POBJ_AS(tx_alloc);
@@ -162,10 +162,7 @@ static inline int pmemobj_tx_end(void)
 /* Goes to the next stage: at work that is the commit. */
 static inline void pmemobj_tx_process(void)
 {
-	if (pmemobj_tx_stage() == TX_STAGE_WORK)
-		pmemobj_tx_commit();
-	else
-		firn_pobj_tx_next_stage();
+	(void)firn_pobj_tx_process();
 }
 
 static inline int pmemobj_tx_xadd_range(PMEMoid oid, uint64_t off, size_t size, uint64_t flags)
@@ -316,7 +313,8 @@ static inline int pmemobj_tx_free(PMEMoid oid)
 		} else {                                                                                               \
 			errno = pmemobj_tx_errno();                                                                    \
 		}                                                                                                      \
-		while ((firn_tx_stage_ = pmemobj_tx_stage()) != TX_STAGE_NONE) {                                       \
+		firn_tx_stage_ = pmemobj_tx_stage();                                                                   \
+		while (firn_tx_stage_ != TX_STAGE_NONE) {                                                              \
 			switch (firn_tx_stage_) {                                                                      \
 			case TX_STAGE_WORK:
 
@@ -325,25 +323,25 @@ static inline int pmemobj_tx_free(PMEMoid oid)
 #define TX_BEGIN_CB(pop, cb, arg) FIRN_POBJ_TX(firn_pobj_tx_begin((pop), firn_tx_env_, (cb), (arg)))
 
 #define TX_ONABORT                                                                                                     \
-	pmemobj_tx_process();                                                                                          \
+	firn_tx_stage_ = firn_pobj_tx_process();                                                                       \
 	break;                                                                                                         \
 	case TX_STAGE_ONABORT:
 
 #define TX_ONCOMMIT                                                                                                    \
-	pmemobj_tx_process();                                                                                          \
+	firn_tx_stage_ = firn_pobj_tx_process();                                                                       \
 	break;                                                                                                         \
 	case TX_STAGE_ONCOMMIT:
 
 #define TX_FINALLY                                                                                                     \
-	pmemobj_tx_process();                                                                                          \
+	firn_tx_stage_ = firn_pobj_tx_process();                                                                       \
 	break;                                                                                                         \
 	case TX_STAGE_FINALLY:
 
 #define TX_END                                                                                                         \
-	pmemobj_tx_process();                                                                                          \
+	firn_tx_stage_ = firn_pobj_tx_process();                                                                       \
 	break;                                                                                                         \
 	default:                                                                                                       \
-		pmemobj_tx_process();                                                                                  \
+		firn_tx_stage_ = firn_pobj_tx_process();                                                               \
 		break;                                                                                                 \
 	}                                                                                                              \
 	}                                                                                                              \

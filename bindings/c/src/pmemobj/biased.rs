@@ -1,0 +1,233 @@
+//! What one thread uses all the time, and another one hardly ever.
+//!
+//! A thread comes to its part of a pool with every call, and a lock would be two locked instructions of some twenty cycles each,
+//! or of hundreds: they wait for write-backs that are under way (Intel, `CLWB`). So the thread says that it is
+//! inside by a plain store and looks whether somebody claims it; who claims it says so, has every thread of
+//! the process pass a barrier, and waits until the thread is outside. Of the two one sees the other: either the
+//! thread's store came before its barrier, and the claimant sees it, or the thread's look came behind that, and
+//! sees the claim.
+
+use core::ops::Deref;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence, fence};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rustix::thread::{MembarrierCommand, membarrier};
+
+use super::local::{Local, local};
+
+/// A lock that is biased to the thread that made it.
+pub(crate) struct Biased<T> {
+    owner: *const Local,
+    /// Whether claimants have all threads pass a barrier, so that the owner need not pass one each time.
+    is_spared: bool,
+    /// Calls of the owner's that are inside: one, and those that the program's own functions made meanwhile.
+    inside: AtomicU32,
+    claimed: AtomicBool,
+    /// Held by who claims it.
+    claims: Mutex<()>,
+    content: T,
+}
+
+// SAFETY: the content is used by one thread at a time: by its owner inside, and by who claimed it while the owner is
+// outside.
+unsafe impl<T: Send> Send for Biased<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Biased<T> {}
+
+/// A call of the owner's.
+pub(crate) struct Inside<'a, T>(&'a Biased<T>);
+
+/// Another thread that has it.
+struct Claim<'a> {
+    claimed: &'a AtomicBool,
+    _claims: MutexGuard<'a, ()>,
+}
+
+impl<T> Biased<T> {
+    /// To this thread.
+    pub(crate) fn new(content: T) -> Self {
+        Self {
+            owner: local(),
+            is_spared: has_barriers(),
+            inside: AtomicU32::new(0),
+            claimed: AtomicBool::new(false),
+            claims: Mutex::new(()),
+            content,
+        }
+    }
+
+    /// Lets the owner in.
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Inside<'_, T> {
+        debug_assert!(core::ptr::eq(self.owner, local()));
+        let calls = self.inside.load(Ordering::Relaxed);
+        self.inside.store(calls + 1, Ordering::Relaxed);
+        if calls == 0 {
+            self.pass();
+            // What the claimant did happens before.
+            if self.claimed.load(Ordering::Acquire) {
+                self.wait();
+            }
+        }
+        Inside(self)
+    }
+
+    #[cold]
+    fn wait(&self) {
+        while self.claimed.load(Ordering::Acquire) {
+            self.inside.store(0, Ordering::Release);
+            drop(self.lock());
+            self.inside.store(1, Ordering::Relaxed);
+            self.pass();
+        }
+    }
+
+    /// Has the store before it and the load behind it be in this order for who claims it.
+    #[inline(always)]
+    fn pass(&self) {
+        match self.is_spared {
+            true => compiler_fence(Ordering::SeqCst),
+            false => fence(Ordering::SeqCst),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the content, on any thread. Waits until the owner is outside.
+    pub(crate) fn with_any<R>(&self, body: impl FnOnce(&T) -> R) -> R {
+        if core::ptr::eq(self.owner, local()) {
+            return body(&self.enter());
+        }
+        let _claim = Claim {
+            claimed: &self.claimed,
+            _claims: self.lock(),
+        };
+        self.claimed.store(true, Ordering::Relaxed);
+        match self.is_spared {
+            true => {
+                membarrier(MembarrierCommand::PrivateExpedited).expect("the process registered")
+            }
+            false => fence(Ordering::SeqCst),
+        }
+        // What the owner did happens before.
+        while self.inside.load(Ordering::Acquire) != 0 {
+            std::thread::sleep(Duration::from_micros(20));
+        }
+        body(&self.content)
+    }
+}
+
+/// Whether the system has all threads of a process pass a barrier (Linux 4.14, unless forbidden).
+fn has_barriers() -> bool {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok())
+}
+
+impl<T> Deref for Inside<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0.content
+    }
+}
+
+impl<T> Drop for Inside<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let calls = self.0.inside.load(Ordering::Relaxed);
+        self.0.inside.store(calls - 1, Ordering::Release);
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.claimed.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::cell::Cell;
+    use core::sync::atomic::AtomicBool;
+    use std::sync::Arc;
+    use std::thread;
+
+    use super::*;
+
+    /// Who finds that somebody is here, or has an addition lost, was not alone.
+    #[derive(Default)]
+    struct Alone {
+        is_here: Cell<bool>,
+        count: Cell<u64>,
+    }
+
+    impl Alone {
+        fn count(&self) {
+            assert!(!self.is_here.replace(true));
+            self.count.set(self.count.get() + 1);
+            self.is_here.set(false);
+        }
+    }
+
+    fn owner_and_claimants(is_spared: bool) {
+        const CLAIMS: u64 = 3000;
+        let mut biased = Biased::new(Alone::default());
+        biased.is_spared &= is_spared;
+        let biased = Arc::new(biased);
+        let ended = Arc::new(AtomicBool::new(false));
+        let claimants = [0, 1].map(|_| {
+            let (biased, ended) = (Arc::clone(&biased), Arc::clone(&ended));
+            thread::spawn(move || {
+                (0..CLAIMS).for_each(|_| biased.with_any(Alone::count));
+                ended.store(true, Ordering::Relaxed);
+            })
+        });
+        let mut calls = 0;
+        while !ended.load(Ordering::Relaxed) {
+            let inside = biased.enter();
+            inside.count();
+            // As a function of the program's does that was called meanwhile.
+            biased.enter().count();
+            biased.with_any(Alone::count);
+            calls += 3;
+            drop(inside);
+        }
+        for claimant in claimants {
+            claimant.join().unwrap();
+        }
+        assert_eq!(biased.enter().count.get(), calls + 2 * CLAIMS);
+    }
+
+    #[test]
+    fn the_owner_and_claimants_exclude_each_other() {
+        owner_and_claimants(true);
+    }
+
+    #[test]
+    fn they_do_where_threads_cannot_be_made_to_pass_a_barrier() {
+        owner_and_claimants(false);
+    }
+
+    #[test]
+    fn a_panic_lets_others_in() {
+        let biased = Arc::new(Biased::new(Alone::default()));
+        let other = Arc::clone(&biased);
+        let panicked =
+            thread::spawn(move || other.with_any(|_| panic!("as the test wants"))).join();
+        assert!(panicked.is_err());
+        let inside = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+            let _inside = biased.enter();
+            panic!("as the test wants");
+        }));
+        assert!(inside.is_err());
+        let other = Arc::clone(&biased);
+        thread::spawn(move || other.with_any(Alone::count))
+            .join()
+            .unwrap();
+        assert_eq!(biased.enter().count.get(), 1);
+    }
+}
