@@ -1,5 +1,7 @@
 //! What one line may hold.
 
+use core::cmp::Ordering;
+
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::memory::{LINE_CELLS, Line, MARK};
@@ -25,8 +27,10 @@ struct Content {
 
 impl Candidates {
     pub(crate) fn new(line: u64, mut contents: Vec<Line>) -> Self {
-        contents.sort_unstable_by_key(|content| (content[MARK], *content));
-        contents.dedup();
+        if contents.len() > 1 {
+            contents.sort_unstable_by(in_order);
+            contents.dedup_by(|one, other| in_order(one, other).is_eq());
+        }
         let hashed = contents.iter().map(|content| Content {
             line: *content,
             hash: line_hash(line, content),
@@ -59,7 +63,10 @@ impl Candidates {
 
     /// Whether this is one of them.
     pub(crate) fn has(&self, content: &Line) -> bool {
-        self.contents().any(|one| one == content)
+        let found = self
+            .contents
+            .binary_search_by(|one| in_order(&one.line, content));
+        found.is_ok()
     }
 
     /// The content that a run of the check takes.
@@ -100,6 +107,12 @@ impl Candidates {
         let kept = kept.filter(|content| content.line[word] == value);
         Self::of_distinct(kept.copied().collect())
     }
+}
+
+/// Unmarked ones come first.
+fn in_order(one: &Line, other: &Line) -> Ordering {
+    let by_mark = one[MARK].cmp(&other[MARK]);
+    by_mark.then_with(|| one.cmp(other))
 }
 
 /// Hash of a set of contents, from theirs: their sum, mixed with their number, so that a set with the line of

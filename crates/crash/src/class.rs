@@ -9,13 +9,11 @@ use crate::footprint::Looked;
 use crate::memory::{Line, Memory, index_of, line_of};
 
 /// What a run looked at of a line that has a slot: slot and place in one number. A place is the index of a word
-/// or of the mark, [`SCANS`], [`SCANNED`], [`BEGINS`] or [`ENDS`].
+/// or of the mark, [`SCANS`], [`BEGINS`] or [`ENDS`].
 pub(crate) type Key = u32;
 
-/// The place of a copy's first line that is asked whether one of its lines is marked.
-pub(crate) const SCANS: usize = PLACES - 4;
-/// The place of a mark that this looks at.
-pub(crate) const SCANNED: usize = PLACES - 3;
+/// The place of a copy's first line that may be marked or not, where it is asked whether one of its lines is.
+pub(crate) const SCANS: usize = PLACES - 3;
 /// The place of a line whose completion begins.
 pub(crate) const BEGINS: usize = PLACES - 2;
 /// The place of a line whose completion ends.
@@ -37,8 +35,8 @@ pub(crate) struct ImageClass {
     varies_from: Vec<u32>,
     /// What memory holds of each line, if it is a first candidate that was laid out.
     laid: Vec<Option<Rc<Candidates>>>,
-    /// Lines of which there is more than one candidate.
-    open: usize,
+    /// Lines of which there is more than one candidate: a bit for each slot.
+    open: Vec<u64>,
     hash: u128,
 }
 
@@ -79,6 +77,8 @@ impl ImageClass {
         self.now.push(content);
         self.varies_from.push(depth);
         self.laid.push(None);
+        let bits = u64::BITS as usize;
+        self.open.resize(self.lines.len().div_ceil(bits), 0);
         true
     }
 
@@ -100,7 +100,11 @@ impl ImageClass {
         let before = core::mem::replace(&mut self.now[slot], candidates);
         let now = &self.now[slot];
         self.hash ^= before.hash() ^ now.hash();
-        self.open = self.open + usize::from(now.len() > 1) - usize::from(before.len() > 1);
+        let (place, bit) = (slot / u64::BITS as usize, 1 << (slot % u64::BITS as usize));
+        match now.len() > 1 {
+            true => self.open[place] |= bit,
+            false => self.open[place] &= !bit,
+        }
         before
     }
 
@@ -111,9 +115,16 @@ impl ImageClass {
 
     /// Number of images.
     pub(crate) fn images(&self) -> u128 {
-        let sizes = self.now.iter().map(|line| line.len() as u128);
-        let several = sizes.filter(|&size| size > 1).take(self.open);
-        several.fold(1, u128::saturating_mul)
+        let mut images = 1_u128;
+        for (place, &bits) in self.open.iter().enumerate() {
+            let mut left = bits;
+            while left != 0 {
+                let slot = place * u64::BITS as usize + left.trailing_zeros() as usize;
+                images = images.saturating_mul(self.now[slot].len() as u128);
+                left &= left - 1;
+            }
+        }
+        images
     }
 
     /// The slot's part of the key is what `slot_of` finds.
@@ -121,7 +132,6 @@ impl ImageClass {
         let (line, place) = match looked {
             Looked::Word(word) => (line_of(word), index_of(word)),
             Looked::Scans(line) => (line, SCANS),
-            Looked::Scanned(line) => (line, SCANNED),
             Looked::Begins(line) => (line, BEGINS),
             Looked::Ends(line) => (line, ENDS),
         };

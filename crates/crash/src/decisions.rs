@@ -104,6 +104,13 @@ pub(crate) struct Decisions {
     recoveries: FxHashMap<u128, u64>,
 }
 
+/// What the tree learnt from a run.
+pub(crate) enum News {
+    Path,
+    /// There was such a run.
+    Nothing,
+}
+
 /// A run whose loads do not fit those of the runs before.
 pub(crate) struct Diverged;
 
@@ -152,12 +159,12 @@ impl Decisions {
         known: u128,
         mut path: &[Step],
         course: Course,
-    ) -> Result<(), Diverged> {
+    ) -> Result<News, Diverged> {
         let end = self.nodes.len() as u32;
         let Some(mut node) = self.root(known) else {
             self.roots.insert(known, end);
             self.append(path, course);
-            return Ok(());
+            return Ok(News::Path);
         };
         while let Node::Load { key, at } = self.node(node) {
             let Some((step, rest)) = path.split_first() else {
@@ -173,9 +180,13 @@ impl Decisions {
             }
             self.branch(node, step.value, end);
             self.append(path, course);
-            return Ok(());
+            return Ok(News::Path);
         }
-        Err(Diverged)
+        let is_leaf = !matches!(self.node(node), Node::Load { .. });
+        match is_leaf && path.is_empty() {
+            true => Ok(News::Nothing),
+            false => Err(Diverged),
+        }
     }
 
     /// Has a value lead from a load to a node.

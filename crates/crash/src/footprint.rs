@@ -4,6 +4,7 @@
 //! nothing about the image. Marks live with the words ([`crate::memory`]), so other loads cost a
 //! test of a bit.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -18,10 +19,9 @@ use crate::torn::Torn;
 pub(crate) enum Looked {
     /// A word, or a mark: the first load, before any store to it.
     Word(u64),
-    /// Whether one of the lines of a copy is marked: its first line ([`crate::completion`]).
+    /// Whether one of the lines of a copy is marked, and how many lines these are: the first of them that may be
+    /// either ([`crate::completion`]).
     Scans(u64),
-    /// The mark of one of them.
-    Scanned(u64),
     /// Whether a line is unmarked, as its completion begins.
     Begins(u64),
     /// What the completion made of an unmarked line.
@@ -45,6 +45,8 @@ pub(crate) struct Footprint {
     events: AtomicU32,
     /// Lines whose words are fresh once more when recovery is complete.
     again: Mutex<Vec<u64>>,
+    /// Lines that count as marked where it is asked whether one of a copy's is, whatever the image says.
+    marked: Mutex<Vec<u64>>,
     /// What checksums were made of.
     pub(crate) torn: Mutex<Torn>,
 }
@@ -57,6 +59,18 @@ impl Footprint {
     /// Says which lines have the next load of each word recorded when recovery is complete.
     pub(crate) fn mark_again(&self, lines: Vec<u64>) {
         *self.again.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+    }
+
+    /// Says which lines count as marked.
+    pub(crate) fn set_marked(&self, lines: Vec<u64>) {
+        *self.marked.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+    }
+
+    /// Whether one of these lines counts as marked.
+    pub(crate) fn counts_as_marked(&self, lines: &Range<u64>) -> bool {
+        let marked = self.marked.lock();
+        let marked = marked.unwrap_or_else(PoisonError::into_inner);
+        marked.iter().any(|line| lines.contains(line))
     }
 
     /// Does something with what checksums were made of.

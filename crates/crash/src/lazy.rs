@@ -12,9 +12,9 @@ use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::candidates::Candidates;
-use crate::class::{BEGINS, ENDS, ImageClass, Key, SCANNED, SCANS};
-use crate::completion::{Completed, Completions};
-use crate::decisions::{Course, Decisions, Node, Outcome, Recovery, Step};
+use crate::class::{BEGINS, ENDS, ImageClass, Key, SCANS};
+use crate::completion::{Completed, Completions, Marks, Uncompleted};
+use crate::decisions::{Course, Decisions, News, Node, Outcome, Recovery, Step};
 use crate::explorer::{Exploration, Failure};
 use crate::footprint::{FirstLoad, Looked};
 use crate::memory::Line;
@@ -42,10 +42,10 @@ pub(crate) enum Narrowing {
     Word(usize, u64),
     /// Other contents go another way, or none.
     Line,
-    /// Marks of a copy are looked at. Nothing is narrowed.
-    Scans,
-    /// One of them is unmarked, and was marked in another part of the class.
-    Unmarked,
+    /// A line of a copy is marked. Nothing is narrowed.
+    Begun,
+    /// It is this one of those of the copy that might be.
+    Marked(usize),
     /// The line's completion begins.
     Begins,
     /// It ends: what it stored to unmarked contents, and the contents that are the same now.
@@ -211,8 +211,14 @@ impl Walker<'_> {
             self.lazy.stopped = true;
             return None;
         }
-        self.run_recorded(depth, known);
-        find(&self.lazy.decisions[depth as usize])
+        // A run that was not shown all marks may have gone another way.
+        let hides = self.run_recorded(depth, known, Marks::Hidden);
+        let found = find(&self.lazy.decisions[depth as usize]);
+        if found.is_none() && hides {
+            self.run_recorded(depth, known, Marks::Shown);
+            return find(&self.lazy.decisions[depth as usize]);
+        }
+        found
     }
 
     /// Goes on in the tree from `node` with all images of the class at hand. Crashes before event
@@ -232,8 +238,7 @@ impl Walker<'_> {
                 }
             };
             let (slot, word) = match ImageClass::place(key) {
-                (slot, SCANS) => return self.begin_scan(depth, known, (node, at), slot, from),
-                (slot, SCANNED) => return self.scan(depth, known, (node, at), slot, from),
+                (slot, SCANS) => return self.scan(depth, known, (node, at), slot, from),
                 (slot, BEGINS) => {
                     return self.begin_completion(depth, known, (node, at), slot, from);
                 }
@@ -394,7 +399,7 @@ impl Walker<'_> {
     /// Crashes the recovery of all images of the class at hand.
     fn crash_recovery(&mut self, depth: u32, events: &[Event], from: u32) -> bool {
         if depth < self.options.recovery_depth && !events.is_empty() {
-            let filters = self.splits().clone();
+            let filters = core::mem::take(self.splits());
             for filter in filters.iter().rev() {
                 let before = Rc::clone(&filter.before);
                 self.lazy.class.set(filter.slot, before);
@@ -403,12 +408,13 @@ impl Walker<'_> {
             for filter in &filters {
                 self.lazy.class.set(filter.slot, Rc::clone(&filter.kept));
             }
+            *self.splits() = filters;
         }
         true
     }
 
     fn fail(&mut self, message: String) {
-        let image = self.uncompleted_image();
+        let image = self.image_before();
         self.lazy.failures.push(Failed {
             message,
             image,
@@ -419,12 +425,14 @@ impl Walker<'_> {
     }
 
     /// Runs the check on an image of the class at hand, until recovery is complete if it has two stages, and
-    /// takes in what it read and did.
-    fn run_recorded(&mut self, depth: u32, known: u128) {
+    /// takes in what it read and did. Whether it was not shown all marks.
+    fn run_recorded(&mut self, depth: u32, known: u128, marks: Marks) -> bool {
         self.lazy.runs += 1;
         self.report.states += 1;
         self.report.recovery_states += u64::from(depth > 0);
-        let (mut run, loads) = self.run_on_class(depth, Stage::Recovery);
+        let begun_on = self.uncomplete(marks);
+        let hides = begun_on.hides;
+        let (mut run, loads) = self.run_on_class(depth, Stage::Recovery, begun_on);
         let there = run.recovered;
         let loads = &loads[..there.map_or(loads.len(), |there| there.loads)];
         let completed = Completed::all(loads);
@@ -460,9 +468,12 @@ impl Walker<'_> {
         run.trace.clear();
         self.spare.push(run.trace);
         let tree = &mut self.lazy.decisions[depth as usize];
-        if tree.insert(known, &path, course).is_err() {
-            self.diverged();
+        match tree.insert(known, &path, course) {
+            Ok(News::Path) => {}
+            Ok(News::Nothing) if hides => {}
+            _ => self.diverged(),
         }
+        hides
     }
 
     /// Runs the whole check on an image of the class at hand and takes in what it read and did after recovery.
@@ -470,7 +481,7 @@ impl Walker<'_> {
         self.report.verifications += 1;
         let again = self.lazy.class.lines().to_vec();
         self.crash.shared.footprint.mark_again(again);
-        let (mut run, loads) = self.run_on_class(depth, Stage::Whole);
+        let (mut run, loads) = self.run_on_class(depth, Stage::Whole, Uncompleted::default());
         self.crash.shared.footprint.mark_again(Vec::new());
         let there = run.recovered;
         let path = there.map(|there| self.path(&loads[there.loads..], &[], there.events));
@@ -484,7 +495,11 @@ impl Walker<'_> {
             recovery: Vec::new(),
         });
         let tree = &mut self.lazy.verifications;
-        if path.is_none_or(|path| tree.insert(known, &path, outcome).is_err()) {
+        let is_news = |path: Vec<Step>| {
+            let news = tree.insert(known, &path, outcome);
+            matches!(news, Ok(News::Path))
+        };
+        if !path.is_some_and(is_news) {
             self.diverged();
         }
     }
@@ -494,15 +509,18 @@ impl Walker<'_> {
         self.lazy.stopped = true;
     }
 
-    /// Runs the check on an image of the class at hand. What it did, and its loads of words that may differ.
-    fn run_on_class(&mut self, depth: u32, stage: Stage) -> (CheckRun, Vec<FirstLoad>) {
-        let now = match stage {
-            Stage::Recovery => self.uncomplete(),
-            Stage::Whole => Vec::new(),
-        };
+    /// Runs the check on an image of the class at hand as it is in `begun_on`. What it did, and its loads of words
+    /// that may differ.
+    fn run_on_class(
+        &mut self,
+        depth: u32,
+        stage: Stage,
+        begun_on: Uncompleted,
+    ) -> (CheckRun, Vec<FirstLoad>) {
         let shared = &self.crash.shared;
+        shared.footprint.set_marked(begun_on.marked);
         self.lazy.class.lay(&shared.memory, depth);
-        self.complete_again(now);
+        self.complete_again(begun_on.now);
         let shared = &self.crash.shared;
         shared.footprint.take();
         let spares = self.options.exploration == Exploration::Lazy && stage == Stage::Recovery;

@@ -63,6 +63,13 @@ impl Stored {
         content
     }
 
+    /// Whether a content holds all of it already.
+    pub(crate) fn is_in(&self, content: &Line) -> bool {
+        let cells = content.iter().zip(&self.content).enumerate();
+        let mut stored = cells.filter(|(cell, _)| self.cells >> cell & 1 != 0);
+        stored.all(|(_, (held, stored))| held == stored)
+    }
+
     fn store_to(&self, content: &mut Line) {
         for (cell, word) in content.iter_mut().enumerate() {
             if self.cells >> cell & 1 != 0 {

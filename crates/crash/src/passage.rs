@@ -24,8 +24,47 @@ pub(crate) struct Passage {
     /// Per thread, the write-backs that no fence followed: slot and step.
     issued: Vec<Vec<(usize, u64)>>,
     step: u64,
+    /// A line that was stored to, of which the class does not have yet what a crash may leave.
+    stale: Option<usize>,
     /// What the class held before, in the order of its changes.
     before: Vec<(usize, Rc<Candidates>)>,
+}
+
+/// Images that an event made possible.
+enum New {
+    /// Every one: an oracle expects something else now.
+    All,
+    /// Those with a line at one of the contents that the event made, each behind what it was before the execution.
+    Line(usize, Vec<(Line, Line)>),
+}
+
+/// Stores to one line that nothing comes between which would change another one or what an oracle expects: a crash
+/// behind any of them leaves the same of all other lines. So their images are one class.
+#[derive(Default)]
+struct Stored {
+    slot: usize,
+    left: Vec<Left>,
+}
+
+/// What a store made of a line.
+struct Left {
+    /// Events with the store.
+    done: usize,
+    /// What the line was before the execution.
+    origin: Line,
+    content: Line,
+}
+
+impl Stored {
+    fn take_in(&mut self, slot: usize, done: usize, contents: Vec<(Line, Line)>) {
+        self.slot = slot;
+        let left = contents.into_iter().map(|(origin, content)| Left {
+            done,
+            origin,
+            content,
+        });
+        self.left.extend(left);
+    }
 }
 
 /// When a store is guaranteed.
@@ -51,11 +90,11 @@ impl Passage {
                 match filter.narrowing {
                     // It did not store to the word since, but by the line's completion.
                     Narrowing::Word(word, value) => line.keep(|content| content[word] == value),
-                    Narrowing::Line | Narrowing::Unmarked | Narrowing::Begins => {
+                    Narrowing::Line | Narrowing::Marked(_) | Narrowing::Begins => {
                         line.keep(|content| filter.kept.has(content));
                     }
                     // Nothing is narrowed, or the events say what became of the line.
-                    Narrowing::Scans | Narrowing::Ends { .. } => return,
+                    Narrowing::Begun | Narrowing::Ends { .. } => return,
                 }
                 self.settle(class, filter.slot);
             }
@@ -79,7 +118,7 @@ impl Passage {
         slot: usize,
         change: Change,
         durability: Durability,
-    ) -> Option<Candidates> {
+    ) -> Option<Vec<(Line, Line)>> {
         let unsettled = || Unsettled::new(class.get(slot));
         let line = self.lines.entry(slot).or_insert_with(unsettled);
         if !line.changes(change) {
@@ -95,9 +134,22 @@ impl Passage {
         if durable {
             line.guarantee(self.step);
         }
-        let newest = line.newest(class.line(slot));
-        self.settle(class, slot);
+        let newest = line.newest().collect();
+        self.stale = Some(slot);
         Some(newest)
+    }
+
+    /// Whether an event leaves all lines what they are, but for the one that was stored to last.
+    fn goes_on(&self, event: &Event, class: &ImageClass) -> bool {
+        let is_same = |slot| event.stores_to() == Some(class.line(slot));
+        matches!(event, Event::WriteBack { .. }) || self.stale.is_none_or(is_same)
+    }
+
+    /// Has the class know what a crash may leave now of the line that was stored to last.
+    fn settle_stored(&mut self, class: &mut ImageClass) {
+        if let Some(slot) = self.stale.take() {
+            self.settle(class, slot);
+        }
     }
 
     fn write_back(&mut self, thread: usize, slot: usize) {
@@ -164,25 +216,33 @@ impl Walker<'_> {
         let mut passage = Passage::default();
         let durability = self.durability();
         let mut filters = filters.iter().peekable();
-        let mut done = 0;
+        let (mut done, mut stored) = (0, Stored::default());
         for (index, event) in events.iter().enumerate() {
-            while let Some(filter) = filters.next_if(|filter| filter.at as usize <= index) {
-                passage.filter(&mut self.lazy.class, filter);
-            }
-            let mut new = self.take_in(&mut passage, event, durability, depth);
-            if changes_device(events, index) {
-                new = Some(None);
-            }
-            done = index + 1;
-            if let Some(fixed) = new
-                && done as u32 >= from
+            let is_filtered = |filter: &&Filter| filter.at as usize <= index;
+            if filters.peek().is_some_and(is_filtered) || !passage.goes_on(event, &self.lazy.class)
             {
-                self.report.events += 1;
-                self.visit_new(&mut passage, fixed, depth, done);
+                self.visit_stored(&passage, &mut stored, depth);
+                passage.settle_stored(&mut self.lazy.class);
             }
             if self.lazy.stopped {
                 break;
             }
+            while let Some(filter) = filters.next_if(is_filtered) {
+                passage.filter(&mut self.lazy.class, filter);
+            }
+            let new = self.take_in(&mut passage, event, durability, depth);
+            done = index + 1;
+            let is_tried = done as u32 >= from;
+            if is_tried && (new.is_some() || changes_device(events, index)) {
+                self.report.events += 1;
+                match new {
+                    Some(New::Line(slot, left)) => stored.take_in(slot, done, left),
+                    Some(New::All) | None => self.visit_all(&passage, depth, done),
+                }
+            }
+        }
+        if !self.lazy.stopped {
+            self.visit_stored(&passage, &mut stored, depth);
         }
         passage.undo(&mut self.lazy.class);
         for event in events[..done].iter().rev() {
@@ -200,7 +260,7 @@ impl Walker<'_> {
         event: &Event,
         durability: Durability,
         depth: u32,
-    ) -> Option<Option<(usize, Candidates)>> {
+    ) -> Option<New> {
         let class = &mut self.lazy.class;
         let (line, change) = match *event {
             Event::Store { word, new, .. } => {
@@ -236,34 +296,55 @@ impl Walker<'_> {
                 return None;
             }
             Event::Commit { .. } | Event::Note { .. } => {
-                return (depth == 0 && self.acknowledge(event)).then_some(None);
+                return (depth == 0 && self.acknowledge(event)).then_some(New::All);
             }
         };
         let slot = class.slot_of(line)?;
         let newest = passage.change(class, slot, change, durability)?;
-        Some(Some((slot, newest)))
+        Some(New::Line(slot, newest))
     }
 
-    /// Visits the class, with one line fixed if there is one.
+    /// Visits the class after an event.
+    fn visit_all(&mut self, passage: &Passage, depth: u32, done: usize) {
+        self.visit_new(passage, depth, done, |_| None);
+    }
+
+    /// Visits the class with a line at any of what was stored to it one after the other, if anything was.
+    fn visit_stored(&mut self, passage: &Passage, stored: &mut Stored, depth: u32) {
+        let Stored { slot, left } = core::mem::take(stored);
+        let Some(last) = left.last() else { return };
+        let class = &mut self.lazy.class;
+        let contents = left.iter().map(|left| left.content).collect();
+        let candidates = Candidates::new(class.line(slot), contents);
+        let before = class.set(slot, Rc::new(candidates));
+        self.visit_new(passage, depth, last.done, |image| {
+            let found = left.iter().find(|left| left.content == image[slot]);
+            found.map(|left| (left.done, slot, left.origin))
+        });
+        self.lazy.class.set(slot, before);
+    }
+
+    /// Visits the class. `store` says of an image after which event it is one, and what the line that was stored to
+    /// held before the execution, if it is not as after event `done`.
     fn visit_new(
         &mut self,
-        passage: &mut Passage,
-        fixed: Option<(usize, Candidates)>,
+        passage: &Passage,
         depth: u32,
         done: usize,
+        store: impl Fn(&[Line]) -> Option<(usize, usize, Line)>,
     ) {
         if depth == 0 {
             self.state.event = done;
         }
         let failures = self.lazy.failures.len();
-        let class = &mut self.lazy.class;
-        let before = fixed.map(|(slot, newest)| (slot, class.set(slot, Rc::new(newest))));
         self.visit_class(depth);
-        if let Some((slot, before)) = before {
-            self.lazy.class.set(slot, before);
-        }
         for failed in &mut self.lazy.failures[failures..] {
-            let origin = passage.origin(&self.lazy.class, &failed.image);
+            let mut origin = passage.origin(&self.lazy.class, &failed.image);
+            let stored = store(&failed.image);
+            if let Some((_, slot, before)) = stored {
+                origin[slot] = before;
+            }
+            let done = stored.map_or(done, |(done, ..)| done);
             let left = core::mem::replace(&mut failed.image, origin);
             failed.crashes.push((done, left));
         }

@@ -10,7 +10,7 @@ use crate::trace::Event;
 
 /// Hash of a line at its place; a line of zeros has none, so untouched memory adds nothing.
 pub(crate) fn line_hash(line: u64, content: &Line) -> u128 {
-    if *content == Line::default() {
+    if content.iter().all(|&word| word == 0) {
         return 0;
     }
     let mut bytes = [0; 64];

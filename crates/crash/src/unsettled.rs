@@ -17,6 +17,14 @@ impl Change {
             Change::Zero => *content = Line::default(),
         }
     }
+
+    /// Whether it makes another content of this one.
+    fn changes(self, content: &Line) -> bool {
+        match self {
+            Change::Word(word, value) => content[usize::from(word)] != value,
+            Change::Zero => content.iter().any(|&word| word != 0),
+        }
+    }
 }
 
 /// A line's possible contents before the execution, and what the execution did to it since.
@@ -24,32 +32,44 @@ impl Change {
 /// A crash leaves any of those contents with any prefix of the changes, those that are guaranteed
 /// included.
 pub(crate) struct Unsettled {
-    /// Before the execution, and the same with the guaranteed changes.
-    origins: Vec<(Line, Line)>,
+    origins: Vec<Origin>,
     /// Changes that are not guaranteed, oldest first, with their steps.
     pending: Vec<(u64, Change)>,
 }
 
+/// A content before the execution, and what became of it.
+struct Origin {
+    before: Line,
+    /// With the guaranteed changes.
+    guaranteed: Line,
+    /// With all changes.
+    latest: Line,
+}
+
 impl Unsettled {
     pub(crate) fn new(before: &Candidates) -> Self {
-        let same = |content: &Line| (*content, *content);
+        let origin = |content: &Line| Origin {
+            before: *content,
+            guaranteed: *content,
+            latest: *content,
+        };
         Self {
-            origins: before.contents().map(same).collect(),
+            origins: before.contents().map(origin).collect(),
             pending: Vec::new(),
         }
     }
 
     /// Whether some content would become another.
     pub(crate) fn changes(&self, change: Change) -> bool {
-        self.latest().any(|before| {
-            let mut after = before;
-            change.apply(&mut after);
-            after != before
-        })
+        let mut latest = self.origins.iter().map(|origin| &origin.latest);
+        latest.any(|content| change.changes(content))
     }
 
     pub(crate) fn push(&mut self, step: u64, change: Change) {
         self.pending.push((step, change));
+        for origin in &mut self.origins {
+            change.apply(&mut origin.latest);
+        }
     }
 
     pub(crate) fn is_pending(&self) -> bool {
@@ -60,8 +80,8 @@ impl Unsettled {
     pub(crate) fn guarantee(&mut self, step: u64) -> bool {
         let certain = self.pending.partition_point(|(made, _)| *made <= step);
         for (_, change) in self.pending.drain(..certain) {
-            for (_, content) in &mut self.origins {
-                change.apply(content);
+            for origin in &mut self.origins {
+                change.apply(&mut origin.guaranteed);
             }
         }
         certain > 0
@@ -69,20 +89,20 @@ impl Unsettled {
 
     /// Drops what is, by now, none of the contents that `is_kept` is asked about.
     pub(crate) fn keep(&mut self, is_kept: impl Fn(&Line) -> bool) {
-        let kept: Vec<bool> = self.latest().map(|content| is_kept(&content)).collect();
-        let mut kept = kept.into_iter();
-        self.origins.retain(|_| kept.next() == Some(true));
+        self.origins.retain(|origin| is_kept(&origin.latest));
     }
 
     /// Everything that a crash may leave.
     pub(crate) fn candidates(&self, line: u64) -> Candidates {
-        let versions = self.versions().map(|(_, content)| content).collect();
+        let mut versions = Vec::with_capacity(self.origins.len() * (1 + self.pending.len()));
+        versions.extend(self.versions().map(|(_, content)| content));
         Candidates::new(line, versions)
     }
 
-    /// What a crash may leave with all changes made.
-    pub(crate) fn newest(&self, line: u64) -> Candidates {
-        Candidates::new(line, self.latest().collect())
+    /// What a crash may leave with all changes made, each behind what it was before the execution.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = (Line, Line)> + '_ {
+        let origins = self.origins.iter();
+        origins.map(|origin| (origin.before, origin.latest))
     }
 
     /// A content before the execution from which `left` could come.
@@ -92,23 +112,14 @@ impl Unsettled {
     }
 
     fn versions(&self) -> impl Iterator<Item = (Line, Line)> + '_ {
-        self.origins.iter().flat_map(|(origin, guaranteed)| {
-            let changed = self.pending.iter().scan(*guaranteed, |content, change| {
+        self.origins.iter().flat_map(|origin| {
+            let guaranteed = origin.guaranteed;
+            let changed = self.pending.iter().scan(guaranteed, |content, change| {
                 change.1.apply(content);
                 Some(*content)
             });
-            let contents = core::iter::once(*guaranteed).chain(changed);
-            contents.map(|content| (*origin, content))
-        })
-    }
-
-    fn latest(&self) -> impl Iterator<Item = Line> + '_ {
-        self.origins.iter().map(|(_, guaranteed)| {
-            let mut content = *guaranteed;
-            self.pending
-                .iter()
-                .for_each(|(_, change)| change.apply(&mut content));
-            content
+            let contents = core::iter::once(guaranteed).chain(changed);
+            contents.map(|content| (origin.before, content))
         })
     }
 }

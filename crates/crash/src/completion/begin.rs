@@ -1,0 +1,126 @@
+//! What a run begins on, and which image of the class at hand that was.
+
+use std::rc::Rc;
+
+use super::without_marks;
+use crate::candidates::Candidates;
+use crate::class::ImageClass;
+use crate::lazy::{Filter, Narrowing};
+use crate::memory::Line;
+use crate::walk::Walker;
+
+/// What a run finds of lines that are marked for certain, and will most likely hold the same once they are complete.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Marks {
+    /// That they are unmarked.
+    Hidden,
+    Shown,
+}
+
+/// A class that holds what a run begins on.
+#[derive(Default)]
+pub(crate) struct Uncompleted {
+    /// What lines hold in the class at hand, by slot.
+    pub(crate) now: Vec<(usize, Rc<Candidates>)>,
+    /// Lines that count as marked.
+    pub(crate) marked: Vec<u64>,
+    /// Whether some of them are so in the class at hand, and not in what the run begins on.
+    pub(crate) hides: bool,
+}
+
+impl Walker<'_> {
+    /// Of copies of which a line is marked in the class at hand, the one that says so: [`Looked::Scans`] names it.
+    fn begun_copies(&self) -> Vec<u64> {
+        let filters = self.lazy.filters.last().into_iter().flatten();
+        let begun = filters.filter(|filter| matches!(filter.narrowing, Narrowing::Begun));
+        begun
+            .map(|filter| self.lazy.class.line(filter.slot))
+            .collect()
+    }
+
+    /// Has the class at hand hold what a run begins on.
+    pub(crate) fn uncomplete(&mut self, marks: Marks) -> Uncompleted {
+        let mut uncompleted = Uncompleted {
+            now: self.set_before(without_marks),
+            marked: self.begun_copies(),
+            hides: false,
+        };
+        if marks == Marks::Hidden {
+            self.hide_marks(&mut uncompleted);
+        }
+        uncompleted
+    }
+
+    /// Has lines hold what they would be unmarked that are marked for certain, and will most likely hold the same
+    /// once they are complete. A run on the marks would go past all of them, and another one be made for each to begin.
+    fn hide_marks(&mut self, uncompleted: &mut Uncompleted) {
+        let splits = self.lazy.filters.last().map_or(&[][..], |all| &**all);
+        let has_begun = |slot| {
+            let mut of_slot = splits.iter().filter(|filter| filter.slot == slot);
+            of_slot.any(|filter| {
+                matches!(filter.narrowing, Narrowing::Begins | Narrowing::Ends { .. })
+            })
+        };
+        for &line in self.lazy.completions.last.keys() {
+            let class = &mut self.lazy.class;
+            let Some(slot) = class.slot_of(line).filter(|&slot| !has_begun(slot)) else {
+                continue;
+            };
+            if self.lazy.completions.joins(line, class.get(slot)) {
+                let unmarked = without_marks(class.get(slot).contents().copied().collect());
+                let unmarked = Rc::new(Candidates::new(line, unmarked));
+                uncompleted.now.push((slot, class.set(slot, unmarked)));
+                uncompleted.marked.push(line);
+                uncompleted.hides = true;
+            }
+        }
+    }
+
+    /// Has the class at hand hold what `of` makes of what its lines were before they were completed; what they are
+    /// now.
+    fn set_before(&mut self, of: impl Fn(Vec<Line>) -> Vec<Line>) -> Vec<(usize, Rc<Candidates>)> {
+        let class = &mut self.lazy.class;
+        let splits = self.lazy.filters.last().map_or(&[][..], |all| &**all);
+        let ends = |slot| {
+            let of_slot = move |filter: &&Filter| filter.slot == slot;
+            let mut of_slot = splits.iter().filter(of_slot);
+            of_slot.any(|filter| matches!(filter.narrowing, Narrowing::Ends { .. }))
+        };
+        let mut now = Vec::new();
+        for &Filter {
+            slot,
+            ref narrowing,
+            ..
+        } in splits
+        {
+            let left = class.get(slot);
+            let before = match narrowing {
+                Narrowing::Begins if !ends(slot) => left.contents().copied().collect(),
+                Narrowing::Ends { stored, joined } => {
+                    let is_left = |content: &&Line| left.has(&stored.applied(content));
+                    joined.contents().filter(is_left).copied().collect()
+                }
+                _ => continue,
+            };
+            let before = Candidates::new(class.line(slot), of(before));
+            now.push((slot, class.set(slot, Rc::new(before))));
+        }
+        now
+    }
+
+    /// An image of the class at hand, before its lines were completed.
+    pub(crate) fn image_before(&mut self) -> Vec<Line> {
+        let now = self.set_before(|contents| contents);
+        let image = self.lazy.class.image();
+        self.complete_again(now);
+        image
+    }
+
+    /// Undoes [`Walker::uncomplete`].
+    pub(crate) fn complete_again(&mut self, now: Vec<(usize, Rc<Candidates>)>) {
+        let class: &mut ImageClass = &mut self.lazy.class;
+        for (slot, candidates) in now.into_iter().rev() {
+            class.set(slot, candidates);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What a run records of copies.
+
+use core::ops::Range;
+
+use super::Scan;
+use crate::footprint::Looked;
+use crate::memory::mark_of;
+use crate::shared::Shared;
+use crate::trace::Event;
+
+impl Shared {
+    /// Begins to complete a line, where which lines are marked need not be recorded. Whether it is unmarked.
+    pub(crate) fn begin_completion(&self, line: u64) -> Option<bool> {
+        if !self.spares_mark(line) {
+            return None;
+        }
+        let unmarked = self.memory.load(mark_of(line)) == 0;
+        self.footprint
+            .record(Looked::Begins(line), u64::from(unmarked));
+        Some(unmarked)
+    }
+
+    /// Whether a line of a copy is marked.
+    pub(crate) fn any_marked(&self, mut lines: Range<u64>) -> bool {
+        let is_fresh = |line: &u64| self.memory.look(mark_of(*line)).1;
+        let first = lines.clone().find(is_fresh);
+        let Some(first) = first.filter(|_| self.spares_marks(lines.clone())) else {
+            return lines.any(|line| self.load(mark_of(line)) != 0);
+        };
+        let is_marked = |line: &u64| self.memory.load(mark_of(*line)) != 0;
+        // What is not fresh all images have that come here.
+        if lines
+            .clone()
+            .any(|line| !is_fresh(&line) && is_marked(&line))
+        {
+            return true;
+        }
+        let mut lines = first..lines.end;
+        let scan = Scan {
+            lines: lines.end - first,
+            is_marked: self.footprint.counts_as_marked(&lines)
+                || lines.any(|line| is_marked(&line)),
+        };
+        self.footprint.record(Looked::Scans(first), scan.value());
+        scan.is_marked
+    }
+
+    /// Whether the mark of a line may differ from image to image, and not everything need be recorded.
+    fn spares_mark(&self, line: u64) -> bool {
+        self.memory.look(mark_of(line)).1 && self.spares_marks(line..line + 1)
+    }
+
+    /// Whether not everything need be recorded of the marks of these lines. Of a line that the run stored to, the
+    /// class at hand does not have what it holds.
+    fn spares_marks(&self, lines: Range<u64>) -> bool {
+        let spares = || self.footprint.with_torn(|torn| torn.spares());
+        if self.simulating() || self.is_dead() || !spares() {
+            return false;
+        }
+        let state = self.lock();
+        let mut stored_to = state.trace.iter().flatten().filter_map(Event::stores_to);
+        !stored_to.any(|line| lines.contains(&line))
+    }
+
+    /// An unmarked line is complete: from here on it is like one that was marked.
+    pub(crate) fn end_completion(&self, line: u64) {
+        assert!(
+            self.memory.load(mark_of(line)) != 0,
+            "a line that was completed is marked"
+        );
+        self.footprint.record(Looked::Ends(line), 0);
+        self.memory.mark_fresh(line);
+    }
+}

@@ -1,0 +1,223 @@
+//! Which images go on together where a run records something of a copy.
+
+use std::rc::Rc;
+
+use super::{Completed, Scan, is_complete, is_unmarked};
+use crate::candidates::Candidates;
+use crate::lazy::{Filter, Narrowing};
+use crate::memory::{Line, MARK};
+use crate::trace::Event;
+use crate::walk::Walker;
+
+/// Lines of a copy that are tried as the one that is marked.
+const TRIED_AS_MARKED: usize = 2;
+
+/// Which images of a class go on together from where it is asked whether a line of a copy is marked.
+enum Way {
+    /// All: one is.
+    Begun,
+    /// Those in which none is.
+    Unmarked,
+    /// Those in which the line of this slot is.
+    Marked(usize, Narrowing),
+}
+
+impl Walker<'_> {
+    /// Goes on in the tree from `node` with all images of the class at hand, where it is asked whether a line of the
+    /// copy is marked that the line of a slot belongs to.
+    pub(crate) fn scan(
+        &mut self,
+        depth: u32,
+        known: u128,
+        (node, at): (u32, u32),
+        slot: usize,
+        mut from: u32,
+    ) -> bool {
+        let (value, _) = self.lazy.decisions(depth).only(node);
+        let (lines, class) = (Scan::of_value(value).lines, &self.lazy.class);
+        let first = class.line(slot);
+        let slots: Vec<usize> = (first..first + lines)
+            .filter_map(|line| class.slot_of(line))
+            .collect();
+        let is_mixed = |&slot: &usize| class.get(slot).agreed(MARK).is_none();
+        let mixed: Vec<usize> = slots.iter().copied().filter(is_mixed).collect();
+        let is_marked = |&slot: &usize| class.get(slot).agreed(MARK) == Some(1);
+        let is_begun = slots.iter().any(is_marked);
+        let ways = match is_begun {
+            true => vec![Way::Begun],
+            false => self.ways(&mixed),
+        };
+        let mut crashed = false;
+        for way in ways {
+            let is_marked = !matches!(way, Way::Unmarked);
+            let value = Scan { lines, is_marked }.value();
+            let go_on = |walker: &mut Self| {
+                let next = walker.follow(depth, known, |tree| tree.next(node, value));
+                next.is_some_and(|next| walker.refine(depth, known, next, from))
+            };
+            let begun = |walker: &mut Self| {
+                let now = Rc::clone(walker.lazy.class.get(slot));
+                walker.narrowed(at, slot, Narrowing::Begun, now, go_on)
+            };
+            let is_crashed = match way {
+                Way::Begun => begun(self),
+                Way::Unmarked => self.unmarked(at, &mixed, &mut |walker| go_on(walker)),
+                Way::Marked(slot, narrowing) => {
+                    let kept = Rc::new(self.lazy.class.get(slot).with(MARK, 1));
+                    self.narrowed(at, slot, narrowing, kept, begun)
+                }
+            };
+            if is_crashed {
+                from = from.max(at + 1);
+                crashed = true;
+            }
+            if self.lazy.stopped {
+                break;
+            }
+        }
+        crashed
+    }
+
+    /// How images take part of a copy of which these lines may be marked, and no other.
+    fn ways(&mut self, mixed: &[usize]) -> Vec<Way> {
+        let nth = |filter: &Filter| match filter.narrowing {
+            Narrowing::Marked(nth) => Some(nth),
+            _ => None,
+        };
+        let marked = |nth: usize| Way::Marked(mixed[nth], Narrowing::Marked(nth));
+        let mut ways = vec![Way::Unmarked];
+        match (mixed, self.splits().iter().find_map(nth)) {
+            ([], _) => {}
+            (&[only], _) => ways.push(Way::Marked(only, Narrowing::Line)),
+            (_, Some(nth)) => ways.push(marked(nth)),
+            (_, None) => ways.extend((0..TRIED_AS_MARKED).map(marked)),
+        }
+        ways
+    }
+
+    /// Does something while the lines of these slots are narrowed to contents without a mark.
+    fn unmarked(
+        &mut self,
+        at: u32,
+        slots: &[usize],
+        what: &mut dyn FnMut(&mut Self) -> bool,
+    ) -> bool {
+        let Some((&slot, rest)) = slots.split_first() else {
+            return what(self);
+        };
+        let kept = Rc::new(self.lazy.class.get(slot).with(MARK, 0));
+        self.narrowed(at, slot, Narrowing::Line, kept, |walker| {
+            walker.unmarked(at, rest, what)
+        })
+    }
+
+    /// Does something while a line of the class at hand is narrowed.
+    fn narrowed<R>(
+        &mut self,
+        at: u32,
+        slot: usize,
+        narrowing: Narrowing,
+        kept: Rc<Candidates>,
+        what: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        let before = self.lazy.class.set(slot, Rc::clone(&kept));
+        self.splits().push(Filter {
+            at,
+            slot,
+            narrowing,
+            kept,
+            before: Rc::clone(&before),
+        });
+        let done = what(self);
+        self.splits().pop();
+        self.lazy.class.set(slot, before);
+        done
+    }
+
+    /// Goes on in the tree from `node` with all images of the class at hand, where the line of a slot begins to be
+    /// completed.
+    pub(crate) fn begin_completion(
+        &mut self,
+        depth: u32,
+        known: u128,
+        (node, at): (u32, u32),
+        slot: usize,
+        mut from: u32,
+    ) -> bool {
+        let now = Rc::clone(self.lazy.class.get(slot));
+        let marked = || now.contents().filter(|line| !is_unmarked(line));
+        let (mut apart, mut crashed) = (marked().copied().collect(), false);
+        let line = self.lazy.class.line(slot);
+        // Where all are marked, the run would begin on no image of the class: only if they all are likely to go on
+        // with it.
+        let is_tried = marked().count() < now.len() || self.lazy.completions.joins(line, &now);
+        if is_tried {
+            self.lazy.completions.apart.push(Vec::new());
+            let begins = Narrowing::Begins;
+            let is_crashed = self.narrowed(at, slot, begins, Rc::clone(&now), |walker| {
+                let next = walker.follow(depth, known, |tree| tree.next(node, 1));
+                next.is_some_and(|next| walker.refine(depth, known, next, from))
+            });
+            if is_crashed {
+                from = from.max(at + 1);
+                crashed = true;
+            }
+            apart = self.lazy.completions.apart.pop().expect("pushed above");
+        }
+        if !apart.is_empty() && !self.lazy.stopped {
+            let apart = Rc::new(Candidates::new(line, apart));
+            crashed |= self.narrowed(at, slot, Narrowing::Line, apart, |walker| {
+                let next = walker.follow(depth, known, |tree| tree.next(node, 0));
+                next.is_some_and(|next| walker.refine(depth, known, next, from))
+            });
+        }
+        crashed
+    }
+
+    /// The same where it is complete.
+    pub(crate) fn end_completion(
+        &mut self,
+        depth: u32,
+        known: u128,
+        (node, at): (u32, u32),
+        slot: usize,
+        from: u32,
+    ) -> bool {
+        let (number, next) = self.lazy.decisions(depth).only(node);
+        let stored = self.lazy.completions.stored[number as usize];
+        let before = Rc::clone(self.lazy.class.get(slot));
+        let line = self.lazy.class.line(slot);
+        self.lazy.completions.last.insert(line, stored);
+        let (joined, apart): (Vec<Line>, Vec<Line>) = before
+            .contents()
+            .partition(|content| is_unmarked(content) || is_complete(content, &stored));
+        let others = self.lazy.completions.apart.last_mut();
+        others.expect("a completion began").extend(apart);
+        if joined.is_empty() {
+            return false;
+        }
+        let complete = joined.iter().map(|one| stored.applied(one)).collect();
+        let complete = Rc::new(Candidates::new(line, complete));
+        let joined = Rc::new(Candidates::new(line, joined));
+
+        let splits = self.splits();
+        let begins =
+            |filter: &Filter| filter.slot == slot && matches!(filter.narrowing, Narrowing::Begins);
+        let begun = splits.iter().rposition(begins).expect("it began");
+        let whole = core::mem::replace(&mut splits[begun].kept, Rc::clone(&joined));
+        let ends = Narrowing::Ends { stored, joined };
+        let crashed = self.narrowed(at, slot, ends, complete, |walker| {
+            walker.refine(depth, known, next, from)
+        });
+        self.splits()[begun].kept = whole;
+        crashed
+    }
+
+    /// Numbers of what the completions in a run stored, in their order.
+    pub(crate) fn number(&mut self, completed: &[Completed], trace: &[Event]) -> Vec<u64> {
+        let stored = completed.iter().map(|part| part.stored(trace));
+        stored
+            .map(|one| self.lazy.completions.number(one))
+            .collect()
+    }
+}
