@@ -38,14 +38,15 @@ fn equal_seeds_give_equal_campaigns() {
 #[test]
 fn damage_that_led_to_new_answers_is_kept_and_read() {
     let folder = tempfile::tempdir().unwrap();
+    let corpus = folder.path().join("new");
     let campaign = |runs| DamageCampaign {
         structures: vec![Structure::named("list").unwrap()],
         until: Until::Runs(runs),
         seed: 3,
-        corpus: Some(folder.path().to_path_buf()),
+        corpus: Some(corpus.clone()),
     };
     let first = campaign(30).run().unwrap();
-    let files = std::fs::read_dir(folder.path()).unwrap();
+    let files = std::fs::read_dir(&corpus).unwrap();
     let files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
     assert!(files.len() > 4 && files.len() == first.corpus);
     let kept = DamageFinding::read(&files[0]).unwrap();

@@ -223,7 +223,7 @@ impl DamageCampaign {
     }
 }
 
-/// Reads a corpus: what is of these grounds is damage to start from, whatever it leads to now.
+/// Reads a corpus: what is of these grounds is damage to start from, whatever it leads to now. A new one is empty.
 fn load(directory: &Path, grounds: &mut [Ground]) -> Result<(), DamageError> {
     let failed = |source| DamageError::File {
         path: directory.to_path_buf(),
@@ -231,6 +231,7 @@ fn load(directory: &Path, grounds: &mut [Ground]) -> Result<(), DamageError> {
         source,
     };
     let mut files = Vec::new();
+    std::fs::create_dir_all(directory).map_err(failed)?;
     for file in std::fs::read_dir(directory).map_err(failed)? {
         files.push(file.map_err(failed)?.path());
     }
