@@ -11,6 +11,7 @@ use super::bucket::{
     self, Bucket, Node, PLACES, Root, chain, compact, directory, hashes, new_node,
 };
 use super::hash::{MAX_BUCKETS, partner};
+use crate::element::damaged;
 use crate::reclaim::free_unlinked;
 use crate::table::place_of;
 
@@ -41,11 +42,16 @@ pub(crate) fn add_first<'t, M: Medium>(
 }
 
 /// Makes one bucket more, and divides the entries of its partner among the two.
+///
+/// Errors: there is none, though there is an entry.
 pub(crate) fn divide<'t, M: Medium>(
     tx: Tx<'t, M>,
     root: Root<'t, Tx<'t, M>>,
     buckets: u64,
 ) -> Result<(), Error> {
+    if buckets == 0 {
+        return Err(damaged("the number of buckets of a hash map", root));
+    }
     let (from, bit) = partner(buckets);
     let old = bucket::first(root, from)?;
     let new = new_node(tx)?;

@@ -192,10 +192,10 @@ fn grow<'t, M: Medium>(
     child: Child<'t, Tx<'t, M>>,
 ) -> Result<(), Error> {
     let height = path.steps.len();
-    if height >= MAX_HEIGHT {
+    let Some(old) = path.steps.first().filter(|_| height < MAX_HEIGHT) else {
         return Err(damaged("the height of a tree", root));
-    }
-    let old = Child::Branch(path.steps[0].branch.object);
+    };
+    let old = Child::Branch(old.branch.object);
     let mut top = BranchAt::alloc(root.view(), old)?;
     top.add(1, key, child);
     root.link(InlineRoot::TOP, Some(top.object));
