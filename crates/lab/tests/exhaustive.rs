@@ -34,18 +34,13 @@ fn with_hardware() -> [&'static Scheme; 2] {
 }
 
 #[test]
-fn one_letter_and_two_crashes_in_recovery() {
-    crash(&stock_schemes(), 1, 2);
+fn two_letters_and_two_crashes_in_recovery() {
+    crash(&stock_schemes(), 2, 2);
 }
 
 #[test]
-fn one_letter_with_hardware_and_a_crash_in_recovery() {
-    crash(&with_hardware(), 1, 1);
-}
-
-#[test]
-fn two_letters_and_a_crash_in_recovery() {
-    crash(&stock_schemes(), 2, 1);
+fn two_letters_with_hardware_and_two_crashes_in_recovery() {
+    crash(&with_hardware(), 2, 2);
 }
 
 #[test]
@@ -66,12 +61,6 @@ fn three_letters_and_two_crashes_in_recovery() {
 
 #[test]
 #[ignore = "takes minutes; cargo xtask test --long"]
-fn one_letter_with_hardware_and_two_crashes_in_recovery() {
-    crash(&with_hardware(), 1, 2);
-}
-
-#[test]
-#[ignore = "takes minutes; cargo xtask test --long"]
-fn two_letters_with_hardware_and_a_crash_in_recovery() {
-    crash(&with_hardware(), 2, 1);
+fn three_letters_with_hardware_and_two_crashes_in_recovery() {
+    crash(&with_hardware(), 3, 2);
 }
