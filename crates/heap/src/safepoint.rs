@@ -1,7 +1,8 @@
 //! Safepoints: operations, and stopping them all for a change of phase.
 //!
-//! Entering an operation is a locked exchange followed by a look at the stop word (rule T1): with a
-//! plain store both sides could miss each other under TSO.
+//! Entering an operation is a store, a barrier and a look at the stop word (rule T1): without a barrier both
+//! sides could miss each other under TSO. Who stops the world has all threads pass one, if the medium can do so:
+//! it is seldom, and everybody enters all the time.
 //!
 //! A request keeps everybody from beginning an operation for no longer than short ones take. One that
 //! takes longer is waited for alone: the stop word names its lane, whose next operation waits, while all
@@ -58,7 +59,7 @@ impl<M: Medium> Safepoint<M> {
     /// Enters an operation. Returns whether it had to wait for a phase change.
     #[inline]
     pub(crate) fn enter(&self, medium: &M, lane: usize) -> bool {
-        self.words.swap(flag_at(lane), INSIDE);
+        self.words.store_light(flag_at(lane), INSIDE);
         self.words.load(0) != NOBODY && self.enter_later(medium, lane)
     }
 
@@ -72,7 +73,7 @@ impl<M: Medium> Safepoint<M> {
                 medium.pause(attempt);
                 attempt += 1;
             }
-            self.words.swap(flag_at(lane), INSIDE);
+            self.words.store_light(flag_at(lane), INSIDE);
         }
         attempt > 0
     }
@@ -113,11 +114,11 @@ impl<M: Medium> Safepoint<M> {
             let Some(lane) = self.inside_at(medium, medium.now_ns().saturating_add(patience_ns))
             else {
                 let result = change();
-                word.keep_out(NOBODY);
+                word.let_in();
                 standing.add_to(stops, medium);
                 return Some(result);
             };
-            word.keep_out(NOBODY);
+            word.let_in();
             standing.add_to(stops, medium);
             stops.withdrawn += 1;
             let_run(medium, patience_ns);
@@ -209,15 +210,19 @@ impl Instant {
 struct StopWord<'a, M: Medium>(&'a Safepoint<M>);
 
 impl<M: Medium> StopWord<'_, M> {
-    /// A locked exchange, so that a look at the lanes' flags comes after it.
+    /// A barrier follows, so that a look at the lanes' flags comes after it.
     fn keep_out(&self, whom: u64) {
-        self.0.words.swap(0, whom);
+        self.0.words.store_heavy(0, whom);
+    }
+
+    fn let_in(&self) {
+        self.0.words.store(0, NOBODY);
     }
 }
 
 impl<M: Medium> Drop for StopWord<'_, M> {
     fn drop(&mut self) {
-        self.0.words.store(0, NOBODY);
+        self.let_in();
     }
 }
 
@@ -227,6 +232,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
     use firn_crash::{Crash, CrashOptions, Schedule, interleavings};
+    use firn_mapped::{Mapped, MappedOptions};
     use firn_units::VirtAddr;
 
     use super::*;
@@ -270,6 +276,39 @@ mod tests {
         println!("{} executions", found.executions);
         assert_eq!(found.failure, None);
         assert!(found.exhaustive);
+    }
+
+    /// The same on threads of the system's, where the barrier between is the stopping thread's.
+    #[test]
+    fn nobody_is_inside_while_the_world_stands_on_threads_of_the_systems() {
+        let medium = Mapped::anonymous(1 << 20, &MappedOptions::default()).unwrap();
+        let safepoint = Safepoint::new(&medium, 2);
+        let is_inside = [const { AtomicBool::new(false) }; 2];
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for (lane, is_inside) in is_inside.iter().enumerate() {
+                let (safepoint, medium, ended) = (&safepoint, &medium, &ended);
+                scope.spawn(move || {
+                    while !ended.load(Relaxed) {
+                        safepoint.enter(medium, lane);
+                        is_inside.store(true, Relaxed);
+                        is_inside.store(false, Relaxed);
+                        safepoint.leave(lane);
+                    }
+                });
+            }
+            let mut stops = Stops::default();
+            for _ in 0..3000 {
+                let stopped = safepoint.stop(&medium, u64::MAX, &mut stops, || {
+                    is_inside.iter().all(|inside| !inside.load(Relaxed))
+                });
+                if stopped != Some(true) {
+                    ended.store(true, Relaxed);
+                }
+                assert_eq!(stopped, Some(true), "an operation is open");
+            }
+            ended.store(true, Relaxed);
+        });
     }
 
     /// One that takes long is waited for alone, and the next of its thread waits.

@@ -35,6 +35,17 @@ fn make(crash: &Crash, kind: PoolKind) -> VirtAddr {
     at
 }
 
+/// Objects that bits on media say are allocated.
+fn allocated(pool: &Pool<Crash>) -> Result<usize, Error> {
+    let mut session = pool.session()?;
+    let guard = session.raw_guard()?;
+    let (mut count, mut at) = (0, VirtAddr(0));
+    while let Some(next) = guard.next_object(at)? {
+        (count, at) = (count + 1, next);
+    }
+    Ok(count)
+}
+
 #[test]
 fn a_batch_costs_three_fences() {
     let crash = Crash::new(16 << 20, Default::default());
@@ -50,6 +61,33 @@ fn a_batch_costs_three_fences() {
         })
         .unwrap();
     assert_eq!(crash.counts().fences, 3);
+}
+
+/// How the bit of an object goes back is logged with the batch behind its allocation, or by itself at the end.
+#[test]
+fn what_is_allocated_in_front_of_a_batch_costs_no_fence() {
+    let crash = Crash::new(16 << 20, Default::default());
+    let at = make(&crash, PoolKind::Explicit);
+    let pool = Pool::open(crash.clone(), &options(PoolKind::Explicit)).unwrap();
+    let mut session = pool.session().unwrap();
+    let mut fences = |is_first: bool| {
+        crash.reset_counts();
+        let done = session.raw_transaction(|tx| {
+            if is_first {
+                tx.alloc(16)?;
+            }
+            tx.log(&[(at, 8)])?;
+            if !is_first {
+                tx.alloc(16)?;
+            }
+            Ok::<_, Error>(())
+        });
+        done.unwrap();
+        crash.counts().fences
+    };
+    // The first one takes a page.
+    fences(true);
+    assert_eq!([fences(true), fences(false)], [3, 4]);
 }
 
 #[test]
@@ -99,6 +137,8 @@ fn every_image_of_two_batches_is_all_or_nothing() {
         for abort in [false, true] {
             let crash = Crash::new(16 << 20, Default::default());
             let at = make(&crash, kind);
+            let before = Pool::open(crash, &options(kind)).unwrap();
+            let before = allocated(&before).unwrap();
             let explorer = Explorer::new(
                 ExploreOptions {
                     recovery_depth: 2,
@@ -110,6 +150,7 @@ fn every_image_of_two_batches_is_all_or_nothing() {
                     let pool = Pool::open(crash.clone(), &options(kind)).unwrap();
                     let mut session = pool.session().unwrap();
                     let done: Result<(), Error> = session.raw_transaction(|tx| {
+                        let gone = tx.alloc(300)?;
                         tx.log(&[(at, 8)])?;
                         tx.store(at, &3u64.to_le_bytes())?;
                         tx.log(&[(at + 128, 8)])?;
@@ -117,6 +158,8 @@ fn every_image_of_two_batches_is_all_or_nothing() {
                         let new = tx.alloc(16)?;
                         tx.store(new, &5u64.to_le_bytes())?;
                         tx.set_root("new", Some(new))?;
+                        // SAFETY: nothing refers to it.
+                        unsafe { tx.free(gone) }?;
                         if abort { Err(Error::ReadOnly) } else { Ok(()) }
                     });
                     assert_eq!(done.is_err(), abort);
@@ -132,9 +175,13 @@ fn every_image_of_two_batches_is_all_or_nothing() {
                     let names = session.read(|view| view.root_names()).unwrap();
                     drop(session);
                     let findings = pool.check().map_err(|e| e.to_string())?;
+                    let more = match kind {
+                        PoolKind::Explicit => allocated(&pool).map_err(|e| e.to_string())? - before,
+                        PoolKind::Traced => names.len() - 1,
+                    };
                     pool.abandon();
-                    let old = found == (1, 2) && names == ["object"];
-                    let new = found == (3, 4) && names == ["object", "new"];
+                    let old = found == (1, 2) && names == ["object"] && more == 0;
+                    let new = found == (3, 4) && names == ["object", "new"] && more == 1;
                     let legal = match (abort, state.note(0)) {
                         (true, _) => old,
                         (false, 1) => new,
@@ -143,7 +190,9 @@ fn every_image_of_two_batches_is_all_or_nothing() {
                     match (legal, findings.first()) {
                         (true, None) => Ok(()),
                         (_, Some(finding)) => Err(finding.to_string()),
-                        (false, None) => Err(format!("found {found:?} {names:?}")),
+                        (false, None) => {
+                            Err(format!("found {found:?} {names:?}, {more} objects more"))
+                        }
                     }
                 },
             );

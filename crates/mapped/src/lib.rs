@@ -30,6 +30,7 @@
 compile_error!("firn-mapped needs Linux on x86-64: mmap windows, clwb and total store order");
 
 mod backing;
+pub mod barrier;
 mod copy;
 mod error;
 mod file;

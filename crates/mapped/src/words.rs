@@ -6,6 +6,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use firn_media::Words;
 use firn_units::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
 
+use crate::barrier;
+
 /// Volatile words of a [`crate::Mapped`], the first one at the start of a line.
 ///
 /// The system hands out their pages when they are first touched, so a bitmap for a large window
@@ -68,6 +70,17 @@ impl Words for MappedWords {
     #[inline(always)]
     fn swap(&self, index: usize, value: u64) -> u64 {
         self.word(index).swap(value, Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn store_light(&self, index: usize, value: u64) {
+        self.store(index, value);
+        barrier::light();
+    }
+
+    fn store_heavy(&self, index: usize, value: u64) {
+        self.store(index, value);
+        barrier::heavy();
     }
 
     #[inline(always)]

@@ -24,6 +24,17 @@ pub trait Words: Send + Sync + 'static {
     fn store(&self, index: usize, value: u64);
     /// Exchanges word `index` for `value` and returns what it held.
     fn swap(&self, index: usize, value: u64) -> u64;
+    /// Stores `value`, and is a full barrier between the thread and those that use [`Words::store_heavy`]. Costs next
+    /// to nothing where the medium can have all threads pass a barrier.
+    #[inline(always)]
+    fn store_light(&self, index: usize, value: u64) {
+        self.swap(index, value);
+    }
+    /// Stores `value`, and is a full barrier between the thread and all that use [`Words::store_light`]. May cost
+    /// microseconds.
+    fn store_heavy(&self, index: usize, value: u64) {
+        self.swap(index, value);
+    }
     /// Stores `new` if the word holds `current`; either way returns what it held, `Ok` if stored.
     fn compare_exchange(&self, index: usize, current: u64, new: u64) -> Result<u64, u64>;
     /// Adds, wrapping, and returns the value before.

@@ -1,26 +1,22 @@
 //! What one thread uses all the time, and another one hardly ever.
 //!
-//! A thread comes to its part of a pool with every call, and a lock would be two locked instructions of some twenty cycles each,
-//! or of hundreds: they wait for write-backs that are under way (Intel, `CLWB`). So the thread says that it is
-//! inside by a plain store and looks whether somebody claims it; who claims it says so, has every thread of
-//! the process pass a barrier, and waits until the thread is outside. Of the two one sees the other: either the
-//! thread's store came before its barrier, and the claimant sees it, or the thread's look came behind that, and
-//! sees the claim.
+//! A thread comes to its part of a pool with every call, and a lock would be two locked instructions of some twenty
+//! cycles each, or of hundreds: they wait for write-backs that are under way (Intel, `CLWB`). So the thread says that it
+//! is inside by a plain store and looks whether somebody claims it; who claims it says so and waits until the thread is
+//! outside. The barrier that belongs between is the claimant's to pay for ([`firn_mapped::barrier`]).
 
 use core::ops::Deref;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence, fence};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::thread::{MembarrierCommand, membarrier};
+use firn_mapped::barrier;
 
 use super::local::{Local, local};
 
 /// A lock that is biased to the thread that made it.
 pub(crate) struct Biased<T> {
     owner: *const Local,
-    /// Whether claimants have all threads pass a barrier, so that the owner need not pass one each time.
-    is_spared: bool,
     /// Calls of the owner's that are inside: one, and those that the program's own functions made meanwhile.
     inside: AtomicU32,
     claimed: AtomicBool,
@@ -49,7 +45,6 @@ impl<T> Biased<T> {
     pub(crate) fn new(content: T) -> Self {
         Self {
             owner: local(),
-            is_spared: has_barriers(),
             inside: AtomicU32::new(0),
             claimed: AtomicBool::new(false),
             claims: Mutex::new(()),
@@ -64,7 +59,7 @@ impl<T> Biased<T> {
         let calls = self.inside.load(Ordering::Relaxed);
         self.inside.store(calls + 1, Ordering::Relaxed);
         if calls == 0 {
-            self.pass();
+            barrier::light();
             // What the claimant did happens before.
             if self.claimed.load(Ordering::Acquire) {
                 self.wait();
@@ -79,16 +74,7 @@ impl<T> Biased<T> {
             self.inside.store(0, Ordering::Release);
             drop(self.lock());
             self.inside.store(1, Ordering::Relaxed);
-            self.pass();
-        }
-    }
-
-    /// Has the store before it and the load behind it be in this order for who claims it.
-    #[inline(always)]
-    fn pass(&self) {
-        match self.is_spared {
-            true => compiler_fence(Ordering::SeqCst),
-            false => fence(Ordering::SeqCst),
+            barrier::light();
         }
     }
 
@@ -106,24 +92,13 @@ impl<T> Biased<T> {
             _claims: self.lock(),
         };
         self.claimed.store(true, Ordering::Relaxed);
-        match self.is_spared {
-            true => {
-                membarrier(MembarrierCommand::PrivateExpedited).expect("the process registered")
-            }
-            false => fence(Ordering::SeqCst),
-        }
+        barrier::heavy();
         // What the owner did happens before.
         while self.inside.load(Ordering::Acquire) != 0 {
             std::thread::sleep(Duration::from_micros(20));
         }
         body(&self.content)
     }
-}
-
-/// Whether the system has all threads of a process pass a barrier (Linux 4.14, unless forbidden).
-fn has_barriers() -> bool {
-    static HAS: OnceLock<bool> = OnceLock::new();
-    *HAS.get_or_init(|| membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok())
 }
 
 impl<T> Deref for Inside<'_, T> {
@@ -173,11 +148,10 @@ mod tests {
         }
     }
 
-    fn owner_and_claimants(is_spared: bool) {
+    #[test]
+    fn the_owner_and_claimants_exclude_each_other() {
         const CLAIMS: u64 = 3000;
-        let mut biased = Biased::new(Alone::default());
-        biased.is_spared &= is_spared;
-        let biased = Arc::new(biased);
+        let biased = Arc::new(Biased::new(Alone::default()));
         let ended = Arc::new(AtomicBool::new(false));
         let claimants = [0, 1].map(|_| {
             let (biased, ended) = (Arc::clone(&biased), Arc::clone(&ended));
@@ -200,16 +174,6 @@ mod tests {
             claimant.join().unwrap();
         }
         assert_eq!(biased.enter().count.get(), calls + 2 * CLAIMS);
-    }
-
-    #[test]
-    fn the_owner_and_claimants_exclude_each_other() {
-        owner_and_claimants(true);
-    }
-
-    #[test]
-    fn they_do_where_threads_cannot_be_made_to_pass_a_barrier() {
-        owner_and_claimants(false);
     }
 
     #[test]

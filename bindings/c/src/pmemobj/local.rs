@@ -84,7 +84,6 @@ impl Drop for End {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".pushsection .tbss.firn_pmemobj_local,\"awT\",@nobits",
     ".balign 8",
@@ -98,7 +97,6 @@ core::arch::global_asm!(
 );
 
 /// Where the word is.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn word() -> *mut *const Local {
     let word;
@@ -112,12 +110,4 @@ fn word() -> *mut *const Local {
         );
     }
     word
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn word() -> *mut *const Local {
-    thread_local! {
-        static WORD: Cell<*const Local> = const { Cell::new(ptr::null()) };
-    }
-    WORD.with(Cell::as_ptr)
 }

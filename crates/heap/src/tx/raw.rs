@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::locks::{LockSet, Mode};
 use crate::object::requested_bytes;
 use crate::pool::Inner;
-use crate::session::{Core, Session};
+use crate::session::{Core, Session, State};
 use crate::steps;
 use crate::view::{Access, Reading};
 
@@ -158,6 +158,8 @@ pub(crate) struct Open {
     /// What may be stored to, and is written back at commit.
     ranges: Ranges,
     allocated: Listed,
+    /// Of those allocated, how many have in the log how their bits go back.
+    logged: usize,
     freed: Listed,
     locks: LockSet,
 }
@@ -206,7 +208,29 @@ impl Open {
         self.log.clear();
         self.ranges.clear();
         self.allocated.clear();
+        self.logged = 0;
         self.freed.clear();
+    }
+
+    /// Takes in how the bits go back of what was allocated since this was called last, to be logged with the next
+    /// batch. Until then they are as they go back to.
+    fn save_allocated_bits(&mut self) {
+        for change in &self.allocated.changes[self.logged..] {
+            let (at, bit) = (
+                change.slot.place.bitmap_word_at(),
+                change.slot.place.bit().1,
+            );
+            self.log.save_bits(at, 0, bit);
+        }
+    }
+
+    /// Makes a batch of what was taken in.
+    ///
+    /// Errors: as [`Log::append`].
+    fn append<M: Medium>(&mut self, inner: &Inner<M>) -> Result<(), Error> {
+        self.log.append(inner)?;
+        self.logged = self.allocated.changes.len();
+        Ok(())
     }
 }
 
@@ -271,26 +295,29 @@ impl<'t, M: Medium> RawTx<'t, M> {
     pub fn log(self, ranges: &[(VirtAddr, u64)]) -> Result<(), Error> {
         let inner = self.inner();
         let mut open = self.open().borrow_mut();
-        let Open {
-            log, ranges: known, ..
-        } = &mut *open;
         for &(at, len) in ranges {
             let (start, end) = match self.range(at, len) {
                 Ok(range) => range,
                 Err(error) => {
-                    log.forget_news();
+                    open.log.forget_news();
                     return Err(error);
                 }
             };
+            let Open {
+                log, ranges: known, ..
+            } = &mut *open;
             known.each_missing(start, end, |start, end| {
                 log.save(&inner.medium, start, end);
             });
         }
-        if log.has_news() {
-            log.append(inner)?;
+        if open.log.has_news() {
+            if inner.logs_allocation() {
+                open.save_allocated_bits();
+            }
+            open.append(inner)?;
             for &(at, len) in ranges {
                 let (start, end) = words(at, len);
-                known.insert(start, end);
+                open.ranges.insert(start, end);
             }
         }
         Ok(())
@@ -451,32 +478,32 @@ impl<'t, M: Medium> RawTx<'t, M> {
     fn commit_bits(self) -> Result<(), Error> {
         let inner = self.inner();
         let mut open = self.open().borrow_mut();
-        let Open {
-            log,
-            allocated,
-            freed,
-            ..
-        } = &mut *open;
-        let (allocated, freed) = (&allocated.changes, &freed.changes);
-        if allocated.is_empty() && freed.is_empty() || !inner.logs_allocation() {
+        if open.allocated.changes.is_empty() && open.freed.changes.is_empty()
+            || !inner.logs_allocation()
+        {
             return Ok(());
         }
-        let flips = || {
-            let both = allocated.iter().map(|c| (c, true));
-            both.chain(freed.iter().map(|c| (c, false)))
-                .map(|(change, allocate)| {
-                    let at = change.slot.place.bitmap_word_at();
-                    let (_, bit) = change.slot.place.bit();
-                    let (set, clear) = if allocate { (bit, 0) } else { (0, bit) };
-                    (at, set, clear)
-                })
-        };
-        for (at, set, clear) in flips() {
-            // The log says how to go back.
-            log.save_bits(at, clear, set);
+        // The log says how to go back.
+        open.save_allocated_bits();
+        let Open { log, freed, .. } = &mut *open;
+        for change in &freed.changes {
+            let (at, bit) = (
+                change.slot.place.bitmap_word_at(),
+                change.slot.place.bit().1,
+            );
+            log.save_bits(at, bit, 0);
         }
-        log.append(inner)?;
-        for (at, set, clear) in flips() {
+        if log.has_news() {
+            open.append(inner)?;
+        }
+        let allocated = open.allocated.changes.iter().map(|c| (c, true));
+        let freed = open.freed.changes.iter().map(|c| (c, false));
+        for (change, allocate) in allocated.chain(freed) {
+            let (at, bit) = (
+                change.slot.place.bitmap_word_at(),
+                change.slot.place.bit().1,
+            );
+            let (set, clear) = if allocate { (bit, 0) } else { (0, bit) };
             inner.medium.update_bits(at, set, clear);
             inner
                 .medium
@@ -531,9 +558,20 @@ impl<'s, M: Medium> OpenRawTx<'s, M> {
     /// Errors: what it allocated and freed cannot be logged; it is rolled back, and the operation has ended.
     pub fn commit(mut self) -> Result<RawGuard<'s, M>, Error> {
         let tx = self.tx();
-        tx.commit_bits()?;
         let inner = tx.inner();
         let mut state = tx.guard.access.core.state.borrow_mut();
+        let count_allocated = |state: &mut State, sign| {
+            let open = tx.open().borrow();
+            count_all(inner, &mut state.tally, &open.allocated.changes, sign);
+        };
+        // In front of the fences: the count is a locked instruction, which would wait for the last of them, and what
+        // the program does next need not.
+        count_allocated(&mut state, 1);
+        if let Err(error) = tx.commit_bits() {
+            count_allocated(&mut state, -1);
+            drop(state);
+            return Err(error);
+        }
         {
             let open = tx.open().borrow();
             if open.log.is_used() || !open.ranges.is_empty() {
@@ -549,7 +587,6 @@ impl<'s, M: Medium> OpenRawTx<'s, M> {
                 medium.fence_for(&steps::UNDO_CONTENTS_FENCE);
                 open.log.invalidate(medium, tx.lane());
             }
-            count_all(inner, &mut state.tally, &open.allocated.changes, 1);
             count_all(inner, &mut state.tally, &open.freed.changes, -1);
             release_all(inner, &open.freed.changes);
             state.tally.committed(&inner.medium);

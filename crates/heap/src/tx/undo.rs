@@ -2,7 +2,8 @@
 //!
 //! The old contents and a checksum go to the lane, one fence makes them durable, then the program
 //! may store. At commit what was stored is made durable, then the lane's `done` word moves past the
-//! transaction, which invalidates its log: three fences with one batch of ranges.
+//! transaction, which invalidates its log: three fences with one batch of ranges. How allocation bits go back lies in
+//! the batch behind the allocation, or in one of its own at commit.
 //!
 //! A log that outgrows its lane goes on in frames: the last entry in front of the end says where.
 
