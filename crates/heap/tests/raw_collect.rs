@@ -156,6 +156,9 @@ impl Program {
 
     /// Everything is there, by every address, and the pairs lead to it.
     fn check(&mut self, session: &mut Session<Mapped>) {
+        let marks = self.pool.place_marks();
+        let is_marked = marks.iter().any(|mark| mark.load(Ordering::Relaxed) != 0);
+        assert_eq!(self.pool.has_place_marks(), is_marked);
         let guard = session.raw_guard().unwrap();
         let medium = self.pool.medium();
         let table = guard.place_to_read(self.table);

@@ -21,6 +21,8 @@ pub struct Cache {
     /// Zero while it knows nothing.
     pub(crate) pool: AtomicU64,
     pub(crate) base: u64,
+    /// The last offset while no page is marked; zero otherwise.
+    pub(crate) plain: u64,
     /// The last offset.
     pub(crate) last: u64,
     pub(crate) marks: *const AtomicU8,
@@ -260,6 +262,10 @@ pub(crate) unsafe fn fill(pool: &Pobj, cache: *mut Cache) -> Outcome<()> {
     let cache = unsafe { &mut *cache };
     cache.base = pool.base;
     cache.last = pool.capacity - 1;
+    cache.plain = match pool.heap.has_place_marks() {
+        true => 0,
+        false => cache.last,
+    };
     cache.marks = pool.heap.place_marks().as_ptr();
     cache.pool.store(pool.id, Ordering::Relaxed);
     Ok(())

@@ -189,6 +189,8 @@ pub(crate) struct Kept {
     /// One a frame, in a pool that keeps addresses: not zero where one leads elsewhere, or may have to be made
     /// fit for stores.
     marks: Box<[AtomicU8]>,
+    /// How many are not zero.
+    marked: AtomicU64,
 }
 
 /// What a session knows of the kept cycles: all of them while it is inside an operation.
@@ -266,6 +268,7 @@ impl Kept {
             version: AtomicU64::new(1),
             // Not stored to, so that what is far from any mark has no memory.
             marks: bytemuck::allocation::zeroed_slice_box(frames as usize),
+            marked: AtomicU64::new(0),
         };
         table
             .cycles
@@ -282,10 +285,17 @@ impl Kept {
         &self.marks
     }
 
+    /// Whether any of them is not zero. It stays so for as long as an operation is open.
+    pub(crate) fn has_marks(&self) -> bool {
+        self.marked.load(Ordering::Relaxed) != 0
+    }
+
     fn set(&self, run: FrameRun, mark: u8) {
         for frame in run.each() {
             if let Some(place) = self.marks.get(frame.0 as usize) {
-                place.store(mark, Ordering::Relaxed);
+                let before = place.swap(mark, Ordering::Relaxed);
+                let added = u64::from(mark).wrapping_sub(u64::from(before));
+                self.marked.fetch_add(added, Ordering::Relaxed);
             }
         }
     }

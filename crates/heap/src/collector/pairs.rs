@@ -71,6 +71,11 @@ impl<M: Medium> Pool<M> {
         self.inner.collector.kept.marks()
     }
 
+    /// Whether any of [`Pool::place_marks`] is not zero. It stays so for as long as an operation is open.
+    pub fn has_place_marks(&self) -> bool {
+        self.inner.collector.kept.has_marks()
+    }
+
     /// The first word of each pair that is a reference to an object of this pool.
     pub fn pair_id(&self) -> u64 {
         self.inner.pair_id()

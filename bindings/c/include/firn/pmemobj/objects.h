@@ -16,6 +16,8 @@ extern "C" {
 struct firn_pobj_cache {
 	uint64_t pool;
 	unsigned char *base;
+	/* The last offset while no page is marked; zero otherwise. */
+	uint64_t plain;
 	/* The last offset. */
 	uint64_t last;
 	const unsigned char *marks;
@@ -26,11 +28,13 @@ __attribute__((weak, visibility("hidden"))) __thread struct firn_pobj_cache firn
 
 void *firn_pobj_direct(uint64_t id, uint64_t at, struct firn_pobj_cache *cache, int to_read) FIRN_POBJ_AS(direct);
 
-/* Whether what is at an offset of that pool is where it was: in the pool, in a page that nothing is moved from. */
+/* Whether what is at an offset of that pool is where it was: in the pool, in a page that nothing is moved from. Before
+ * anything was moved no page has to be looked at. */
 static inline int firn_pobj_stays(const struct firn_pobj_cache *here, uint64_t id, uint64_t at)
 {
-	return FIRN_LIKELY(here->pool == id) && FIRN_LIKELY(at - 1 < here->last) &&
-	       FIRN_LIKELY(here->marks[at >> 12] == 0);
+	return FIRN_LIKELY(here->pool == id) &&
+	       (FIRN_LIKELY(at - 1 < here->plain) ||
+		(FIRN_LIKELY(at - 1 < here->last) && FIRN_LIKELY(here->marks[at >> 12] == 0)));
 }
 
 /* From here on an OID is two numbers: passed as one, a compiler keeps it in memory as well, and whoever follows one OID
