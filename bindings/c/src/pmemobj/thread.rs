@@ -198,15 +198,17 @@ fn no_transaction() -> Failure {
 fn with_state<R>(pool: &Pobj, body: impl FnOnce(&State) -> Outcome<R>) -> Outcome<R> {
     let (of, here) = local().here.get();
     if ptr::eq(of, pool) {
-        // SAFETY: slots stay until their thread ends, which forgets this one first.
-        let inside = unsafe { &*here }.0.enter();
+        // SAFETY: slots stay until their thread ends, which forgets this one first; it is this thread's.
+        let inside = unsafe { (*here).0.enter() };
         if inside.is_open() {
             return body(&inside);
         }
     }
     let slot = slot(pool)?;
     local().here.set((pool, Arc::as_ptr(&slot)));
-    body(&slot.0.enter())
+    // SAFETY: it is this thread's.
+    let inside = unsafe { slot.0.enter() };
+    body(&inside)
 }
 
 /// This thread's slot of a pool, made if there is none.
@@ -217,7 +219,8 @@ fn slot(pool: &Pobj) -> Outcome<Arc<Slot>> {
     let known = of_pools.iter().position(|(of, _)| ptr::eq(*of, pool));
     if let Some(known) = known {
         let slot = &of_pools[known].1;
-        if slot.0.enter().is_open() {
+        // SAFETY: it is this thread's.
+        if unsafe { slot.0.enter() }.is_open() {
             return Ok(Arc::clone(slot));
         }
         ended.push(of_pools.swap_remove(known).1);
