@@ -15,6 +15,8 @@ use support::{command, compile_pmemobj, compile_with_libpmemobj, here};
 
 const STORES: [&str; 5] = ["hash", "red_black", "btree", "queue", "strings"];
 const PHASES: [&str; 3] = ["insert", "get", "delete"];
+/// Phases after the deletions.
+const LATER: [&str; 2] = ["get_after_deletes", "get_after_defrag"];
 const ROUNDS: usize = 7;
 const ENTRIES: &str = "200000";
 /// Entries of the run that pages are counted in, once: the counts are the same in each run.
@@ -75,6 +77,9 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
+/// What both sides of each program told, round by round.
+type Rounds<'a> = BTreeMap<&'a str, Vec<[BTreeMap<String, f64>; 2]>>;
+
 /// Medians of a figure on both sides and of their ratios, with the least and the greatest.
 struct Compared {
     medians: [f64; 2],
@@ -94,6 +99,26 @@ fn compared(rounds: &[[BTreeMap<String, f64>; 2]], name: &str) -> Compared {
     }
 }
 
+/// Prints a line for each phase of each store. Yields the geometric mean of the ratios.
+fn table(rounds: &Rounds<'_>, phases: &[&str]) -> f64 {
+    println!("| | libpmemobj, ns | Firn, ns | libpmemobj over Firn, median (least to most) |");
+    println!("|---|---|---|---|");
+    let mut logs = Vec::new();
+    for store in STORES {
+        for phase in phases {
+            let it = compared(&rounds[store], phase);
+            logs.push(it.ratio.ln());
+            let [theirs, ours] = it.medians;
+            let (ratio, least, most) = (it.ratio, it.least, it.most);
+            let phase = phase.replace('_', " ");
+            println!(
+                "| {store}, {phase} | {theirs:.0} | {ours:.0} | {ratio:.2} ({least:.2} to {most:.2}) |"
+            );
+        }
+    }
+    (logs.iter().sum::<f64>() / logs.len() as f64).exp()
+}
+
 fn main() {
     let folder = tempfile::tempdir().unwrap();
     let driver = here("examples/pmemobj/stores/driver.c");
@@ -110,7 +135,7 @@ fn main() {
     let Some(chase) = Both::built("chase", &chase, &[], folder.path()) else {
         return;
     };
-    let mut rounds: BTreeMap<&str, Vec<[BTreeMap<String, f64>; 2]>> = BTreeMap::new();
+    let mut rounds = Rounds::new();
     for _ in 0..ROUNDS {
         for (store, both) in &stores {
             let told = both.run(&["course", ENTRIES]);
@@ -121,37 +146,33 @@ fn main() {
     println!(
         "{ROUNDS} rounds of both in turn, {ENTRIES} entries; processor time of the thread, ADR"
     );
-    println!("| | libpmemobj, ns | Firn, ns | libpmemobj over Firn, median (least to most) |");
-    println!("|---|---|---|---|");
-    let mut logs = Vec::new();
-    for store in STORES {
-        for phase in PHASES {
-            let it = compared(&rounds[store], phase);
-            logs.push(it.ratio.ln());
-            let [theirs, ours] = it.medians;
-            let (ratio, least, most) = (it.ratio, it.least, it.most);
-            println!(
-                "| {store}, {phase} | {theirs:.0} | {ours:.0} | {ratio:.2} ({least:.2} to {most:.2}) |"
-            );
-        }
-    }
-    let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+    let mean = table(&rounds, &PHASES);
     println!("| geometric mean | | | {mean:.2} |");
+    println!("\nGets of all keys when four fifths are deleted, and after pmemobj_defrag");
+    table(&rounds, &LATER);
     let [theirs, ours] = compared(&rounds["chase"], "follow").medians;
     let more = ours - theirs;
     println!(
         "\n`D_RW` in a chase: {theirs:.2} ns with libpmemobj, {ours:.2} with Firn: {more:.2} more"
     );
-    println!("\n{MANY} entries, four fifths deleted: 2 MiB pages over objects");
-    println!("| | libpmemobj | after pmemobj_defrag | Firn | after pmemobj_defrag |");
-    println!("|---|---|---|---|---|");
-    for (store, both) in &stores {
-        let [theirs, ours] = both.run(&["course", MANY]);
-        let ratios = |of: &BTreeMap<String, f64>| {
-            let [before, after] =
-                ["deletes", "defrag"].map(|when| of[&format!("ratio_after_{when}")]);
-            format!("{before:.2} | {after:.2}")
-        };
-        println!("| {store} | {} | {} |", ratios(&theirs), ratios(&ours));
+    let told: Vec<_> = stores
+        .iter()
+        .map(|(store, both)| (store, both.run(&["course", MANY])))
+        .collect();
+    for (over, kind) in [
+        ("objects with their headers", "ratio_with_headers"),
+        ("objects", "ratio"),
+    ] {
+        println!("\n{MANY} entries, four fifths deleted: 2 MiB pages over {over}");
+        println!("| | libpmemobj | after pmemobj_defrag | Firn | after pmemobj_defrag |");
+        println!("|---|---|---|---|---|");
+        for (store, both) in &told {
+            let [theirs, ours] = both.each_ref().map(|of| {
+                let [before, after] =
+                    ["deletes", "defrag"].map(|when| of[&format!("{kind}_after_{when}")]);
+                format!("{before:.2} | {after:.2}")
+            });
+            println!("| {store} | {theirs} | {ours} |");
+        }
     }
 }

@@ -13,6 +13,8 @@
  * operation ends in which it was obtained, and not a moment longer: between operations the collector may move the
  * object. What has to be kept longer is kept in the pool, or in a handle (firn_handle_strong). The bytes are
  * constant: they change through FIRN_STORE and FIRN_LINK alone, in a transaction.
+ * A test finds pointers that are kept too long with FIRN_COLLECT=safepoints in its environment when it opens the pool:
+ * then everything moves at the end of every operation.
  *
  * Transactions gather what they store and put it in place when they commit. So in a transaction that has stored
  * something an object is read with FIRN_LOAD, which sees it; the bytes that a pointer leads to are those of before.

@@ -4,7 +4,9 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::time::Duration;
 use std::ffi::CString;
 
+use firn_heap::Error;
 use firn_heap::collector::{CollectOptions, Collected as Figures, CollectorOptions, PageSize};
+use firn_mapped::Mapped;
 
 use crate::pool::Pool;
 use crate::shelf::open;
@@ -39,6 +41,44 @@ impl From<Figures> for Collected {
             moved_bytes: figures.planned_bytes,
             reclaimed_objects: figures.reclaimed,
         }
+    }
+}
+
+/// When the environment asks for pools to be collected, by `FIRN_COLLECT`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Collects {
+    /// `0`.
+    Never,
+    /// `1`, or nothing: beside the program, as it says, or above a ratio.
+    Beside,
+    /// A whole cycle at every safepoint, to test a program: pointers that it should not have kept are bad at once.
+    AtSafepoints,
+}
+
+impl Collects {
+    pub(crate) fn asked_for() -> Outcome<Self> {
+        match std::env::var("FIRN_COLLECT").as_deref() {
+            Ok("0") => Ok(Self::Never),
+            Err(_) | Ok("" | "1") => Ok(Self::Beside),
+            Ok("safepoints") => Ok(Self::AtSafepoints),
+            Ok(other) => Err(Failure::invalid(format!(
+                "FIRN_COLLECT is `0`, `1` or `safepoints`, not `{other}`"
+            ))),
+        }
+    }
+}
+
+/// A cycle in which as much moves as can, beside other threads' operations; none if another is under way or a thread
+/// stays inside an operation. The caller has none open.
+pub(crate) fn collect_wholly(heap: &firn_heap::Pool<Mapped>) -> Outcome<()> {
+    let options = CollectOptions {
+        pages: PageSize::Small,
+        everything: true,
+        ..CollectOptions::default()
+    };
+    match heap.collect(&options) {
+        Ok(_) | Err(Error::Busy { .. } | Error::Collecting) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

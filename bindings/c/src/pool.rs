@@ -12,6 +12,7 @@ use firn_heap::{PoolKind, PoolOptions};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Domain;
 
+use crate::collection::Collects;
 use crate::describe::{Type, descriptor, text};
 use crate::shelf::{Shelf, Shelved, open};
 use crate::status::{Failure, Outcome, Status, status_of};
@@ -21,6 +22,7 @@ pub struct Pool {
     mark: AtomicU64,
     pub(crate) heap: firn_heap::Pool<Mapped>,
     pub(crate) collector: Mutex<Option<BackgroundCollector<Mapped>>>,
+    pub(crate) collects: Collects,
     /// Sessions and handles.
     pub(crate) users: AtomicUsize,
 }
@@ -129,11 +131,12 @@ pub(crate) unsafe fn path<'a>(pointer: *const c_char) -> Outcome<&'a Path> {
 /// # Safety
 ///
 /// `to` leads to room for a pointer.
-unsafe fn hand_out(heap: firn_heap::Pool<Mapped>, to: *mut *mut Pool) {
+unsafe fn hand_out(heap: firn_heap::Pool<Mapped>, collects: Collects, to: *mut *mut Pool) {
     let pool = SHELF.hand_out(Pool {
         mark: AtomicU64::new(0),
         heap,
         collector: Mutex::new(None),
+        collects,
         users: AtomicUsize::new(0),
     });
     // SAFETY: the caller says so.
@@ -157,12 +160,13 @@ pub unsafe extern "C" fn firn_create(
 ) -> Status {
     status_of(|| {
         check_room(pool)?;
+        let collects = Collects::asked_for()?;
         // SAFETY: as the header asks of the options and the path.
         let (heap, mapped) = unsafe { options(how) }?;
         if at.is_null() {
             let made = firn_heap::Pool::create(Mapped::anonymous(0, &mapped)?, &heap)?;
             // SAFETY: it is not null, and the header asks for room.
-            unsafe { hand_out(made, pool) };
+            unsafe { hand_out(made, collects, pool) };
             return Ok(());
         }
         // SAFETY: as above.
@@ -173,7 +177,7 @@ pub unsafe extern "C" fn firn_create(
             let _ = std::fs::remove_file(at);
         })?;
         // SAFETY: as above.
-        unsafe { hand_out(made, pool) };
+        unsafe { hand_out(made, collects, pool) };
         Ok(())
     })
 }
@@ -186,11 +190,12 @@ pub unsafe extern "C" fn firn_open(
 ) -> Status {
     status_of(|| {
         check_room(pool)?;
+        let collects = Collects::asked_for()?;
         // SAFETY: as the header asks of the options and the path.
         let ((heap, mapped), at) = unsafe { (options(how)?, path(at)?) };
         let found = firn_heap::Pool::open(Mapped::open(at, &mapped)?, &heap)?;
         // SAFETY: it is not null, and the header asks for room.
-        unsafe { hand_out(found, pool) };
+        unsafe { hand_out(found, collects, pool) };
         Ok(())
     })
 }
@@ -208,7 +213,7 @@ pub unsafe extern "C" fn firn_open_read_only(
         let medium = Mapped::open_read_only(at, &mapped)?;
         let found = firn_heap::Pool::open_read_only(medium, &heap.layout)?;
         // SAFETY: it is not null, and the header asks for room.
-        unsafe { hand_out(found, pool) };
+        unsafe { hand_out(found, Collects::Never, pool) };
         Ok(())
     })
 }

@@ -14,6 +14,7 @@ use firn_mapped::Mapped;
 use firn_media::Medium;
 use firn_units::VirtAddr;
 
+use crate::collection::{Collects, collect_wholly};
 use crate::containers::Found;
 use crate::describe::{Type, descriptor};
 use crate::pool::Pool;
@@ -48,6 +49,8 @@ pub struct Session {
     types: RefCell<Types>,
     /// How many operations there were.
     operations: Cell<u64>,
+    /// Whether everything moves when an operation has ended.
+    moves_everything: bool,
     /// Objects that an operation has looked at, by where they lie.
     known: [Cell<Option<Known>>; KNOWN],
     /// What calls for collections find.
@@ -416,7 +419,8 @@ impl Session {
             Operation::Read(read) if read.depth > 1 => read.depth -= 1,
             Operation::Read(_) => {
                 *operation = Operation::None;
-                self.flags.set(QUIET);
+                drop(operation);
+                self.ended();
             }
             Operation::Transaction(transaction) if transaction.reads > 0 => transaction.reads -= 1,
             _ => {
@@ -478,11 +482,16 @@ impl Session {
         let Operation::Transaction(transaction) = core::mem::take(&mut *operation) else {
             return Err(no_transaction());
         };
-        self.flags.set(QUIET);
-        match transaction.failed {
-            None => Ok(transaction.open.commit()?),
-            Some(failure) => Err(failure),
-        }
+        drop(operation);
+        let result = match transaction.failed {
+            None => transaction.open.commit().map_err(Failure::from),
+            Some(failure) => {
+                drop(transaction.open);
+                Err(failure)
+            }
+        };
+        self.ended();
+        result
     }
 
     fn abort(&self) -> Outcome<()> {
@@ -492,9 +501,20 @@ impl Session {
         };
         if transaction.parts.pop().is_none() {
             *operation = Operation::None;
-            self.flags.set(QUIET);
+            drop(operation);
+            self.ended();
         }
         Ok(())
+    }
+
+    /// The operation has ended: the thread holds no pointers, and with `FIRN_COLLECT=safepoints` everything moves.
+    #[inline]
+    fn ended(&self) {
+        self.flags.set(QUIET);
+        if self.moves_everything {
+            // What keeps it from moving does not change what became of the operation.
+            let _ = collect_wholly(self.heap());
+        }
     }
 
     /// Transactions and parts that are open.
@@ -583,6 +603,7 @@ pub unsafe extern "C" fn firn_session_open(pool: *mut Pool, to: *mut *mut Sessio
             session: ManuallyDrop::new(Box::new(session)),
             types: RefCell::new(Types::default()),
             operations: Cell::new(0),
+            moves_everything: it.collects == Collects::AtSafepoints,
             known: Default::default(),
             found: RefCell::default(),
         });

@@ -5,49 +5,66 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::{Language, command, compile, compilers, here, output, run};
+use support::{AT_SAFEPOINTS, BESIDE, SANITIZED};
+use support::{Language, command, compile, compilers, here, output, run, run_while};
 
 fn each(name: &str, more: &[&str], into: &Path) -> Vec<PathBuf> {
     let build = |compiler| compile(compiler, Language::Cpp20, &here(name), more, into);
     compilers(Language::Cpp20).map(build).to_vec()
 }
 
-#[test]
-fn a_list_is_still_there_the_next_time() {
+/// A program plain with both compilers, and with sanitizers; and when objects move.
+fn each_way(name: &str, test: impl Fn(&Path, &str)) {
     let folder = tempfile::tempdir().unwrap();
-    for flags in [&["-O0"][..], &["-O2", "-DNDEBUG"]] {
-        for program in each("examples/list.cpp", flags, folder.path()) {
-            let folder = tempfile::tempdir().unwrap();
-            let pool = folder.path().join("list.firn");
-            let pool = pool.to_str().unwrap();
-            assert_eq!(run(&program, &[pool, "1", "2", "3"]), "3: 3 2 1\n");
-            assert_eq!(run(&program, &[pool, "-4"]), "4: -4 3 2 1\n");
-            let refused = output(&program, &["/nowhere/list.firn"]);
-            assert_eq!(refused.status.code(), Some(1));
+    let mut built = each(name, &["-O0"], folder.path());
+    built.extend(each(name, &["-O2", "-DNDEBUG"], folder.path()));
+    // Clang's sanitizers come in a package of their own.
+    built.push(compile(
+        "g++",
+        Language::Cpp20,
+        &here(name),
+        &SANITIZED,
+        folder.path(),
+    ));
+    for program in built {
+        for collects in [BESIDE, AT_SAFEPOINTS] {
+            test(&program, collects);
         }
     }
 }
 
 #[test]
+fn a_list_is_still_there_the_next_time() {
+    each_way("examples/list.cpp", |program, collects| {
+        let folder = tempfile::tempdir().unwrap();
+        let pool = folder.path().join("list.firn");
+        let pool = pool.to_str().unwrap();
+        let run = |arguments: &[&str]| run_while(collects, program, arguments);
+        assert_eq!(run(&[pool, "1", "2", "3"]), "3: 3 2 1\n");
+        assert_eq!(run(&[pool, "-4"]), "4: -4 3 2 1\n");
+        let refused = output(program, &["/nowhere/list.firn"]);
+        assert_eq!(refused.status.code(), Some(1));
+    });
+}
+
+#[test]
 fn words_are_counted_on_the_next_time() {
-    let folder = tempfile::tempdir().unwrap();
-    for flags in [&["-O0"][..], &["-O2", "-DNDEBUG"]] {
-        for program in each("examples/words.cpp", flags, folder.path()) {
-            let folder = tempfile::tempdir().unwrap();
-            let pool = folder.path().join("words.firn");
-            let pool = pool.to_str().unwrap();
-            assert_eq!(
-                run(&program, &[pool, "to be or", "not to be"]),
-                "2 be, last in: not to be\n1 not, last in: not to be\n1 or, last in: to be or\n\
-                 2 to, last in: not to be\nlongest: not\n"
-            );
-            assert_eq!(
-                run(&program, &[pool, " that  is"]),
-                "2 be, last in: not to be\n1 is, last in:  that  is\n1 not, last in: not to be\n\
-                 1 or, last in: to be or\n1 that, last in:  that  is\n2 to, last in: not to be\nlongest: that\n"
-            );
-        }
-    }
+    each_way("examples/words.cpp", |program, collects| {
+        let folder = tempfile::tempdir().unwrap();
+        let pool = folder.path().join("words.firn");
+        let pool = pool.to_str().unwrap();
+        let run = |arguments: &[&str]| run_while(collects, program, arguments);
+        assert_eq!(
+            run(&[pool, "to be or", "not to be"]),
+            "2 be, last in: not to be\n1 not, last in: not to be\n1 or, last in: to be or\n\
+             2 to, last in: not to be\nlongest: not\n"
+        );
+        assert_eq!(
+            run(&[pool, " that  is"]),
+            "2 be, last in: not to be\n1 is, last in:  that  is\n1 not, last in: not to be\n\
+             1 or, last in: to be or\n1 that, last in:  that  is\n2 to, last in: not to be\nlongest: that\n"
+        );
+    });
 }
 
 #[test]
@@ -58,13 +75,8 @@ fn what_is_promised_holds() {
             assert_eq!(run::<&str>(&program, &[]), "done\n");
         }
     }
-    let flags = [
-        "-O1",
-        "-fsanitize=address,undefined",
-        "-fno-sanitize-recover",
-    ];
     let source = here("tests/cpp/everything.cpp");
-    let program = compile("g++", Language::Cpp20, &source, &flags, folder.path());
+    let program = compile("g++", Language::Cpp20, &source, &SANITIZED, folder.path());
     assert_eq!(run::<&str>(&program, &[]), "done\n");
 }
 
@@ -93,13 +105,16 @@ fn collections(folder: &Path) -> Vec<(PathBuf, &'static str)> {
 fn collections_equal_the_standards() {
     let folder = tempfile::tempdir().unwrap();
     for (program, steps) in collections(folder.path()) {
-        for seed in ["1", "2", "3"] {
+        for (seed, collects) in [
+            ("1", BESIDE),
+            ("2", BESIDE),
+            ("3", AT_SAFEPOINTS),
+            ("4", AT_SAFEPOINTS),
+        ] {
             let pools = tempfile::tempdir().unwrap();
             let pool = pools.path().join("pool");
-            assert_eq!(
-                run(&program, &[pool.to_str().unwrap(), seed, steps]),
-                "done\n"
-            );
+            let arguments = [pool.to_str().unwrap(), seed, steps];
+            assert_eq!(run_while(collects, &program, &arguments), "done\n");
         }
     }
 }

@@ -6,7 +6,8 @@ mod support;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
-use support::{Language, command, compile_pmemobj, compilers, here, output, run};
+use support::{AT_SAFEPOINTS, BESIDE, NEVER, SANITIZED};
+use support::{Language, command, compile_pmemobj, compilers, here, output, run, run_while};
 
 /// A program of this folder's, or of the examples.
 fn built(name: &str, more: &[&str], into: &Path) -> Vec<PathBuf> {
@@ -26,20 +27,21 @@ fn built(name: &str, more: &[&str], into: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_list_is_pushed_popped_and_aborted() {
     let folder = tempfile::tempdir().unwrap();
-    for program in built("list.c", &["-O2"], folder.path()) {
+    let mut programs = built("list.c", &["-O2"], folder.path());
+    programs.extend(built("list.c", &SANITIZED, folder.path()));
+    let while_moving = |program| [(program, BESIDE), (program, AT_SAFEPOINTS)];
+    for (program, collects) in programs.iter().flat_map(while_moving) {
         let folder = tempfile::tempdir().unwrap();
         let pool = folder.path().join("pool");
         let pool = pool.to_str().unwrap();
-        assert_eq!(
-            run(&program, &[pool, "push", "1", "2"]),
-            "2: 2 1\n2 nodes\n"
-        );
-        assert_eq!(run(&program, &[pool, "push", "3"]), "3: 3 2 1\n3 nodes\n");
+        let run = |arguments: &[&str]| run_while(collects, program, arguments);
+        assert_eq!(run(&[pool, "push", "1", "2"]), "2: 2 1\n2 nodes\n");
+        assert_eq!(run(&[pool, "push", "3"]), "3: 3 2 1\n3 nodes\n");
         let aborted = "aborted: Operation canceled\nfinally\n3: 3 2 1\n3 nodes\n";
-        assert_eq!(run(&program, &[pool, "abort"]), aborted);
-        assert_eq!(run(&program, &[pool, "pop"]), "2: 2 1\n2 nodes\n");
-        assert_eq!(run(&program, &[pool, "print"]), "2: 2 1\n2 nodes\n");
-        let refused = output(&program, &["/nowhere/pool", "print"]);
+        assert_eq!(run(&[pool, "abort"]), aborted);
+        assert_eq!(run(&[pool, "pop"]), "2: 2 1\n2 nodes\n");
+        assert_eq!(run(&[pool, "print"]), "2: 2 1\n2 nodes\n");
+        let refused = output(program, &["/nowhere/pool", "print"]);
         let told = String::from_utf8(refused.stderr).unwrap();
         assert!(told.contains("/nowhere/pool"), "{told}");
     }
@@ -49,22 +51,16 @@ fn a_list_is_pushed_popped_and_aborted() {
 fn oids_in_variables_hold_while_everything_moves() {
     let folder = tempfile::tempdir().unwrap();
     for (flags, collects) in [
-        (&["-O0"][..], "0"),
-        (&["-O2"], "1"),
-        (&["-O1", "-fsanitize=address"], "0"),
+        (&["-O0"][..], NEVER),
+        (&["-O2"], BESIDE),
+        (&SANITIZED, NEVER),
+        (&["-O2", "-DITEMS=200"], AT_SAFEPOINTS),
     ] {
         for program in built("variables.c", flags, folder.path()) {
             let folder = tempfile::tempdir().unwrap();
             let pool = folder.path().join("pool");
-            let output = command(&program)
-                .arg(&pool)
-                .arg("3")
-                .env("FIRN_COLLECT", collects)
-                .output()
-                .unwrap();
-            let told = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{}: {told}", program.display());
-            assert_eq!(output.stdout, b"moved\n", "{}", program.display());
+            let told = run_while(collects, &program, &[pool.as_os_str(), "3".as_ref()]);
+            assert_eq!(told, "1\n2\n3\n3 rounds, moved\n", "{}", program.display());
         }
     }
 }
@@ -72,7 +68,7 @@ fn oids_in_variables_hold_while_everything_moves() {
 #[test]
 fn what_a_program_may_not_do_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    for flags in [&["-O2"][..], &["-O1", "-fsanitize=address,undefined"]] {
+    for flags in [&["-O2"][..], &SANITIZED] {
         for program in built("misuse.c", flags, folder.path()) {
             let pools = tempfile::tempdir().unwrap();
             assert_eq!(run(&program, &[pools.path()]), "refused\n");
@@ -84,11 +80,11 @@ fn what_a_program_may_not_do_is_refused() {
 fn threads_share_objects_and_locks_while_everything_moves() {
     let folder = tempfile::tempdir().unwrap();
     for (flags, collects, rounds) in [
-        (&["-O2"][..], "1", 2000),
-        (&["-O2"], "safepoints", 100),
-        (&["-O1", "-fsanitize=address,undefined"], "safepoints", 50),
-        (&["-O1", "-fsanitize=thread"], "0", 300),
-        (&["-O1", "-fsanitize=thread"], "1", 300),
+        (&["-O2"][..], BESIDE, 2000),
+        (&["-O2"], AT_SAFEPOINTS, 100),
+        (&SANITIZED, AT_SAFEPOINTS, 50),
+        (&["-O1", "-fsanitize=thread"], NEVER, 300),
+        (&["-O1", "-fsanitize=thread"], BESIDE, 300),
     ] {
         for program in built("threads.c", flags, folder.path()) {
             let pools = tempfile::tempdir().unwrap();
@@ -113,19 +109,14 @@ fn threads_share_objects_and_locks_while_everything_moves() {
 #[test]
 fn random_calls_leave_what_a_model_has() {
     let folder = tempfile::tempdir().unwrap();
-    for (flags, steps) in [
-        (&["-O2"][..], 250),
-        (
-            &[
-                "-O1",
-                "-fsanitize=address,undefined",
-                "-fno-sanitize-recover",
-            ],
-            100,
-        ),
-    ] {
+    for (flags, steps) in [(&["-O2"][..], 250), (&SANITIZED, 100)] {
         for program in built("calls.c", flags, folder.path()) {
-            for (seed, collects) in [(1, "0"), (2, "1"), (3, "safepoints"), (4, "safepoints")] {
+            for (seed, collects) in [
+                (1, NEVER),
+                (2, BESIDE),
+                (3, AT_SAFEPOINTS),
+                (4, AT_SAFEPOINTS),
+            ] {
                 let pools = tempfile::tempdir().unwrap();
                 let output = command(&program)
                     .arg(pools.path().join("pool"))
@@ -160,14 +151,14 @@ fn a_pointer_that_is_kept_too_long_is_bad_at_once_where_everything_moves() {
                 .unwrap()
         };
         for (collects, guards, printed) in [
-            ("0", "0", "found\n"),
-            ("0", "1", "found\n"),
-            ("safepoints", "0", "lost\n"),
+            (NEVER, "0", "found\n"),
+            (NEVER, "1", "found\n"),
+            (AT_SAFEPOINTS, "0", "lost\n"),
         ] {
             let output = run(collects, guards);
             assert_eq!(String::from_utf8_lossy(&output.stdout), printed);
         }
-        let stopped = run("safepoints", "1");
+        let stopped = run(AT_SAFEPOINTS, "1");
         assert_eq!(stopped.status.signal(), Some(libc::SIGSEGV));
         let told = String::from_utf8_lossy(&stopped.stderr);
         assert!(

@@ -4,33 +4,35 @@ mod support;
 
 use std::path::PathBuf;
 
-use support::{Language, compile, compilers, here, output, run};
+use support::{AT_SAFEPOINTS, BESIDE, SANITIZED};
+use support::{Language, command, compile, compilers, here, output, run, run_while};
 
-/// A program compiled by each compiler, with and without optimisation.
-fn each(name: &str, test: impl Fn(PathBuf)) {
+/// A program compiled by each compiler, with and without optimisation, and with sanitizers; and when objects move.
+fn each(name: &str, test: impl Fn(PathBuf, &str)) {
     let folder = tempfile::tempdir().unwrap();
     let source = here(name);
-    for compiler in compilers(Language::C11) {
-        for level in ["-O0", "-O2"] {
-            test(compile(
-                compiler,
-                Language::C11,
-                &source,
-                &[level, "-D_GNU_SOURCE"],
-                folder.path(),
-            ));
+    let plain = compilers(Language::C11)
+        .into_iter()
+        .flat_map(|compiler| ["-O0", "-O2"].map(|level| (compiler, vec![level])));
+    // Clang's sanitizers come in a package of their own.
+    for (compiler, mut flags) in plain.chain([("gcc", SANITIZED.to_vec())]) {
+        flags.push("-D_GNU_SOURCE");
+        let program = compile(compiler, Language::C11, &source, &flags, folder.path());
+        for collects in [BESIDE, AT_SAFEPOINTS] {
+            test(program.clone(), collects);
         }
     }
 }
 
 #[test]
 fn a_list_is_still_there_the_next_time() {
-    each("examples/list.c", |program| {
+    each("examples/list.c", |program, collects| {
         let folder = tempfile::tempdir().unwrap();
         let pool = folder.path().join("list.firn");
         let pool = pool.to_str().unwrap();
-        assert_eq!(run(&program, &[pool, "1", "2", "3"]), "3: 3 2 1\n");
-        assert_eq!(run(&program, &[pool, "-4"]), "4: -4 3 2 1\n");
+        let run = |arguments: &[&str]| run_while(collects, &program, arguments);
+        assert_eq!(run(&[pool, "1", "2", "3"]), "3: 3 2 1\n");
+        assert_eq!(run(&[pool, "-4"]), "4: -4 3 2 1\n");
         let refused = output(&program, &["/nowhere/list.firn"]);
         let told = String::from_utf8(refused.stderr).unwrap();
         assert!(told.contains("/nowhere/list.firn: not found"), "{told}");
@@ -39,23 +41,27 @@ fn a_list_is_still_there_the_next_time() {
 
 #[test]
 fn collections_do_what_their_header_says() {
-    let done = |program: PathBuf| assert_eq!(run::<&str>(&program, &[]), "done\n");
-    each("tests/c/collections.c", done);
+    each("tests/c/collections.c", |program, collects| {
+        assert_eq!(run_while::<&str>(collects, &program, &[]), "done\n");
+    });
+}
+
+/// So the other tests' programs are tested indeed when they are run so.
+#[test]
+fn everything_moves_at_the_end_of_an_operation_where_that_is_asked_for() {
+    each("tests/c/kept.c", |program, collects| {
+        let printed = match collects {
+            AT_SAFEPOINTS => "moved\n",
+            _ => "stayed\n",
+        };
+        assert_eq!(run_while::<&str>(collects, &program, &[]), printed);
+    });
     let folder = tempfile::tempdir().unwrap();
-    let flags = [
-        "-O1",
-        "-D_GNU_SOURCE",
-        "-fsanitize=address,undefined",
-        "-fno-sanitize-recover",
-    ];
-    let source = here("tests/c/collections.c");
-    done(compile(
-        "gcc",
-        Language::C11,
-        &source,
-        &flags,
-        folder.path(),
-    ));
+    let source = here("tests/c/kept.c");
+    let program = compile("gcc", Language::C11, &source, &[], folder.path());
+    let refused = command(&program).env("FIRN_COLLECT", "often").output();
+    let told = String::from_utf8(refused.unwrap().stderr).unwrap();
+    assert!(told.contains("`safepoints`, not `often`"), "{told}");
 }
 
 #[test]

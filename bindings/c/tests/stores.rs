@@ -5,15 +5,11 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
+use support::{AT_SAFEPOINTS, BESIDE, NEVER, SANITIZED};
 use support::{command, compile_pmemobj, compile_with_libpmemobj, here, said_until_killed};
 
 const STORES: [&str; 5] = ["queue", "hash", "strings", "red_black", "btree"];
 const KILLS: u64 = 12;
-
-/// How `FIRN_COLLECT` says when objects move.
-const NEVER: &str = "0";
-const BESIDE: &str = "1";
-const AT_SAFEPOINTS: &str = "safepoints";
 
 fn source(name: &str) -> PathBuf {
     here("examples/pmemobj/stores").join(format!("{name}.c"))
@@ -80,13 +76,8 @@ fn stores_answer_what_they_answer_with_libpmemobj() {
 #[test]
 fn stores_are_clean_under_sanitizers_while_everything_moves() {
     let folder = tempfile::tempdir().unwrap();
-    let flags = [
-        "-O1",
-        "-fsanitize=address,undefined",
-        "-fno-sanitize-recover",
-    ];
     for store in STORES {
-        let program = built(store, "gcc", &flags, folder.path());
+        let program = built(store, "gcc", &SANITIZED, folder.path());
         let answers = told_anew(&program, AT_SAFEPOINTS, &["random", "4", "1200"]);
         assert!(answers.contains(", sound"), "{store}: {answers}");
     }

@@ -1,7 +1,7 @@
 /*
  * A list of numbers for libpmemobj's interface: it builds against that library and against this one.
  *
- *   list POOL push VALUE... | pop | print | sum
+ *   list POOL push VALUE... | pop | print | abort
  */
 #include <libpmemobj.h>
 #include <stdio.h>

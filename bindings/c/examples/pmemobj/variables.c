@@ -3,7 +3,11 @@
  * its pool is defragmented again and again.
  *
  *   variables POOL ROUNDS
+ *
+ * prints the number of each round that is done. Stop it at any moment, with `kill -9` if you like: the next run
+ * finds all that was durable, and goes on with it.
  */
+#undef NDEBUG
 #include <assert.h>
 #include <libpmemobj.h>
 #include <stdio.h>
@@ -11,15 +15,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#undef NDEBUG
-
 POBJ_LAYOUT_BEGIN(variables);
 POBJ_LAYOUT_ROOT(variables, struct root);
 POBJ_LAYOUT_TOID(variables, struct item);
 POBJ_LAYOUT_TOID(variables, char);
 POBJ_LAYOUT_END(variables);
 
-enum { ITEMS = 3000, WORDS = 12 };
+#ifndef ITEMS
+#define ITEMS 3000
+#endif
+
+enum { WORDS = 12 };
 
 struct item {
 	uint64_t number;
@@ -40,6 +46,8 @@ struct root {
 static TOID(struct item) known[ITEMS];
 static PMEMoid inner[ITEMS];
 static uint64_t numbers[ITEMS];
+/* A word of each that is stored without a transaction. */
+static uint64_t persisted[ITEMS];
 /* Which item is an item's twin; none if minus one. */
 static int twins[ITEMS];
 
@@ -55,6 +63,7 @@ static void check(PMEMobjpool *pop, TOID(struct root) root)
 		assert(TOID_VALID(item));
 		assert(D_RO(item)->number == numbers[i]);
 		assert(D_RO(item)->words[i % WORDS] == ~numbers[i]);
+		assert(D_RO(item)->words[(i + 1) % WORDS] == persisted[i]);
 		assert(pmemobj_direct(inner[i]) == &D_RW(item)->words[3]);
 		assert(pmemobj_direct(D_RO(item)->inner) == &D_RW(item)->words[3]);
 		char name[32];
@@ -97,6 +106,7 @@ static void add(PMEMobjpool *pop, TOID(struct root) root, int i, uint64_t number
 	known[i] = D_RO(root)->items[i];
 	inner[i] = D_RO(known[i])->inner;
 	numbers[i] = number;
+	persisted[i] = 0;
 	twins[i] = -1;
 }
 
@@ -140,13 +150,10 @@ static void change(PMEMobjpool *pop, int i, int how, uint64_t number)
 		twins[i] = -1;
 		break;
 	case 1: {
-		struct item *item = D_RW(known[i]);
-		item->twin = TOID_NULL(struct item);
-		item->number = number;
-		item->words[i % WORDS] = ~number;
-		pmemobj_persist(pop, item, sizeof *item);
-		numbers[i] = number;
-		twins[i] = -1;
+		uint64_t *word = &D_RW(known[i])->words[(i + 1) % WORDS];
+		*word = number;
+		pmemobj_persist(pop, word, sizeof *word);
+		persisted[i] = number;
 		break;
 	}
 	case 2:
@@ -166,19 +173,53 @@ static void change(PMEMobjpool *pop, int i, int how, uint64_t number)
 	}
 }
 
+/* Fills the variables with the OIDs of a pool that was opened. */
+static void find(TOID(struct root) root)
+{
+	for (int i = 0; i < ITEMS; i++) {
+		known[i] = D_RO(root)->items[i];
+		if (!TOID_IS_NULL(known[i]))
+			inner[i] = D_RO(known[i])->inner;
+	}
+}
+
+/* And those that say what the items hold. */
+static void learn(void)
+{
+	for (int i = 0; i < ITEMS; i++) {
+		if (TOID_IS_NULL(known[i]))
+			continue;
+		const struct item *item = D_RO(known[i]);
+		numbers[i] = item->number;
+		persisted[i] = item->words[(i + 1) % WORDS];
+		twins[i] = TOID_IS_NULL(item->twin) ? -1 : atoi(D_RO(D_RO(item->twin)->name) + strlen("item "));
+	}
+}
+
+static PMEMobjpool *opened(const char *path)
+{
+	PMEMobjpool *pop = access(path, F_OK) == 0
+				   ? pmemobj_open(path, POBJ_LAYOUT_NAME(variables))
+				   : pmemobj_create(path, POBJ_LAYOUT_NAME(variables), 256 << 20, 0600);
+	if (pop == NULL) {
+		fprintf(stderr, "variables: %s\n", pmemobj_errormsg());
+		exit(1);
+	}
+	return pop;
+}
+
 int main(int count, char **arguments)
 {
 	if (count != 3)
 		return 2;
 	int rounds = atoi(arguments[2]);
-	PMEMobjpool *pop = pmemobj_create(arguments[1], POBJ_LAYOUT_NAME(variables), 256 << 20, 0600);
-	if (pop == NULL) {
-		fprintf(stderr, "variables: %s\n", pmemobj_errormsg());
-		return 1;
-	}
+	PMEMobjpool *pop = opened(arguments[1]);
 	TOID(struct root) root = POBJ_ROOT(pop, struct root);
+	find(root);
+	learn();
+	check(pop, root);
 	const struct root *where = D_RO(root);
-	unsigned seed = 1;
+	unsigned seed = (unsigned)D_RO(root)->rounds + 1;
 	size_t relocated = 0;
 	for (int round = 0; round < rounds; round++) {
 		for (int i = 0; i < ITEMS; i++)
@@ -201,18 +242,17 @@ int main(int count, char **arguments)
 				change(pop, i, rand_r(&seed) % 4, (uint64_t)rand_r(&seed));
 		check(pop, root);
 		assert(D_RO(root) == where);
+		TX_BEGIN(pop) { TX_SET(root, rounds, D_RO(root)->rounds + 1); } TX_END
+		printf("%llu\n", (unsigned long long)D_RO(root)->rounds);
+		fflush(stdout);
 	}
 	pmemobj_close(pop);
-	pop = pmemobj_open(arguments[1], POBJ_LAYOUT_NAME(variables));
-	assert(pop != NULL);
+	pop = opened(arguments[1]);
 	root = POBJ_ROOT(pop, struct root);
-	for (int i = 0; i < ITEMS; i++) {
-		known[i] = D_RO(root)->items[i];
-		if (!TOID_IS_NULL(known[i]))
-			inner[i] = D_RO(known[i])->inner;
-	}
+	find(root);
 	check(pop, root);
+	uint64_t done = D_RO(root)->rounds;
 	pmemobj_close(pop);
-	printf("%s\n", relocated > 0 ? "moved" : "nothing moved");
+	printf("%llu rounds, %s\n", (unsigned long long)done, relocated > 0 ? "moved" : "nothing moved");
 	return 0;
 }

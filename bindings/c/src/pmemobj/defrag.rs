@@ -2,8 +2,7 @@
 
 use core::ffi::c_int;
 
-use firn_heap::Error;
-use firn_heap::collector::{CollectOptions, CollectorOptions, PageSize};
+use firn_heap::collector::{CollectOptions, CollectorOptions};
 use firn_media::MediumExt;
 use firn_units::VirtAddr;
 
@@ -52,20 +51,6 @@ impl Pobj {
         match self.address(pointer.cast()) {
             Some(at) => in_operation(self, |guard| Ok(self.pointer(guard.place(at)).cast())),
             None => Ok(pointer),
-        }
-    }
-
-    /// A cycle in which as much moves as can, beside other threads' operations; none if another is under way or a
-    /// thread stays inside an operation.
-    pub(crate) fn collect_wholly(&self) -> Outcome<()> {
-        let options = CollectOptions {
-            pages: PageSize::Small,
-            everything: true,
-            ..CollectOptions::default()
-        };
-        match self.heap.collect(&options) {
-            Ok(_) | Err(Error::Busy { .. } | Error::Collecting) => Ok(()),
-            Err(error) => Err(error.into()),
         }
     }
 }

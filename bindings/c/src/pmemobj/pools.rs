@@ -16,6 +16,7 @@ use super::left::Left;
 use super::local::local;
 use super::thread::{Slot, in_operation, leave};
 use super::{Oid, TYPE_BYTES, errno_of};
+use crate::collection::{Collects, collect_wholly};
 use crate::describe::text;
 use crate::pool::path;
 use crate::shelf::{Shelf, Shelved, open};
@@ -172,7 +173,7 @@ impl Pobj {
     pub(crate) fn safepoint(&self) -> Outcome<()> {
         leave(self)?;
         match self.collects {
-            Collects::AtSafepoints => self.collect_wholly(),
+            Collects::AtSafepoints => collect_wholly(&self.heap),
             Collects::Never | Collects::Beside => Ok(()),
         }?;
         self.guard_what_was_left();
@@ -227,30 +228,9 @@ fn mapped_options() -> Outcome<MappedOptions> {
     }
 }
 
-/// When a pool is kept compact by itself.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Collects {
-    Never,
-    /// Beside the program, above a ratio.
-    Beside,
-    /// A whole cycle at every safepoint, to test a program: pointers that it should not have kept are bad at once.
-    AtSafepoints,
-}
-
-fn collects() -> Outcome<Collects> {
-    match std::env::var("FIRN_COLLECT").as_deref() {
-        Ok("0") => Ok(Collects::Never),
-        Err(_) | Ok("" | "1") => Ok(Collects::Beside),
-        Ok("safepoints") => Ok(Collects::AtSafepoints),
-        Ok(other) => Err(Failure::invalid(format!(
-            "FIRN_COLLECT is `0`, `1` or `safepoints`, not `{other}`"
-        ))),
-    }
-}
-
 fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<*mut Pobj> {
     let what = heap.register_pairs(TYPE)?;
-    let collects = collects()?;
+    let collects = Collects::asked_for()?;
     let collector = match collects {
         Collects::Beside => Some(Watching::start(&heap, CollectorOptions::default())?),
         Collects::Never | Collects::AtSafepoints => None,

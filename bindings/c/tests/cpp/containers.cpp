@@ -385,7 +385,9 @@ void alone(const char *path, std::uint64_t seed, std::uint64_t steps)
 		CHECK(pool.check().empty());
 		pool.close();
 	}
-	CHECK(moved > 0);
+	// Where everything moves at the end of each operation, as the environment may ask, a collection finds no work.
+	const char *collects = std::getenv("FIRN_COLLECT");
+	CHECK(moved > 0 || (collects != nullptr && std::string(collects) == "safepoints"));
 	std::printf("done\n");
 }
 

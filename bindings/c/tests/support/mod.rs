@@ -11,6 +11,18 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+/// What `FIRN_COLLECT` says of when objects move.
+pub const NEVER: &str = "0";
+pub const BESIDE: &str = "1";
+pub const AT_SAFEPOINTS: &str = "safepoints";
+
+/// Flags that have a program stopped by what it should not do with memory.
+pub const SANITIZED: [&str; 3] = [
+    "-O1",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover",
+];
+
 /// What a program is written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Language {
@@ -170,7 +182,16 @@ pub fn output<A: AsRef<OsStr>>(program: &Path, arguments: &[A]) -> Output {
 
 /// What a program prints that ends well.
 pub fn run<A: AsRef<OsStr>>(program: &Path, arguments: &[A]) -> String {
-    let output = output(program, arguments);
+    run_while(BESIDE, program, arguments)
+}
+
+/// The same while objects move when `collects` says.
+pub fn run_while<A: AsRef<OsStr>>(collects: &str, program: &Path, arguments: &[A]) -> String {
+    let mut command = command(program);
+    command.args(arguments).env("FIRN_COLLECT", collects);
+    let output = command.output();
+    let output =
+        output.unwrap_or_else(|error| panic!("{} does not start: {error}", program.display()));
     assert!(
         output.status.success(),
         "{} {}:\n{}",

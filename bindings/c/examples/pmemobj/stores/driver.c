@@ -145,8 +145,11 @@ static uint64_t scattered(uint64_t i)
 	return (i * 0x9e3779b1u + 12345) % STORE_KEYS;
 }
 
-/* Bytes of the 2 MiB pages that hold objects, over those of objects. */
-static double ratio(PMEMobjpool *pop)
+/* What both libraries keep in front of an object: its size or type and the program's number of its type. */
+enum { HEADER_BYTES = 16 };
+
+/* Bytes of the 2 MiB pages that hold objects, over those of objects; header_bytes of each are counted with it. */
+static double ratio(PMEMobjpool *pop, uint64_t header_bytes)
 {
 	enum { PAGES = 1 << 16 };
 	static uint8_t is_used[PAGES];
@@ -154,13 +157,19 @@ static double ratio(PMEMobjpool *pop)
 	memset(is_used, 0, sizeof is_used);
 	for (PMEMoid oid = pmemobj_first(pop); !OID_IS_NULL(oid); oid = pmemobj_next(oid)) {
 		uint64_t len = pmemobj_alloc_usable_size(oid);
-		bytes += len;
+		bytes += len + header_bytes;
 		for (uint64_t page = oid.off >> 21; page <= (oid.off + len - 1) >> 21; page++) {
 			used += !is_used[page % PAGES];
 			is_used[page % PAGES] = 1;
 		}
 	}
 	return (double)(used << 21) / (double)bytes;
+}
+
+static void told_ratio(const char *when, PMEMobjpool *pop)
+{
+	printf("ratio_after_%s %.3f\n", when, ratio(pop, 0));
+	printf("ratio_with_headers_after_%s %.3f\n", when, ratio(pop, HEADER_BYTES));
 }
 
 static void told(const char *what, double since, uint64_t count)
@@ -239,9 +248,15 @@ static void course(PMEMobjpool *pop, TOID(struct root) root, uint64_t count)
 		if (drawn(count, i) % 5 != 0)
 			gone += (uint64_t)store_remove(pop, store, scattered(i));
 	told("delete", since, gone);
-	printf("ratio_after_deletes %.3f\n", ratio(pop));
+	told_ratio("deletes", pop);
+	since = now();
+	found += read_all(store, count);
+	told("get_after_deletes", since, count);
 	defragment(pop, root);
-	printf("ratio_after_defrag %.3f\n", ratio(pop));
+	told_ratio("defrag", pop);
+	since = now();
+	found += read_all(store, count);
+	told("get_after_defrag", since, count);
 	printf("found %llu, gone %llu\n", (unsigned long long)found, (unsigned long long)gone);
 	print_content(root);
 }
