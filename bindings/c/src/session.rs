@@ -352,14 +352,25 @@ impl Session {
     /// # Safety
     ///
     /// As [`descriptor`].
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn layout(&self, of: *const Type) -> Outcome<Rc<Layout>> {
-        let mut types = self.types.borrow_mut();
-        if let Some((last, layout)) = &types.last
+        if let Some((last, layout)) = &self.types.borrow().last
             && *last == of.addr()
         {
             return Ok(Rc::clone(layout));
         }
+        // SAFETY: the caller says so.
+        unsafe { self.layout_of_another(of) }
+    }
+
+    /// The same, of another type than the last one.
+    ///
+    /// # Safety
+    ///
+    /// As [`descriptor`].
+    #[inline(never)]
+    unsafe fn layout_of_another(&self, of: *const Type) -> Outcome<Rc<Layout>> {
+        let mut types = self.types.borrow_mut();
         // SAFETY: the caller says so.
         let layout = unsafe { types.described(self, of) }?;
         types.last = Some((of.addr(), Rc::clone(&layout)));
@@ -479,17 +490,12 @@ impl Session {
                 Some(failure) => Err(failure),
             };
         }
-        let Operation::Transaction(transaction) = core::mem::take(&mut *operation) else {
-            return Err(no_transaction());
+        let result = match transaction.failed.take() {
+            None => transaction.open.commit_in_place().map_err(Failure::from),
+            Some(failure) => Err(failure),
         };
+        *operation = Operation::None;
         drop(operation);
-        let result = match transaction.failed {
-            None => transaction.open.commit().map_err(Failure::from),
-            Some(failure) => {
-                drop(transaction.open);
-                Err(failure)
-            }
-        };
         self.ended();
         result
     }

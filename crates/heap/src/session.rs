@@ -151,6 +151,7 @@ impl<M: Medium> Session<M> {
         unsafe_code,
         reason = "unsafe to call for what it asks of the caller; safe inside"
     )]
+    #[inline]
     pub unsafe fn begin(&mut self) -> Result<OpenTransaction<'_, M>, Error> {
         OpenTransaction::begin(&self.core)
     }

@@ -9,7 +9,7 @@ use firn_format::header::TypeId;
 use firn_format::registry::{FieldKind, FieldRecord, RecordState, TypeRecord};
 use firn_format::sealed::Seal;
 use firn_media::{Lock, Medium, MediumExt};
-use firn_units::{FRAME_BYTES, round_up};
+use firn_units::{FRAME_BYTES, WORD_BYTES, round_up};
 
 use crate::error::Error;
 use crate::pool::Inner;
@@ -46,6 +46,14 @@ pub(crate) struct References {
     pub(crate) count: u32,
     /// Objects of a built-in type have no references, whatever the version.
     pub(crate) what: Refers,
+}
+
+impl References {
+    /// Where in the body its words begin.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> + use<> {
+        let first = u64::from(self.offset);
+        (0..u64::from(self.count)).map(move |i| first + i * WORD_BYTES)
+    }
 }
 
 impl Types {

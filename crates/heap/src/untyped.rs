@@ -70,12 +70,11 @@ impl Layout {
     fn references_in(&self, start: u64, end: u64) -> impl Iterator<Item = u64> {
         let apart = end <= self.span.0 || self.span.1 <= start;
         let fields = if apart { &[][..] } else { &self.references[..] };
-        let words = |r: &References| {
-            let first = u64::from(r.offset);
-            (0..u64::from(r.count)).map(move |i| first + i * WORD_BYTES)
-        };
         let touched = move |&at: &u64| at < end && start < at + WORD_BYTES;
-        fields.iter().flat_map(words).filter(touched)
+        fields
+            .iter()
+            .flat_map(|references| references.words())
+            .filter(touched)
     }
 }
 
@@ -366,13 +365,18 @@ impl<'t, M: Medium> Tx<'t, M> {
             });
         }
         // Checked before anything is taken; as nothing moves meanwhile, they are the same when they are stored.
-        for at in layout.references_in(0, len) {
-            self.accepted(reference_at(front, at))?;
+        for reference in &layout.references {
+            for at in reference.words() {
+                self.accepted(reference_at(front, at))?;
+            }
         }
         let new = self.alloc_filled(layout.id, bytes, |body| {
             bytemuck::cast_slice_mut(body)[..front.len()].copy_from_slice(front);
-            for at in layout.references_in(0, len) {
-                body[(at / WORD_BYTES) as usize] = self.normalised(reference_at(front, at)).0;
+            let is_cut_off = len < layout.span.1;
+            if is_cut_off || self.cycle().is_some() {
+                for at in layout.references_in(0, len) {
+                    body[(at / WORD_BYTES) as usize] = self.normalised(reference_at(front, at)).0;
+                }
             }
         })?;
         self.newest().set(new.address().0);
@@ -390,20 +394,23 @@ impl<'t, M: Medium> Tx<'t, M> {
     /// A reference that the program wants to store, as it is stored: normalised (rule C6).
     ///
     /// Errors: it names no object of the pool.
+    #[inline(always)]
     fn accepted(self, word: RefWord) -> Result<RefWord, Error> {
-        if word.is_null() {
-            return Ok(word);
-        }
-        let inner = self.inner();
-        let refused = Error::NotAllocated {
-            at: word.address().0,
-        };
-        if word.pool() != inner.id {
-            return Err(refused);
-        }
         // New objects refer to each other more often than not.
-        if word.address().0 == self.newest().get() {
-            return Ok(word);
+        let newest = self.newest().get();
+        let is_newest = newest != 0 && word.address().0 == newest && word.pool() == self.inner().id;
+        match word.is_null() || is_newest {
+            true => Ok(word),
+            false => self.looked_up(word),
+        }
+    }
+
+    #[inline(never)]
+    fn looked_up(self, word: RefWord) -> Result<RefWord, Error> {
+        if word.pool() != self.inner().id {
+            return Err(Error::NotAllocated {
+                at: word.address().0,
+            });
         }
         let word = self.normalised(word);
         slot_at(self, word.address()).map(|_| word)
@@ -416,9 +423,13 @@ impl<'t, M: Medium> Obj<'t, Untyped, Tx<'t, M>> {
     /// Errors: [`Error::BadRange`] beyond the body's end; the object has another type; part of a reference,
     /// or one that names no object of the pool. Nothing is stored then.
     pub fn store_bytes(self, layout: &Layout, offset: u64, bytes: &[u8]) -> Result<(), Error> {
-        self.check_range(offset, bytes.len() as u64)?;
         self.check_layout(layout)?;
-        let (tx, end) = (self.view(), offset + bytes.len() as u64);
+        let end = offset.saturating_add(bytes.len() as u64);
+        // An object is no shorter than its type.
+        if end > layout.size {
+            self.check_range(offset, bytes.len() as u64)?;
+        }
+        let tx = self.view();
         let mut references = Vec::new();
         for at in layout.references_in(offset, end) {
             if at < offset || end < at + WORD_BYTES {
@@ -430,7 +441,13 @@ impl<'t, M: Medium> Obj<'t, Untyped, Tx<'t, M>> {
             let word = bytemuck::pod_read_unaligned(&bytes[(at - offset) as usize..][..8]);
             references.push((at, tx.accepted(RefWord(word))?));
         }
-        tx.store_range(self.body() + offset, bytes);
+        let at = self.body() + offset;
+        match bytes.try_into() {
+            Ok(word) if at.0.is_multiple_of(WORD_BYTES) => {
+                tx.store_word(at, u64::from_le_bytes(word));
+            }
+            _ => tx.store_range(at, bytes),
+        }
         for (at, word) in references {
             tx.store_reference(self.body() + at, word);
         }

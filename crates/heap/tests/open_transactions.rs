@@ -1,6 +1,8 @@
 //! Transactions that are begun and ended by calls of their own.
 #![allow(unsafe_code, reason = "each test has one transaction open at a time")]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use firn_heap::{Bytes, Error, OpenTransaction, Pool, PoolKind, PoolOptions, Session, View};
 use firn_mapped::{Mapped, MappedOptions};
 
@@ -76,6 +78,37 @@ fn a_transaction_that_cannot_be_logged_is_rolled_back() {
     let refused = open.commit().unwrap_err();
     assert!(matches!(refused, Error::NotAllocated { .. }), "{refused}");
     assert_eq!(content(&mut session).unwrap(), b"kept");
+}
+
+#[test]
+fn a_transaction_that_is_committed_in_place_is_over() {
+    let pool = pool(PoolKind::Explicit);
+    let mut session = pool.session().unwrap();
+    let mut open = begin(&mut session);
+    set(&open, b"kept");
+    open.commit_in_place().unwrap();
+    let again = catch_unwind(AssertUnwindSafe(|| open.commit_in_place()));
+    assert!(again.is_err(), "it was committed twice");
+    let used = catch_unwind(AssertUnwindSafe(|| set(&open, b"too late")));
+    assert!(used.is_err(), "it was used after its end");
+    drop(open);
+    assert_eq!(content(&mut session).unwrap(), b"kept");
+
+    let mut open = begin(&mut session);
+    set(&open, b"not kept");
+    let bytes = open.tx().root::<Bytes>("it").unwrap();
+    // SAFETY: the transaction fails, so that nothing is freed.
+    unsafe {
+        open.tx().free(bytes).unwrap();
+        open.tx().free(bytes).unwrap();
+    }
+    let refused = open.commit_in_place().unwrap_err();
+    assert!(matches!(refused, Error::NotAllocated { .. }), "{refused}");
+    let again = catch_unwind(AssertUnwindSafe(|| open.commit_in_place()));
+    assert!(again.is_err(), "what was rolled back was committed");
+    drop(open);
+    assert_eq!(content(&mut session).unwrap(), b"kept");
+    assert_eq!(pool.check().unwrap(), []);
 }
 
 /// Every way in which parts within parts can end.

@@ -167,6 +167,14 @@ fn references_are_checked_wherever_they_are_stored() {
         ));
         tx.set_root("second", second)
     });
+    // The pool's first byte is no object, in a transaction that has allocated none either.
+    transaction(&mut session, |tx| {
+        let second = Obj::<Untyped, _>::of_root(tx, "second")?.unwrap();
+        let front = [0, second.reference_word() - second.address().0, 0, 0, 0];
+        let refused = tx.alloc_untyped(&layout, bytemuck::cast_slice(&front), 40);
+        assert!(matches!(refused, Err(Error::NotAllocated { .. })));
+        Ok(())
+    });
     assert_eq!(pool.check().unwrap(), []);
 }
 

@@ -419,10 +419,14 @@ fn note_homes<M: Medium>(inner: &Inner<M>, changes: &Changes, homes: &mut Vec<(V
         }
     }
     if inner.logs_allocation() && inner.medium.keeps(&steps::BIT_HOMES) {
-        let bits = changes
-            .bit_changes()
-            .map(|(c, _)| c.slot.place.bitmap_word_at());
-        homes.extend(bits.map(|at| (at, WORD_BYTES)));
+        // One by one: `extend` passes its state on through memory that was just stored, in other sizes than it is
+        // loaded, and a load waits then until every store in front of it has left for the cache.
+        for (change, _) in changes.bit_changes() {
+            let word = (change.slot.place.bitmap_word_at(), WORD_BYTES);
+            if homes.last() != Some(&word) {
+                homes.push(word);
+            }
+        }
     }
 }
 

@@ -100,21 +100,21 @@ where
     E: From<Error>,
     F: for<'t> FnMut(Tx<'t, M>) -> Result<R, E>,
 {
-    let open = OpenTransaction::begin(core)?;
+    let mut open = OpenTransaction::begin(core)?;
     let result = body(open.tx())?;
     let ticket = open.commit_deferred()?;
     Ok((result, ticket))
 }
 
 /// A transaction that is open until it is committed or dropped, for programs that cannot pass a closure: those in
-/// other languages. Dropping it rolls back.
+/// other languages. Dropping it rolls back, and ends the operation.
 pub struct OpenTransaction<'s, M: Medium> {
     access: Access<'s, M>,
     done: bool,
 }
 
 impl<'s, M: Medium> OpenTransaction<'s, M> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(core: &'s Core<M>) -> Result<Self, Error> {
         if !core.inner.writable {
             return Err(Error::ReadOnly);
@@ -133,8 +133,13 @@ impl<'s, M: Medium> OpenTransaction<'s, M> {
     }
 
     /// What objects are read, stored to and allocated through.
+    ///
+    /// # Panics
+    ///
+    /// After [`OpenTransaction::commit_in_place`].
     #[inline]
     pub fn tx(&self) -> Tx<'_, M> {
+        assert!(!self.done, "the transaction is over");
         Tx {
             access: &self.access,
             only_this: PhantomData,
@@ -145,25 +150,38 @@ impl<'s, M: Medium> OpenTransaction<'s, M> {
     ///
     /// Errors and crashes: as [`crate::Session::transaction`], but that nothing is started over: after
     /// [`Error::Conflict`] it is rolled back.
-    pub fn commit(self) -> Result<(), Error> {
-        let core = self.access.core;
+    pub fn commit(mut self) -> Result<(), Error> {
+        self.commit_in_place()
+    }
+
+    /// The same, where it lies in a place of its own, from which to move it takes longer than the commit's own work.
+    /// Whatever is returned, it is over, and to be dropped.
+    ///
+    /// # Panics
+    ///
+    /// When it is over already.
+    pub fn commit_in_place(&mut self) -> Result<(), Error> {
         let ticket = self.commit_deferred()?;
-        core.inner.medium.wait_durable(ticket);
+        self.access.core.inner.medium.wait_durable(ticket);
         Ok(())
     }
 
     #[inline]
-    fn commit_deferred(mut self) -> Result<Ticket, Error> {
+    fn commit_deferred(&mut self) -> Result<Ticket, Error> {
+        assert!(!self.done, "the transaction is over");
         let Access { core, cycle, .. } = &self.access;
         let mut state = core.state.borrow_mut();
-        commit::commit(&core.inner, cycle.as_deref(), core.lane, &mut state)?;
-        drop(state);
+        let result = commit::commit(&core.inner, cycle.as_deref(), core.lane, &mut state);
+        if result.is_err() {
+            commit::roll_back(&core.inner, &mut state);
+        }
         self.done = true;
-        Ok(self.access.core.inner.medium.commit())
+        result.map(|()| core.inner.medium.commit())
     }
 }
 
 impl<M: Medium> Drop for OpenTransaction<'_, M> {
+    #[inline]
     fn drop(&mut self) {
         let core = self.access.core;
         if !self.done {
@@ -268,7 +286,7 @@ impl<'t, M: Medium> Tx<'t, M> {
     }
 
     #[inline]
-    fn store_word(self, at: VirtAddr, word: u64) {
+    pub(crate) fn store_word(self, at: VirtAddr, word: u64) {
         self.medium().work(work::STORED_WORD);
         self.access.core.stored.note_word(at);
         self.medium().prefetch(at);
@@ -281,8 +299,10 @@ impl<'t, M: Medium> Tx<'t, M> {
     fn note_stores(self, at: VirtAddr, bytes: u64) {
         self.access.core.stored.note(at, bytes);
         let end = at.0 + bytes.min(EXPECTED_BYTES);
-        for line in (at.line_start().0..end).step_by(LINE_BYTES as usize) {
-            self.medium().prefetch(VirtAddr(line));
+        let mut line = at.line_start();
+        while line.0 < end {
+            self.medium().prefetch(line);
+            line = line + LINE_BYTES;
         }
     }
 

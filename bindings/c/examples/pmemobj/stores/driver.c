@@ -253,6 +253,7 @@ static void course(PMEMobjpool *pop, TOID(struct root) root, uint64_t count)
 	found += read_all(store, count);
 	told("get_after_deletes", since, count);
 	defragment(pop, root);
+	store = D_RO(root)->store;
 	told_ratio("defrag", pop);
 	since = now();
 	found += read_all(store, count);
