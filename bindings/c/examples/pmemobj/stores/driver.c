@@ -258,6 +258,14 @@ static void course(PMEMobjpool *pop, TOID(struct root) root, uint64_t count)
 	since = now();
 	found += read_all(store, count);
 	told("get_after_defrag", since, count);
+#ifdef FIRN_PMEMOBJ_H
+	/* No OID from before is kept outside the pool. */
+	firn_forget_oids(pop);
+	store = D_RO(root)->store;
+#endif
+	since = now();
+	found += read_all(store, count);
+	told("get_after_forget", since, count);
 	printf("found %llu, gone %llu\n", (unsigned long long)found, (unsigned long long)gone);
 	print_content(root);
 }
