@@ -3,11 +3,11 @@
 
 mod support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use support::{AT_SAFEPOINTS, BESIDE};
+use support::{AT_SAFEPOINTS, BESIDE, SANITIZED};
 use support::{Language, command, compile, compile_pmemobj, here, run, said_until_killed};
 
 const KILLS: u64 = 40;
@@ -23,13 +23,18 @@ fn audit(program: &Path, pool: &Path) -> Audit {
     (numbers.next().unwrap(), numbers.collect())
 }
 
-/// Kills a program many times. Returns the last audit.
-fn killed(program: &Path, pool: &Path, arguments: impl Fn(u64) -> Vec<String>) -> Audit {
+/// Kills a program many times, as it is and with sanitizers, while objects move beside it and at every safepoint.
+/// Returns the last audit.
+fn killed(programs: &[PathBuf; 2], pool: &Path, arguments: impl Fn(u64) -> Vec<String>) -> Audit {
     let mut random = fastrand::Rng::with_seed(7);
     let mut last = (0, Vec::new());
     for kill in 0..KILLS {
+        let program = &programs[kill as usize % 2];
         let mut running = command(program);
-        running.arg(pool).args(arguments(kill));
+        running.arg(pool).args(arguments(kill)).env(
+            "FIRN_COLLECT",
+            [BESIDE, AT_SAFEPOINTS][kill as usize / 2 % 2],
+        );
         let said = said_until_killed(&mut running, random.u64(2_000..60_000));
         let found = audit(program, pool);
         assert!(found.0 >= said, "{} of {said} changes are there", found.0);
@@ -53,22 +58,30 @@ fn killed(program: &Path, pool: &Path, arguments: impl Fn(u64) -> Vec<String>) -
 fn a_bank_keeps_its_books_through_kills() {
     let folder = tempfile::tempdir().unwrap();
     let source = here("examples/bank.c");
-    let flags = ["-O2", "-D_GNU_SOURCE"];
-    let program = compile("gcc", Language::C11, &source, &flags, folder.path());
+    let build = |compiler, optimised: &[&str]| {
+        let flags = [optimised, &["-D_GNU_SOURCE"]].concat();
+        compile(compiler, Language::C11, &source, &flags, folder.path())
+    };
+    let programs = [build("gcc", &["-O2"]), build("gcc", &SANITIZED)];
     // The other compiler has no complaint either.
-    compile("clang", Language::C11, &source, &flags, folder.path());
+    build("clang", &["-O2"]);
     let pool = folder.path().join("bank.firn");
-    killed(&program, &pool, |kill| vec!["run".into(), kill.to_string()]);
+    killed(&programs, &pool, |kill| {
+        vec!["run".into(), kill.to_string()]
+    });
 }
 
 #[test]
 fn collections_keep_what_was_committed_through_kills() {
     let folder = tempfile::tempdir().unwrap();
     let source = here("tests/cpp/killed.cpp");
-    let program = compile("g++", Language::Cpp20, &source, &["-O2"], folder.path());
-    compile("clang++", Language::Cpp20, &source, &["-O2"], folder.path());
+    let build = |compiler, flags: &[&str]| {
+        compile(compiler, Language::Cpp20, &source, flags, folder.path())
+    };
+    let programs = [build("g++", &["-O2"]), build("g++", &SANITIZED)];
+    build("clang++", &["-O2"]);
     let pool = folder.path().join("collections.firn");
-    let (_, moved) = killed(&program, &pool, |_| vec!["run".into()]);
+    let (_, moved) = killed(&programs, &pool, |_| vec!["run".into()]);
     assert!(moved[0] > KILLS, "{} objects were moved", moved[0]);
 }
 
