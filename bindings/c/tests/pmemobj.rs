@@ -135,6 +135,21 @@ fn random_calls_leave_what_a_model_has() {
     }
 }
 
+/// The library orders what one thread does with an object before what another does with its memory, and says so.
+#[test]
+fn memory_that_is_handed_on_is_no_race() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["-O1", "-fsanitize=thread"];
+    for program in built("handed_on.c", &flags, folder.path()) {
+        for how in ["free", "abort"] {
+            let pools = tempfile::tempdir().unwrap();
+            let pool = pools.path().join("pool");
+            let told = run_while(NEVER, &program, &[pool.as_os_str(), how.as_ref()]);
+            assert_eq!(told, "handed on\n", "{how}");
+        }
+    }
+}
+
 /// What the manual says of `FIRN_COLLECT=safepoints`: it shows which pointers are kept too long. A store through one
 /// is lost; where what objects have left is guarded, as debug builds do, it ends the program, which is told the type.
 #[test]

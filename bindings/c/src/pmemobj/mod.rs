@@ -7,6 +7,7 @@
 //! lock      locks in persistent memory  defrag    keeping a pool compact
 //! local     what a thread knows         biased    a lock that costs its owner next to nothing
 //! left      memory that objects have left, which stops a program that is being debugged
+//! sanitizer what ThreadSanitizer is told of memory that goes from one thread to another
 //! ```
 //!
 //! An object's first eight bytes are the program's number of its type; what a program calls the object begins
@@ -25,6 +26,7 @@ mod lock;
 mod memory;
 mod object;
 mod pools;
+mod sanitizer;
 mod thread;
 mod tx;
 

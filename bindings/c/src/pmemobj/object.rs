@@ -9,6 +9,7 @@ use firn_units::VirtAddr;
 
 use super::direct::not_an_object;
 use super::pools::{Constructor, Pobj, construct, pool_with_id};
+use super::sanitizer::{gives_up, was_given};
 use super::thread::in_operation;
 use super::{Oid, TYPE_BYTES};
 use crate::shelf::open;
@@ -35,6 +36,24 @@ impl Pobj {
         self.len_of(body).map(|_| body)
     }
 
+    /// Room for an object of this many bytes.
+    pub(super) fn take(&self, tx: RawTx<'_, Mapped>, bytes: u64) -> Outcome<VirtAddr> {
+        let body = tx.alloc_of(self.what, TYPE_BYTES + bytes)?;
+        was_given(self);
+        Ok(body)
+    }
+
+    /// Frees an object.
+    ///
+    /// # Safety
+    ///
+    /// As [`RawTx::free`].
+    pub(super) unsafe fn give_back(&self, tx: RawTx<'_, Mapped>, body: VirtAddr) -> Outcome<()> {
+        gives_up(self);
+        // SAFETY: the caller says so.
+        Ok(unsafe { tx.free(body) }?)
+    }
+
     /// Allocates, and stores the type's number.
     pub(crate) fn allocate(
         &self,
@@ -51,7 +70,7 @@ impl Pobj {
                 format!("an object of {bytes} bytes; at most {MAX_BYTES} are possible"),
             ));
         }
-        let body = tx.alloc_of(self.what, TYPE_BYTES + bytes)?;
+        let body = self.take(tx, bytes)?;
         self.heap.medium().store_u64(body, type_num);
         if self.is_pinned(type_num) {
             self.heap.pin(body)?;
@@ -96,7 +115,7 @@ impl Pobj {
         let new = self.allocate(tx, bytes, type_num)?;
         self.copy(old + TYPE_BYTES, new + TYPE_BYTES, len.min(bytes));
         // SAFETY: the program's contract: it uses the new object from now on.
-        unsafe { tx.free(old) }?;
+        unsafe { self.give_back(tx, old) }?;
         Ok(new)
     }
 }
@@ -152,7 +171,7 @@ pub unsafe extern "C" fn firn_pmemobj_realloc(
             }
             (false, 0) => {
                 // SAFETY: the program's contract: nothing refers to the object any more.
-                unsafe { tx.free(it.body(old)?) }?;
+                unsafe { it.give_back(tx, it.body(old)?) }?;
                 it.store_oid(tx, to, Oid::NULL)
             }
             (false, _) => {
@@ -176,7 +195,7 @@ pub unsafe extern "C" fn firn_pmemobj_free(to: *mut Oid) -> Status {
         let it = pool_with_id(old.pool)?;
         it.atomically(|tx| {
             // SAFETY: the program's contract: nothing refers to the object any more.
-            unsafe { tx.free(it.body(old)?) }?;
+            unsafe { it.give_back(tx, it.body(old)?) }?;
             it.store_oid(tx, to, Oid::NULL)
         })
     })

@@ -419,14 +419,14 @@ impl Pobj {
         construct: &mut dyn FnMut(*mut c_void) -> Outcome<()>,
     ) -> Outcome<VirtAddr> {
         self.atomically(|tx| {
-            let new = tx.alloc_of(self.what, TYPE_BYTES + bytes)?;
+            let new = self.take(tx, bytes)?;
             if let Some((body, len)) = old {
                 let mut content = vec![0; len as usize];
                 let medium = self.heap.medium();
                 medium.load_bytes(body + TYPE_BYTES, &mut content);
                 medium.store_bytes(new + TYPE_BYTES, &content);
                 // SAFETY: the root names the new object, which is what the program uses from now on.
-                unsafe { tx.free(body) }?;
+                unsafe { self.give_back(tx, body) }?;
             }
             construct(self.pointer(new + TYPE_BYTES))?;
             tx.set_root(ROOT, Some(new))?;

@@ -12,6 +12,7 @@ use firn_mapped::Mapped;
 use super::biased::Biased;
 use super::local::{Slots, local};
 use super::pools::Pobj;
+use super::sanitizer::{gives_up, was_given};
 use crate::status::{Failure, Outcome, Status};
 
 /// `struct firn_pobj_cache`: what the inline functions of a program know of the thread's pool while it is inside an
@@ -269,6 +270,9 @@ pub(crate) unsafe fn fill(pool: &Pobj, cache: *mut Cache) -> Outcome<()> {
         true => 0,
         false => cache.last,
     };
+    if cache.plain == 0 {
+        was_given(pool);
+    }
     cache.marks = pool.heap.place_marks().as_ptr();
     cache.pool.store(pool.id, Ordering::Relaxed);
     Ok(())
@@ -304,6 +308,9 @@ pub(crate) fn in_transaction<R>(
 
 /// Commits the open transaction, or rolls it back. The operation goes on.
 pub(crate) fn end(pool: &Pobj, commits: bool) -> Outcome<()> {
+    if !commits {
+        gives_up(pool);
+    }
     with_state(pool, |state| state.end(commits))
 }
 
@@ -323,6 +330,7 @@ impl State {
         pool: &Pobj,
         body: impl FnOnce(RawTx<'_, Mapped>) -> Outcome<R>,
     ) -> Outcome<R> {
+        let body = |tx: RawTx<'_, Mapped>| body(tx).inspect_err(|_| gives_up(pool));
         if let Operation::Transaction(_) = &*self.entered()? {
             let mut beside = self
                 .beside

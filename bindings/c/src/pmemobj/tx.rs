@@ -404,7 +404,7 @@ pub extern "C" fn firn_pmemobj_tx_free(oid: Oid) -> c_int {
         }
         let body = VirtAddr(pool.place(oid)?.0.wrapping_sub(TYPE_BYTES));
         // SAFETY: the program's contract: nothing refers to the object when the transaction commits.
-        in_transaction(pool, |tx| Ok(unsafe { tx.free(body) }?))
+        in_transaction(pool, |tx| unsafe { pool.give_back(tx, body) })
     });
     errno_of(status)
 }

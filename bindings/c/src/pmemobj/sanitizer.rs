@@ -1,0 +1,61 @@
+//! What ThreadSanitizer is told of memory that goes from one thread to another.
+//!
+//! The library is not built with it. So it does not see that what one thread has freed is there for others only then,
+//! and takes the accesses of the thread that had an object and of the one that is given its memory for a race. Where it
+//! is in the process it is told: a thread that frees objects, or rolls allocations back, releases; one that allocates,
+//! or uses a pool in which objects were moved to memory that was free, acquires what was released.
+
+use core::ffi::{CStr, c_void};
+use core::mem::transmute;
+use core::ptr;
+use std::sync::OnceLock;
+
+use super::pools::Pobj;
+
+/// `__tsan_acquire` and `__tsan_release` of the compilers' `sanitizer/tsan_interface.h`: what happened before a release
+/// of an address happened before whatever follows an acquire of it.
+type Call = unsafe extern "C" fn(*mut c_void);
+
+struct Calls {
+    acquire: Call,
+    release: Call,
+}
+
+/// None where the program was built without it.
+static CALLS: OnceLock<Option<Calls>> = OnceLock::new();
+
+fn calls() -> Option<&'static Calls> {
+    let look = || {
+        Some(Calls {
+            acquire: call(c"__tsan_acquire")?,
+            release: call(c"__tsan_release")?,
+        })
+    };
+    CALLS.get_or_init(look).as_ref()
+}
+
+fn call(name: &CStr) -> Option<Call> {
+    // SAFETY: the name ends with a zero. The process has no other function of that name.
+    unsafe {
+        let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+        (!found.is_null()).then(|| transmute::<*mut c_void, Call>(found))
+    }
+}
+
+/// The thread is about to give up memory of the pool.
+#[inline]
+pub(super) fn gives_up(pool: &Pobj) {
+    if let Some(calls) = calls() {
+        // SAFETY: any address may be named.
+        unsafe { (calls.release)(ptr::from_ref(pool).cast_mut().cast()) }
+    }
+}
+
+/// The thread has memory of the pool now that others may have had.
+#[inline]
+pub(super) fn was_given(pool: &Pobj) {
+    if let Some(calls) = calls() {
+        // SAFETY: as above.
+        unsafe { (calls.acquire)(ptr::from_ref(pool).cast_mut().cast()) }
+    }
+}
