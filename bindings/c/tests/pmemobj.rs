@@ -7,7 +7,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 use support::{AT_SAFEPOINTS, BESIDE, NEVER, SANITIZED};
-use support::{Language, command, compile_pmemobj, compilers, here, output, run, run_while};
+use support::{Language, command, compile_pmemobj, compile_with_libpmemobj, compilers};
+use support::{here, output, run, run_while};
 
 /// A program of this folder's, or of the examples.
 fn built(name: &str, more: &[&str], into: &Path) -> Vec<PathBuf> {
@@ -103,6 +104,52 @@ fn threads_share_objects_and_locks_while_everything_moves() {
             let handed_over = format!("{} numbers handed over\n", 3 * rounds);
             assert_eq!(String::from_utf8_lossy(&output.stdout), handed_over);
         }
+    }
+}
+
+/// A program in strict ISO C; with libpmemobj, where that is installed, it answers the same.
+#[test]
+fn locks_do_what_theirs_do_and_are_gone_with_their_objects() {
+    const FEW: &str = "-DFREED=2000";
+    const STRICT: &str = "-U_GNU_SOURCE";
+    let folder = tempfile::tempdir().unwrap();
+    let mut programs = Vec::new();
+    let mut build = |flags: &[&str], collects| {
+        let built = built("locks.c", flags, folder.path());
+        programs.extend(built.into_iter().map(|program| (program, collects)));
+    };
+    for standard in ["-std=c99", "-std=c11", "-std=c17"] {
+        build(&["-O2", STRICT, standard], NEVER);
+    }
+    build(&["-O2", STRICT], BESIDE);
+    build(&["-O2", STRICT, FEW], AT_SAFEPOINTS);
+    build(&[&SANITIZED[..], &[STRICT, FEW]].concat(), BESIDE);
+    build(&["-O1", "-fsanitize=thread", STRICT, FEW], BESIDE);
+    let flags = ["-O2", STRICT, "-lpthread"];
+    let theirs = compile_with_libpmemobj(&here("tests/pmemobj/locks.c"), &flags, folder.path());
+    programs.extend(theirs.map(|program| (program, NEVER)));
+    for (program, collects) in programs {
+        let pools = tempfile::tempdir().unwrap();
+        let mut command = command(&program);
+        command.arg(pools.path().join("pool"));
+        // It closes a pool with locks that are held.
+        let options = command.get_envs().find_map(|(name, value)| {
+            let value = value.filter(|_| name == "TSAN_OPTIONS")?;
+            Some(format!("{}:report_destroy_locked=0", value.display()))
+        });
+        command.env("TSAN_OPTIONS", options.unwrap_or_default());
+        command
+            .env("FIRN_COLLECT", collects)
+            .env("FIRN_ASSUME_PERSISTENT", "adr")
+            .env("PMEM_IS_PMEM_FORCE", "1");
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        let done = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && done == "locked and unlocked\n" && told.is_empty(),
+            "{} {collects}: {told}",
+            program.display()
+        );
     }
 }
 

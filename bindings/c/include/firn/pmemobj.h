@@ -34,7 +34,6 @@
 #define FIRN_PMEMOBJ_H
 
 #include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,6 +42,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 #include <wchar.h>
 
 #include "../firn.h"

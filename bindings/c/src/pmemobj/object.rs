@@ -8,6 +8,7 @@ use firn_media::Medium;
 use firn_units::VirtAddr;
 
 use super::direct::not_an_object;
+use super::lock::Orphans;
 use super::pools::{Constructor, Pobj, construct, pool_with_id};
 use super::sanitizer::{gives_up, was_given};
 use super::thread::in_operation;
@@ -121,7 +122,7 @@ impl Pobj {
 }
 
 /// Bytes of an object that the open transaction may have allocated.
-fn in_tx_len(pool: &Pobj, tx: RawTx<'_, Mapped>, body: VirtAddr) -> Outcome<u64> {
+pub(super) fn in_tx_len(pool: &Pobj, tx: RawTx<'_, Mapped>, body: VirtAddr) -> Outcome<u64> {
     match tx.own_len(body) {
         Some(len) => Ok(len.saturating_sub(TYPE_BYTES)),
         None => pool.len_of(body),
@@ -163,6 +164,7 @@ pub unsafe extern "C" fn firn_pmemobj_realloc(
         let Some(&old) = old else {
             return Err(Failure::invalid("the OID to be changed is null"));
         };
+        let mut orphans = Orphans::NONE;
         it.atomically(|tx| match (old.is_null(), bytes) {
             (true, 0) => Ok(()),
             (true, _) => {
@@ -171,14 +173,16 @@ pub unsafe extern "C" fn firn_pmemobj_realloc(
             }
             (false, 0) => {
                 // SAFETY: the program's contract: nothing refers to the object any more.
-                unsafe { it.give_back(tx, it.body(old)?) }?;
+                orphans = unsafe { it.discard(tx, it.body(old)?) }?;
                 it.store_oid(tx, to, Oid::NULL)
             }
             (false, _) => {
                 let new = it.reallocated(tx, it.body(old)?, bytes as u64, type_num)?;
                 it.store_oid(tx, to, it.oid(new + TYPE_BYTES))
             }
-        })
+        })?;
+        it.locks.forget(orphans);
+        Ok(())
     })
 }
 
@@ -193,11 +197,14 @@ pub unsafe extern "C" fn firn_pmemobj_free(to: *mut Oid) -> Status {
             return Ok(());
         }
         let it = pool_with_id(old.pool)?;
-        it.atomically(|tx| {
+        let orphans = it.atomically(|tx| {
             // SAFETY: the program's contract: nothing refers to the object any more.
-            unsafe { it.give_back(tx, it.body(old)?) }?;
-            it.store_oid(tx, to, Oid::NULL)
-        })
+            let orphans = unsafe { it.discard(tx, it.body(old)?) }?;
+            it.store_oid(tx, to, Oid::NULL)?;
+            Ok(orphans)
+        })?;
+        it.locks.forget(orphans);
+        Ok(())
     })
 }
 

@@ -14,6 +14,7 @@ use firn_units::VirtAddr;
 
 use super::left::Left;
 use super::local::local;
+use super::lock::Locks;
 use super::thread::{Slot, in_operation, leave};
 use super::{Oid, TYPE_BYTES, errno_of};
 use crate::collection::{Collects, collect_wholly};
@@ -61,6 +62,7 @@ pub struct Pobj {
     pub(crate) collector: Mutex<Option<Watching>>,
     collects: Collects,
     pub(crate) left: Left,
+    pub(crate) locks: Locks,
     /// What each thread has of it.
     pub(crate) threads: Mutex<Vec<Arc<Slot>>>,
     user_data: AtomicPtr<c_void>,
@@ -250,6 +252,7 @@ fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<*mut Pobj> {
         collector: Mutex::new(collector),
         collects,
         left: Left::new()?,
+        locks: Locks::default(),
         threads: Mutex::new(Vec::new()),
         user_data: AtomicPtr::new(ptr::null_mut()),
         heap,

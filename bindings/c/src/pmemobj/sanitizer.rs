@@ -3,10 +3,11 @@
 //! The library is not built with it. So it does not see that what one thread has freed is there for others only then,
 //! and takes the accesses of the thread that had an object and of the one that is given its memory for a race. Where it
 //! is in the process it is told: a thread that frees objects, or rolls allocations back, releases; one that allocates,
-//! or uses a pool in which objects were moved to memory that was free, acquires what was released.
+//! or uses a pool in which objects were moved to memory that was free, acquires what was released. And a lock that is
+//! forgotten is not the one that lies at its place later.
 
 use core::ffi::{CStr, c_void};
-use core::mem::transmute;
+use core::mem::transmute_copy;
 use core::ptr;
 use std::sync::OnceLock;
 
@@ -19,7 +20,11 @@ type Call = unsafe extern "C" fn(*mut c_void);
 struct Calls {
     acquire: Call,
     release: Call,
+    destroy_lock: CallOfLock,
 }
+
+/// `__tsan_mutex_destroy`, which takes flags as well.
+type CallOfLock = unsafe extern "C" fn(*mut c_void, u32);
 
 /// None where the program was built without it.
 static CALLS: OnceLock<Option<Calls>> = OnceLock::new();
@@ -27,19 +32,27 @@ static CALLS: OnceLock<Option<Calls>> = OnceLock::new();
 fn calls() -> Option<&'static Calls> {
     let look = || {
         Some(Calls {
-            acquire: call(c"__tsan_acquire")?,
-            release: call(c"__tsan_release")?,
+            // SAFETY: the names and what they are called with are those of the compilers' header.
+            acquire: unsafe { call(c"__tsan_acquire") }?,
+            // SAFETY: as above.
+            release: unsafe { call(c"__tsan_release") }?,
+            // SAFETY: as above.
+            destroy_lock: unsafe { call(c"__tsan_mutex_destroy") }?,
         })
     };
     CALLS.get_or_init(look).as_ref()
 }
 
-fn call(name: &CStr) -> Option<Call> {
-    // SAFETY: the name ends with a zero. The process has no other function of that name.
-    unsafe {
-        let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
-        (!found.is_null()).then(|| transmute::<*mut c_void, Call>(found))
-    }
+/// A function of the process's.
+///
+/// # Safety
+///
+/// It is of this type.
+unsafe fn call<F>(name: &CStr) -> Option<F> {
+    // SAFETY: the name ends with a zero.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    // SAFETY: the caller says so; a pointer to a function is as long as any.
+    (!found.is_null()).then(|| unsafe { transmute_copy::<*mut c_void, F>(&found) })
 }
 
 /// The thread is about to give up memory of the pool.
@@ -57,5 +70,14 @@ pub(super) fn was_given(pool: &Pobj) {
     if let Some(calls) = calls() {
         // SAFETY: as above.
         unsafe { (calls.acquire)(ptr::from_ref(pool).cast_mut().cast()) }
+    }
+}
+
+/// The lock at a place is none any more.
+#[inline]
+pub(super) fn forgets_lock(place: *mut c_void) {
+    if let Some(calls) = calls() {
+        // SAFETY: any address may be named.
+        unsafe { (calls.destroy_lock)(place, 0) }
     }
 }

@@ -11,6 +11,7 @@ use firn_media::Medium;
 use firn_units::VirtAddr;
 
 use super::local::local;
+use super::lock::Orphans;
 use super::pools::{Pobj, pool_with_id};
 use super::thread::{self, in_transaction};
 use super::{Oid, TYPE_BYTES, errno_of};
@@ -50,6 +51,8 @@ pub(crate) struct Transaction {
     callback: Option<(Callback, *mut c_void)>,
     /// Held to the end of the outermost.
     locks: Vec<(*mut c_void, Unlock)>,
+    /// Locks in what it frees.
+    orphans: Orphans,
 }
 
 impl Transaction {
@@ -58,6 +61,7 @@ impl Transaction {
         parts: Vec::new(),
         callback: None,
         locks: Vec::new(),
+        orphans: Orphans::NONE,
     };
 }
 
@@ -283,9 +287,10 @@ pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
     }
     local().stage.set(Stage::None);
     call_back();
-    let locks = transaction(|open| {
+    let (locks, orphans) = transaction(|open| {
         open.callback = None;
-        core::mem::take(&mut open.locks)
+        let Transaction { locks, orphans, .. } = open;
+        (core::mem::take(locks), core::mem::take(orphans))
     });
     for (lock, unlock) in locks.into_iter().rev() {
         // SAFETY: it was taken for this transaction.
@@ -293,6 +298,9 @@ pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
     }
     // SAFETY: it came from the program, and is looked at here.
     if let Ok(pool) = unsafe { open(pool) } {
+        if failed == 0 {
+            pool.locks.forget(orphans);
+        }
         let _ = status_of(|| pool.safepoint());
     }
     failed
@@ -404,7 +412,9 @@ pub extern "C" fn firn_pmemobj_tx_free(oid: Oid) -> c_int {
         }
         let body = VirtAddr(pool.place(oid)?.0.wrapping_sub(TYPE_BYTES));
         // SAFETY: the program's contract: nothing refers to the object when the transaction commits.
-        in_transaction(pool, |tx| unsafe { pool.give_back(tx, body) })
+        let orphans = in_transaction(pool, |tx| unsafe { pool.discard(tx, body) })?;
+        transaction(|open| open.orphans.add(orphans));
+        Ok(())
     });
     errno_of(status)
 }

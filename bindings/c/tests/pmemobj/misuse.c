@@ -5,6 +5,7 @@
  *   misuse FOLDER
  */
 #include <libpmemobj.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

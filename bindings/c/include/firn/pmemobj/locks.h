@@ -23,8 +23,29 @@ typedef PMEMmutex PMEMcond;
 void *firn_pobj_lock(PMEMobjpool *pop, void *lock) FIRN_POBJ_AS(lock);
 void firn_pobj_lock_zero(PMEMobjpool *pop, void *lock) FIRN_POBJ_AS(lock_zero);
 
-#define FIRN_POBJ_ON(system, pop, lock, call)                                                                          \
-	system *volatile_lock_ = (system *)firn_pobj_lock((pop), (lock));                                              \
+/* The system's locks, called from the program so that ThreadSanitizer sees them. Their own header declares only some of
+ * them for a program in strict ISO C (-std=c11), which libpmemobj's takes. */
+#define FIRN_POBJ_SYSTEM(name) __asm__("pthread_" #name)
+
+struct timespec;
+int firn_pobj_mutex_lock(void *lock) FIRN_POBJ_SYSTEM(mutex_lock);
+int firn_pobj_mutex_timedlock(void *lock, const struct timespec *until) FIRN_POBJ_SYSTEM(mutex_timedlock);
+int firn_pobj_mutex_trylock(void *lock) FIRN_POBJ_SYSTEM(mutex_trylock);
+int firn_pobj_mutex_unlock(void *lock) FIRN_POBJ_SYSTEM(mutex_unlock);
+int firn_pobj_rwlock_rdlock(void *lock) FIRN_POBJ_SYSTEM(rwlock_rdlock);
+int firn_pobj_rwlock_wrlock(void *lock) FIRN_POBJ_SYSTEM(rwlock_wrlock);
+int firn_pobj_rwlock_timedrdlock(void *lock, const struct timespec *until) FIRN_POBJ_SYSTEM(rwlock_timedrdlock);
+int firn_pobj_rwlock_timedwrlock(void *lock, const struct timespec *until) FIRN_POBJ_SYSTEM(rwlock_timedwrlock);
+int firn_pobj_rwlock_tryrdlock(void *lock) FIRN_POBJ_SYSTEM(rwlock_tryrdlock);
+int firn_pobj_rwlock_trywrlock(void *lock) FIRN_POBJ_SYSTEM(rwlock_trywrlock);
+int firn_pobj_rwlock_unlock(void *lock) FIRN_POBJ_SYSTEM(rwlock_unlock);
+int firn_pobj_cond_signal(void *cond) FIRN_POBJ_SYSTEM(cond_signal);
+int firn_pobj_cond_broadcast(void *cond) FIRN_POBJ_SYSTEM(cond_broadcast);
+int firn_pobj_cond_wait(void *cond, void *lock) FIRN_POBJ_SYSTEM(cond_wait);
+int firn_pobj_cond_timedwait(void *cond, void *lock, const struct timespec *until) FIRN_POBJ_SYSTEM(cond_timedwait);
+
+#define FIRN_POBJ_ON(pop, lock, call)                                                                                  \
+	void *volatile_lock_ = firn_pobj_lock((pop), (lock));                                                          \
 	if (volatile_lock_ == NULL)                                                                                    \
 		return EINVAL;                                                                                         \
 	return call
@@ -36,32 +57,22 @@ static inline void pmemobj_mutex_zero(PMEMobjpool *pop, PMEMmutex *lock)
 
 static inline int pmemobj_mutex_lock(PMEMobjpool *pop, PMEMmutex *lock)
 {
-	FIRN_POBJ_ON(pthread_mutex_t, pop, lock, pthread_mutex_lock(volatile_lock_));
+	FIRN_POBJ_ON(pop, lock, firn_pobj_mutex_lock(volatile_lock_));
 }
 
 static inline int pmemobj_mutex_timedlock(PMEMobjpool *pop, PMEMmutex *lock, const struct timespec *until)
 {
-	FIRN_POBJ_ON(pthread_mutex_t, pop, lock, pthread_mutex_timedlock(volatile_lock_, until));
+	FIRN_POBJ_ON(pop, lock, firn_pobj_mutex_timedlock(volatile_lock_, until));
 }
 
 static inline int pmemobj_mutex_trylock(PMEMobjpool *pop, PMEMmutex *lock)
 {
-	FIRN_POBJ_ON(pthread_mutex_t, pop, lock, pthread_mutex_trylock(volatile_lock_));
+	FIRN_POBJ_ON(pop, lock, firn_pobj_mutex_trylock(volatile_lock_));
 }
 
 static inline int pmemobj_mutex_unlock(PMEMobjpool *pop, PMEMmutex *lock)
 {
-	FIRN_POBJ_ON(pthread_mutex_t, pop, lock, pthread_mutex_unlock(volatile_lock_));
-}
-
-static inline int pmemobj_mutex_assert_locked(PMEMobjpool *pop, PMEMmutex *lock)
-{
-	int taken = pmemobj_mutex_trylock(pop, lock);
-	if (taken == EBUSY)
-		return 0;
-	if (taken == 0)
-		(void)pmemobj_mutex_unlock(pop, lock);
-	return taken == 0 ? ENODEV : taken;
+	FIRN_POBJ_ON(pop, lock, firn_pobj_mutex_unlock(volatile_lock_));
 }
 
 static inline void pmemobj_rwlock_zero(PMEMobjpool *pop, PMEMrwlock *lock)
@@ -71,37 +82,37 @@ static inline void pmemobj_rwlock_zero(PMEMobjpool *pop, PMEMrwlock *lock)
 
 static inline int pmemobj_rwlock_rdlock(PMEMobjpool *pop, PMEMrwlock *lock)
 {
-	FIRN_POBJ_ON(pthread_rwlock_t, pop, lock, pthread_rwlock_rdlock(volatile_lock_));
+	FIRN_POBJ_ON(pop, lock, firn_pobj_rwlock_rdlock(volatile_lock_));
 }
 
 static inline int pmemobj_rwlock_wrlock(PMEMobjpool *pop, PMEMrwlock *lock)
 {
-	FIRN_POBJ_ON(pthread_rwlock_t, pop, lock, pthread_rwlock_wrlock(volatile_lock_));
+	FIRN_POBJ_ON(pop, lock, firn_pobj_rwlock_wrlock(volatile_lock_));
 }
 
 static inline int pmemobj_rwlock_timedrdlock(PMEMobjpool *pop, PMEMrwlock *lock, const struct timespec *until)
 {
-	FIRN_POBJ_ON(pthread_rwlock_t, pop, lock, pthread_rwlock_timedrdlock(volatile_lock_, until));
+	FIRN_POBJ_ON(pop, lock, firn_pobj_rwlock_timedrdlock(volatile_lock_, until));
 }
 
 static inline int pmemobj_rwlock_timedwrlock(PMEMobjpool *pop, PMEMrwlock *lock, const struct timespec *until)
 {
-	FIRN_POBJ_ON(pthread_rwlock_t, pop, lock, pthread_rwlock_timedwrlock(volatile_lock_, until));
+	FIRN_POBJ_ON(pop, lock, firn_pobj_rwlock_timedwrlock(volatile_lock_, until));
 }
 
 static inline int pmemobj_rwlock_tryrdlock(PMEMobjpool *pop, PMEMrwlock *lock)
 {
-	FIRN_POBJ_ON(pthread_rwlock_t, pop, lock, pthread_rwlock_tryrdlock(volatile_lock_));
+	FIRN_POBJ_ON(pop, lock, firn_pobj_rwlock_tryrdlock(volatile_lock_));
 }
 
 static inline int pmemobj_rwlock_trywrlock(PMEMobjpool *pop, PMEMrwlock *lock)
 {
-	FIRN_POBJ_ON(pthread_rwlock_t, pop, lock, pthread_rwlock_trywrlock(volatile_lock_));
+	FIRN_POBJ_ON(pop, lock, firn_pobj_rwlock_trywrlock(volatile_lock_));
 }
 
 static inline int pmemobj_rwlock_unlock(PMEMobjpool *pop, PMEMrwlock *lock)
 {
-	FIRN_POBJ_ON(pthread_rwlock_t, pop, lock, pthread_rwlock_unlock(volatile_lock_));
+	FIRN_POBJ_ON(pop, lock, firn_pobj_rwlock_unlock(volatile_lock_));
 }
 
 static inline void pmemobj_cond_zero(PMEMobjpool *pop, PMEMcond *cond)
@@ -111,29 +122,29 @@ static inline void pmemobj_cond_zero(PMEMobjpool *pop, PMEMcond *cond)
 
 static inline int pmemobj_cond_signal(PMEMobjpool *pop, PMEMcond *cond)
 {
-	FIRN_POBJ_ON(pthread_cond_t, pop, cond, pthread_cond_signal(volatile_lock_));
+	FIRN_POBJ_ON(pop, cond, firn_pobj_cond_signal(volatile_lock_));
 }
 
 static inline int pmemobj_cond_broadcast(PMEMobjpool *pop, PMEMcond *cond)
 {
-	FIRN_POBJ_ON(pthread_cond_t, pop, cond, pthread_cond_broadcast(volatile_lock_));
+	FIRN_POBJ_ON(pop, cond, firn_pobj_cond_broadcast(volatile_lock_));
 }
 
 static inline int pmemobj_cond_wait(PMEMobjpool *pop, PMEMcond *cond, PMEMmutex *lock)
 {
-	pthread_mutex_t *mutex = (pthread_mutex_t *)firn_pobj_lock(pop, lock);
+	void *mutex = firn_pobj_lock(pop, lock);
 	if (mutex == NULL)
 		return EINVAL;
-	FIRN_POBJ_ON(pthread_cond_t, pop, cond, pthread_cond_wait(volatile_lock_, mutex));
+	FIRN_POBJ_ON(pop, cond, firn_pobj_cond_wait(volatile_lock_, mutex));
 }
 
 static inline int pmemobj_cond_timedwait(PMEMobjpool *pop, PMEMcond *cond, PMEMmutex *lock,
 					 const struct timespec *until)
 {
-	pthread_mutex_t *mutex = (pthread_mutex_t *)firn_pobj_lock(pop, lock);
+	void *mutex = firn_pobj_lock(pop, lock);
 	if (mutex == NULL)
 		return EINVAL;
-	FIRN_POBJ_ON(pthread_cond_t, pop, cond, pthread_cond_timedwait(volatile_lock_, mutex, until));
+	FIRN_POBJ_ON(pop, cond, firn_pobj_cond_timedwait(volatile_lock_, mutex, until));
 }
 
 #ifdef __cplusplus

@@ -80,12 +80,12 @@ static inline PMEMoid firn_pobj_tx_object(PMEMoid oid, uint64_t flags)
 
 static inline void firn_pobj_unlock_mutex(void *lock)
 {
-	(void)pthread_mutex_unlock((pthread_mutex_t *)lock);
+	(void)firn_pobj_mutex_unlock(lock);
 }
 
 static inline void firn_pobj_unlock_rwlock(void *lock)
 {
-	(void)pthread_rwlock_unlock((pthread_rwlock_t *)lock);
+	(void)firn_pobj_rwlock_unlock(lock);
 }
 
 /* Takes a lock until the outermost transaction ends. */
@@ -97,8 +97,7 @@ static inline int firn_pobj_tx_take(PMEMobjpool *pop, enum pobj_tx_param type, v
 		return EINVAL;
 	if (firn_pobj_tx_holds(lock))
 		return 0;
-	failed = type == TX_PARAM_MUTEX ? pthread_mutex_lock((pthread_mutex_t *)lock)
-					: pthread_rwlock_wrlock((pthread_rwlock_t *)lock);
+	failed = type == TX_PARAM_MUTEX ? firn_pobj_mutex_lock(lock) : firn_pobj_rwlock_wrlock(lock);
 	if (failed == 0)
 		failed = firn_pobj_tx_keep_lock(lock, type == TX_PARAM_MUTEX ? firn_pobj_unlock_mutex
 									       : firn_pobj_unlock_rwlock);
