@@ -7,7 +7,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 use support::{AT_SAFEPOINTS, BESIDE, NEVER, SANITIZED};
-use support::{Language, command, compile_pmemobj, compile_with_libpmemobj, compilers};
+use support::{Language, command, compile_pmemobj, compile_pmemobj_as};
+use support::{compile_with_libpmemobj, compilers};
 use support::{here, output, run, run_while};
 
 /// A program of this folder's, or of the examples.
@@ -103,6 +104,24 @@ fn threads_share_objects_and_locks_while_everything_moves() {
             );
             let handed_over = format!("{} numbers handed over\n", 3 * rounds);
             assert_eq!(String::from_utf8_lossy(&output.stdout), handed_over);
+        }
+    }
+}
+
+#[test]
+fn a_program_in_cplusplus_has_the_same_macros() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = here("tests/pmemobj/cplusplus.cpp");
+    for language in [Language::Cpp11, Language::Cpp20] {
+        for compiler in compilers(language) {
+            let flags = ["-O2"];
+            let program = compile_pmemobj_as(language, compiler, &source, &flags, folder.path());
+            let pools = tempfile::tempdir().unwrap();
+            assert_eq!(
+                run(&program, &[pools.path().join("pool")]),
+                "done\ndone\ndone\naborted 3\ndone\ndone\n77 0\n1 0 1\n\
+                 5 nodes, 4 in the list: 4 2 1 0\n"
+            );
         }
     }
 }

@@ -65,24 +65,46 @@ fn everything_moves_at_the_end_of_an_operation_where_that_is_asked_for() {
 }
 
 #[test]
-fn the_header_is_c_and_cplusplus() {
+fn the_headers_are_c_and_cplusplus() {
     let folder = tempfile::tempdir().unwrap();
-    for (language, name) in [
-        (Language::C11, "header.c"),
-        (Language::Cpp11, "header.cpp"),
-        (Language::Cpp20, "header.cpp"),
-    ] {
-        let source = folder.path().join(name);
-        std::fs::write(&source, HEADER_ALONE).unwrap();
-        for compiler in compilers(language) {
-            let program = compile(compiler, language, &source, &[], folder.path());
-            assert_eq!(
-                run::<&str>(&program, &[]),
-                concat!(env!("CARGO_PKG_VERSION"), "\n")
-            );
+    let standards: [(Language, &[&str]); 3] = [
+        (Language::C11, &["-std=c99", "-std=c11", "-std=gnu17"]),
+        (Language::Cpp11, &["-std=c++11", "-std=gnu++17"]),
+        (Language::Cpp20, &["-std=c++20"]),
+    ];
+    for (name, text) in [("firn", HEADER_ALONE), ("pmemobj", PMEMOBJ_ALONE)] {
+        for (language, standards) in standards {
+            let ending = if language == Language::C11 {
+                "c"
+            } else {
+                "cpp"
+            };
+            let source = folder.path().join(format!("{name}.{ending}"));
+            std::fs::write(&source, text).unwrap();
+            let compilers = compilers(language).into_iter();
+            for (compiler, standard) in
+                compilers.flat_map(|compiler| standards.iter().map(move |it| (compiler, it)))
+            {
+                let program = compile(compiler, language, &source, &[standard], folder.path());
+                assert_eq!(
+                    run::<&str>(&program, &[]),
+                    concat!(env!("CARGO_PKG_VERSION"), "\n")
+                );
+            }
         }
     }
 }
+
+const PMEMOBJ_ALONE: &str = r#"
+#include <firn/pmemobj.h>
+#include <stdio.h>
+
+int main(void)
+{
+	printf("%s\n", firn_version());
+	return OID_IS_NULL(OID_NULL) && pmemobj_check_version(2, 4) == NULL ? 0 : 1;
+}
+"#;
 
 const HEADER_ALONE: &str = r#"
 #include <firn/containers.h>

@@ -87,6 +87,17 @@ pub fn compile(
 
 /// The same of a program that was written for libpmemobj.
 pub fn compile_pmemobj(compiler: &str, source: &Path, more: &[&str], into: &Path) -> PathBuf {
+    compile_pmemobj_as(Language::C11, compiler, source, more, into)
+}
+
+/// The same in another language.
+pub fn compile_pmemobj_as(
+    language: Language,
+    compiler: &str,
+    source: &Path,
+    more: &[&str],
+    into: &Path,
+) -> PathBuf {
     let mut flags = vec![concat!(
         "-I",
         env!("CARGO_MANIFEST_DIR"),
@@ -94,7 +105,7 @@ pub fn compile_pmemobj(compiler: &str, source: &Path, more: &[&str], into: &Path
     )];
     flags.extend(pmemobj_flags(compiler));
     flags.extend(more);
-    compile(compiler, Language::C11, source, &flags, into)
+    compile(compiler, language, source, &flags, into)
 }
 
 /// The same with libpmemobj itself; `None` where its headers are not installed.
@@ -120,7 +131,7 @@ pub fn compile_with_libpmemobj(source: &Path, more: &[&str], into: &Path) -> Opt
 /// What libpmemobj's own macros give rise to: variables around a setjmp, and casts to unions.
 fn pmemobj_flags(compiler: &str) -> Vec<&'static str> {
     let mut flags = vec!["-D_GNU_SOURCE", "-Wno-pedantic"];
-    if compiler == "gcc" {
+    if compiler.starts_with('g') {
         flags.push("-Wno-clobbered");
     }
     flags

@@ -23,26 +23,28 @@ typedef PMEMmutex PMEMcond;
 void *firn_pobj_lock(PMEMobjpool *pop, void *lock) FIRN_POBJ_AS(lock);
 void firn_pobj_lock_zero(PMEMobjpool *pop, void *lock) FIRN_POBJ_AS(lock_zero);
 
+/* For C99, in which time.h does not name it. */
+typedef const struct timespec firn_pobj_moment;
+
 /* The system's locks, called from the program so that ThreadSanitizer sees them. Their own header declares only some of
  * them for a program in strict ISO C (-std=c11), which libpmemobj's takes. */
 #define FIRN_POBJ_SYSTEM(name) __asm__("pthread_" #name)
 
-struct timespec;
 int firn_pobj_mutex_lock(void *lock) FIRN_POBJ_SYSTEM(mutex_lock);
-int firn_pobj_mutex_timedlock(void *lock, const struct timespec *until) FIRN_POBJ_SYSTEM(mutex_timedlock);
+int firn_pobj_mutex_timedlock(void *lock, firn_pobj_moment *until) FIRN_POBJ_SYSTEM(mutex_timedlock);
 int firn_pobj_mutex_trylock(void *lock) FIRN_POBJ_SYSTEM(mutex_trylock);
 int firn_pobj_mutex_unlock(void *lock) FIRN_POBJ_SYSTEM(mutex_unlock);
 int firn_pobj_rwlock_rdlock(void *lock) FIRN_POBJ_SYSTEM(rwlock_rdlock);
 int firn_pobj_rwlock_wrlock(void *lock) FIRN_POBJ_SYSTEM(rwlock_wrlock);
-int firn_pobj_rwlock_timedrdlock(void *lock, const struct timespec *until) FIRN_POBJ_SYSTEM(rwlock_timedrdlock);
-int firn_pobj_rwlock_timedwrlock(void *lock, const struct timespec *until) FIRN_POBJ_SYSTEM(rwlock_timedwrlock);
+int firn_pobj_rwlock_timedrdlock(void *lock, firn_pobj_moment *until) FIRN_POBJ_SYSTEM(rwlock_timedrdlock);
+int firn_pobj_rwlock_timedwrlock(void *lock, firn_pobj_moment *until) FIRN_POBJ_SYSTEM(rwlock_timedwrlock);
 int firn_pobj_rwlock_tryrdlock(void *lock) FIRN_POBJ_SYSTEM(rwlock_tryrdlock);
 int firn_pobj_rwlock_trywrlock(void *lock) FIRN_POBJ_SYSTEM(rwlock_trywrlock);
 int firn_pobj_rwlock_unlock(void *lock) FIRN_POBJ_SYSTEM(rwlock_unlock);
 int firn_pobj_cond_signal(void *cond) FIRN_POBJ_SYSTEM(cond_signal);
 int firn_pobj_cond_broadcast(void *cond) FIRN_POBJ_SYSTEM(cond_broadcast);
 int firn_pobj_cond_wait(void *cond, void *lock) FIRN_POBJ_SYSTEM(cond_wait);
-int firn_pobj_cond_timedwait(void *cond, void *lock, const struct timespec *until) FIRN_POBJ_SYSTEM(cond_timedwait);
+int firn_pobj_cond_timedwait(void *cond, void *lock, firn_pobj_moment *until) FIRN_POBJ_SYSTEM(cond_timedwait);
 
 #define FIRN_POBJ_ON(pop, lock, call)                                                                                  \
 	void *volatile_lock_ = firn_pobj_lock((pop), (lock));                                                          \

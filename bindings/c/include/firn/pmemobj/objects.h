@@ -243,16 +243,28 @@ static inline void *pmemobj_memset_persist(PMEMobjpool *pop, void *dest, int c, 
 
 #define TOID(t) union _toid_##t##_toid
 #define TOID_TYPE_NUM(t) (sizeof(_toid_##t##_toid_type_num) - 1)
-#define TOID_DECLARE(t, i)                                                                                             \
+/* The number is expanded first: it is __COUNTER__ in a layout. */
+#define TOID_DECLARE(t, i) _TOID_DECLARE(t, i)
+#define _TOID_DECLARE(t, i)                                                                                            \
 	typedef uint8_t _toid_##t##_toid_type_num[(i) + 1];                                                            \
 	TOID(t)                                                                                                        \
 	{                                                                                                              \
+		_TOID_CONSTR(t)                                                                                        \
 		PMEMoid oid;                                                                                           \
 		t *_type;                                                                                              \
 		_toid_##t##_toid_type_num *_type_num;                                                                  \
 	}
-#define TOID_DECLARE_ROOT(t) TOID_DECLARE(t, POBJ_ROOT_TYPE_NUM)
+#define TOID_DECLARE_ROOT(t) _TOID_DECLARE(t, POBJ_ROOT_TYPE_NUM)
 #define POBJ_ROOT_TYPE_NUM 0
+
+/* A cast of a PMEMoid to a union is GNU C's; C++ has constructors. */
+#ifdef __cplusplus
+#define _TOID_CONSTR(t)                                                                                                \
+	_toid_##t##_toid() {}                                                                                          \
+	_toid_##t##_toid(PMEMoid of) : oid(of) {}
+#else
+#define _TOID_CONSTR(t)
+#endif
 
 /* Of `struct node` the names are made without `struct`. */
 #define _toid_struct
@@ -261,8 +273,9 @@ static inline void *pmemobj_memset_persist(PMEMobjpool *pop, void *dest, int c, 
 #define _POBJ_LAYOUT_REF(name) (sizeof(_pobj_layout_##name##_ref))
 
 #define POBJ_LAYOUT_BEGIN(name) typedef uint8_t _pobj_layout_##name##_ref[__COUNTER__ + 1]
-#define POBJ_LAYOUT_ROOT(name, t) TOID_DECLARE_ROOT(t)
-#define POBJ_LAYOUT_TOID(name, t) TOID_DECLARE(t, (__COUNTER__ + 1 - _POBJ_LAYOUT_REF(name)))
+/* With a semicolon of their own, as libpmemobj's: there are programs that leave it out. */
+#define POBJ_LAYOUT_ROOT(name, t) TOID_DECLARE_ROOT(t);
+#define POBJ_LAYOUT_TOID(name, t) TOID_DECLARE(t, (__COUNTER__ + 1 - _POBJ_LAYOUT_REF(name)));
 #define POBJ_LAYOUT_END(name)                                                                                          \
 	typedef char _pobj_layout_##name##_cnt[__COUNTER__ + 1 - _POBJ_LAYOUT_REF(name)];
 #define POBJ_LAYOUT_NAME(name) #name

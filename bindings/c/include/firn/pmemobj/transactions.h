@@ -22,6 +22,11 @@ enum pobj_tx_stage {
 };
 
 enum pobj_tx_param { TX_PARAM_NONE, TX_PARAM_MUTEX, TX_PARAM_RWLOCK, TX_PARAM_CB };
+/* Older names. */
+#define TX_LOCK_NONE TX_PARAM_NONE
+#define TX_LOCK_MUTEX TX_PARAM_MUTEX
+#define TX_LOCK_RWLOCK TX_PARAM_RWLOCK
+#define TX_BEGIN_LOCK TX_BEGIN_PARAM
 
 typedef void (*pmemobj_tx_callback)(PMEMobjpool *pop, enum pobj_tx_stage stage, void *arg);
 
@@ -285,6 +290,7 @@ static inline int pmemobj_tx_free(PMEMoid oid)
 #define TX_STRDUP(s, type_num) pmemobj_tx_strdup((s), (type_num))
 #define TX_XSTRDUP(s, type_num, flags) pmemobj_tx_xstrdup((s), (type_num), (flags))
 #define TX_WCSDUP(s, type_num) pmemobj_tx_wcsdup((s), (type_num))
+#define TX_XWCSDUP(s, type_num, flags) pmemobj_tx_xwcsdup((s), (type_num), (flags))
 #define TX_FREE(o) pmemobj_tx_free((o).oid)
 #define TX_XFREE(o, flags) pmemobj_tx_xfree((o).oid, (flags))
 #define TX_SET(o, field, value)                                                                                        \
