@@ -109,6 +109,28 @@ fn threads_share_objects_and_locks_while_everything_moves() {
 }
 
 #[test]
+fn a_pool_that_is_defragmented_over_and_over_is_never_full_of_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    for (collects, phases, compact) in [(NEVER, 12, Some(12)), (BESIDE, 18, None)] {
+        let program = &built("phases.c", &["-O2"], folder.path())[0];
+        let pools = tempfile::tempdir().unwrap();
+        let output = command(program)
+            .arg(pools.path().join("pool"))
+            .arg(phases.to_string())
+            .env("FIRN_COLLECT", collects)
+            .env("FIRN_ASSUME_PERSISTENT", "adr")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && told.is_empty(), "{told}");
+        let done = String::from_utf8_lossy(&output.stdout);
+        if let Some(compact) = compact {
+            assert_eq!(done, format!("{compact} phases ended compact\n"));
+        }
+    }
+}
+
+#[test]
 fn a_program_in_cplusplus_has_the_same_macros() {
     let folder = tempfile::tempdir().unwrap();
     let source = here("tests/pmemobj/cplusplus.cpp");

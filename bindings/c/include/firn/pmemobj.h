@@ -19,8 +19,9 @@
  *   The root object never moves, nor do objects of types that firn_pin_type names.
  *
  *   Offsets that were left are not used again before the pool is closed, and the table that leads on from them is
- *   kept: for each 4 KiB that were emptied 64 bytes of the pool and about 100 of memory. firn_forget_oids gives both
- *   back, for a program that has no OIDs outside the pool.
+ *   kept: for each 4 KiB that were emptied 64 bytes of the pool and about 100 of memory. Neither counts for the pool's
+ *   size. When four times as many bytes were emptied as that is, objects move no longer. firn_forget_oids gives all of
+ *   it back, for a program that has no OIDs outside the pool.
  *
  * A pool is collected by itself, as FFCCD's (section 5): above a ratio of 1.5 of pages to objects, down to 1.25.
  * The environment variable FIRN_COLLECT=0, or firn_collecting, turns that off. FIRN_ASSUME_PERSISTENT=adr, or eadr,

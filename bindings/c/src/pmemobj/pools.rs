@@ -217,9 +217,11 @@ fn options(layout: &str) -> PoolOptions {
     }
 }
 
-/// How pools are mapped: a program that was not written for Firn says so in its environment.
-fn mapped_options() -> Outcome<MappedOptions> {
-    let options = MappedOptions::default();
+/// How a pool of so many bytes is mapped: with addresses for what is emptied and kept, and as a program that was not
+/// written for Firn says in its environment.
+fn mapped_options(bytes: u64) -> Outcome<MappedOptions> {
+    let addresses = MappedOptions::DEFAULT_CAPACITY.max(bytes.saturating_mul(ADDRESSES));
+    let options = MappedOptions::default().capacity(addresses);
     match std::env::var("FIRN_ASSUME_PERSISTENT").as_deref() {
         Err(_) | Ok("") => Ok(options),
         Ok("adr") => Ok(options.assume_persistent(Domain::Adr)),
@@ -303,7 +305,7 @@ pub unsafe extern "C" fn firn_pmemobj_create(
             std::fs::remove_file(at)
                 .map_err(|error| Failure::new(Status::Io, format!("{}: {error}", at.display())))?;
         }
-        let medium = Mapped::create(at, 0, &mapped_options()?)?;
+        let medium = Mapped::create(at, 0, &mapped_options(most)?)?;
         let made = firn_heap::Pool::create(medium, &options).inspect_err(|_| {
             // What could not become a pool is not left behind; the failure is what counts.
             let _ = std::fs::remove_file(at);
@@ -313,8 +315,16 @@ pub unsafe extern "C" fn firn_pmemobj_create(
     })
 }
 
+/// How many times as many addresses a pool has as bytes: four for what is emptied and kept, and a power of two above.
+const ADDRESSES: u64 = 8;
+
 /// Bytes that a pool takes at least: what the program asks for is what its objects take, and the pool has tables.
 const LEAST_BYTES: u64 = 32 << 20;
+
+/// The length of a file; zero where there is none, which opening it will tell.
+fn length_of(at: &Path) -> u64 {
+    std::fs::metadata(at).map_or(0, |file| file.len())
+}
 
 fn set_mode(at: &Path, mode: u32) -> Outcome<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -328,7 +338,7 @@ pub unsafe extern "C" fn firn_pmemobj_open(at: *const c_char, of: *const c_char)
     result_of(ptr::null_mut(), || {
         // SAFETY: as the header asks of the path and the layout.
         let (at, layout) = unsafe { (path(at)?, layout(of)?) };
-        let medium = Mapped::open(at, &mapped_options()?)?;
+        let medium = Mapped::open(at, &mapped_options(length_of(at))?)?;
         hand_out(firn_heap::Pool::open(medium, &options(&layout))?)
     })
 }
@@ -365,7 +375,7 @@ pub unsafe extern "C" fn firn_pmemobj_check(at: *const c_char, of: *const c_char
     result_of(-1, || {
         // SAFETY: as the header asks of the path and the layout.
         let (at, layout) = unsafe { (path(at)?, layout(of)?) };
-        let medium = Mapped::open(at, &mapped_options()?)?;
+        let medium = Mapped::open(at, &mapped_options(length_of(at))?)?;
         let pool = firn_heap::Pool::open(medium, &options(&layout))?;
         let findings = pool.check()?;
         pool.close()?;

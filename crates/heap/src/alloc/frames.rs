@@ -169,6 +169,8 @@ pub(crate) struct Space {
     emergency: bool,
     /// Chunk that was set aside last because something in it was pinned.
     pinned_aside: usize,
+    /// Frames of plans that are kept.
+    kept_plans: u64,
     /// Free frames that are off the space while their blocks are given back, see [`super::lent`].
     pub(super) lent: u64,
 }
@@ -185,6 +187,7 @@ impl FrameSpace {
             limits,
             emergency,
             pinned_aside: 0,
+            kept_plans: 0,
             lent: 0,
         }))
     }
@@ -232,11 +235,15 @@ impl Space {
 
     /// Of every chunk, the frames that are not free.
     pub(super) fn taken(&self) -> impl Iterator<Item = (Chunk, impl Iterator<Item = Frame>)> {
-        self.chunks.iter().enumerate().map(|(number, frames)| {
-            let chunk = Chunk(number as u64);
-            let taken = (0..FRAMES_PER_CHUNK).filter(|&i| !frames.is_free(i));
-            (chunk, taken.map(move |i| chunk.first_frame().plus(i)))
-        })
+        let chunks = (0..self.chunks.len()).map(|number| Chunk(number as u64));
+        chunks.map(|chunk| (chunk, self.each_taken(chunk)))
+    }
+
+    /// The frames of a chunk that are not free.
+    pub(crate) fn each_taken(&self, chunk: Chunk) -> impl Iterator<Item = Frame> {
+        let frames = self.chunks.get(chunk.0 as usize);
+        let taken = (0..FRAMES_PER_CHUNK).filter(move |&i| frames.is_some_and(|c| !c.is_free(i)));
+        taken.map(move |i| chunk.first_frame().plus(i))
     }
 
     /// Takes a run of frames. `durable` is the number below which all homes are known durable. The
@@ -501,7 +508,11 @@ impl Space {
         } else {
             self.limits.reserve_bytes
         };
-        if end + reserve > self.limits.max_bytes.min(medium.capacity()) {
+        let most = self.limits.max_bytes;
+        let is_within = |bytes: u64| {
+            bytes + reserve <= most || (bytes + reserve).saturating_sub(self.given_up()) <= most
+        };
+        if end > medium.capacity() || !is_within(end) {
             return Err(full);
         }
         if next.is_data() {
@@ -570,6 +581,37 @@ impl Space {
                 frames.unbacked |= 1 << (group % GROUPS);
             }
         }
+    }
+
+    /// Bytes that the pool may have: the medium's capacity if nobody said how many.
+    pub(crate) fn most_bytes<M: Medium>(&self, medium: &M) -> u64 {
+        self.limits.max_bytes.min(medium.capacity())
+    }
+
+    /// This many frames more hold plans that are kept.
+    pub(crate) fn keep_plan(&mut self, frames: u64) {
+        self.kept_plans += frames;
+    }
+
+    /// No plan is kept any more.
+    pub(crate) fn forget_plans(&mut self) {
+        self.kept_plans = 0;
+    }
+
+    /// Bytes that do not count for what the pool may have: where addresses stay, what cycles have emptied, which has no
+    /// blocks and is nobody's to use, and the plans that lead on from there. Free bytes count, because they may have
+    /// blocks at any time.
+    fn given_up(&self) -> u64 {
+        let of_chunk = |chunk: &ChunkFrames| {
+            let punched = (0..GROUPS).filter(|group| chunk.punched >> group & 1 != 0);
+            let frames =
+                punched.flat_map(|group| (0..GROUP_FRAMES).map(move |i| group * GROUP_FRAMES + i));
+            frames.filter(|&i| !chunk.is_free(i)).count() as u64
+        };
+        let chunks = self.chunks.iter().filter(|chunk| chunk.punched != 0);
+        let frames: u64 = chunks.map(of_chunk).sum();
+        // Lent ones are free soon.
+        (frames.saturating_sub(self.lent) + self.kept_plans) * FRAME_BYTES
     }
 
     /// Length that the pool could have without its free chunks at the end.

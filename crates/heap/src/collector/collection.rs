@@ -274,7 +274,15 @@ impl<M: Medium> Collection<'_, M> {
         if !self.options.scheme.moves {
             return Ok(false);
         }
-        let aim = self.options.aim();
+        let mut aim = self.options.aim();
+        // Who has everything moved, to find pointers that are kept too long, wants that for as long as it goes.
+        if !aim.everything {
+            let most = inner.may_empty();
+            if most == 0 {
+                return Ok(false);
+            }
+            aim.max_source_bytes = aim.max_source_bytes.min(most);
+        }
         let Some(chosen) = self.timed(Step::Summary, |inner| inner.choose(&aim))? else {
             return Ok(false);
         };

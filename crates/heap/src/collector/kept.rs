@@ -22,7 +22,7 @@ use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 use super::cycle::{Cycle, destination_of, frames_of};
 use crate::alloc::FrameRun;
 use crate::error::Error;
-use crate::pool::Pool;
+use crate::pool::{Inner, Pool};
 use crate::steps;
 
 /// A kept cycle.
@@ -63,6 +63,7 @@ const PLAN: u64 = u32::MAX as u64;
 #[derive(Clone, Default)]
 pub(crate) struct Table {
     cycles: Vec<KeptCycle>,
+    emptied_frames: u64,
     chunks: Vec<Option<Arc<Chunk>>>,
 }
 
@@ -96,6 +97,7 @@ impl Table {
         for (index, run) in cycle.emptied().enumerate() {
             frames.extend(run.each().map(|frame| (frame, number | index as u64)));
         }
+        let emptied_frames = frames.len() as u64;
         frames.extend(cycle.plan.each().map(|frame| (frame, number | PLAN)));
         if frames.iter().any(|&(frame, _)| self.holds(frame)) {
             return false;
@@ -110,6 +112,7 @@ impl Table {
             Arc::make_mut(chunk)[frame.index_in_chunk() as usize] = word;
         }
         self.cycles.push(cycle);
+        self.emptied_frames += emptied_frames;
         true
     }
 
@@ -142,6 +145,29 @@ impl Table {
         };
         let begins = self.resolve(began);
         (begins != began).then_some((began, begins))
+    }
+}
+
+/// How many times as many bytes as a pool may have are emptied and kept at most; and how many always.
+const KEPT_TIMES: u64 = 4;
+const KEPT_LEAST: u64 = 64 << 20;
+
+impl<M: Medium> Inner<M> {
+    /// Bytes that a cycle may empty. Where addresses stay, what leads on from there takes a 64th of that of the pool, and
+    /// more of memory: a program that never forgets addresses gets a pool that is compact no longer, rather than one
+    /// that is full of them.
+    pub(super) fn may_empty(&self) -> u64 {
+        if !self.keeps_addresses {
+            return u64::MAX;
+        }
+        let medium = &self.medium;
+        let kept = self.collector.kept.table(medium).emptied_frames * FRAME_BYTES;
+        let most = self.allocator.space().lock(medium).most_bytes(medium);
+        let may_have = match most < medium.capacity() {
+            true => most,
+            false => medium.len().saturating_sub(kept),
+        };
+        (KEPT_TIMES * may_have).max(KEPT_LEAST).saturating_sub(kept)
     }
 }
 

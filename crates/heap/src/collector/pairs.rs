@@ -158,6 +158,7 @@ impl<M: Medium> Inner<M> {
         if medium.leaves_out(&steps::KEPT_WORDS_AFTER_HEAD) {
             store_head(medium, None);
         }
+        self.allocator.space().lock(medium).forget_plans();
         self.collector.kept.forget(medium);
         Ok(())
     }
@@ -173,11 +174,18 @@ impl<M: Medium> Inner<M> {
         chunks.dedup();
         let all = chunks.iter().flat_map(|chunk| kept.emptied_in(*chunk));
         let frames: Vec<Frame> = all.collect();
-        let runs = self
-            .allocator
-            .space()
-            .lock(medium)
-            .take_finished(&frames, pages.frames_together());
+        let mut runs = Vec::new();
+        let mut space = self.allocator.space().lock(medium);
+        for emptied in frames.chunk_by(|a, b| a.chunk() == b.chunk()) {
+            let chunk = emptied[0].chunk();
+            // Where nothing but plans is left no page is kept whole for anybody.
+            let together = match space.each_taken(chunk).all(|frame| kept.holds(frame)) {
+                true => PageSize::Small.frames_together(),
+                false => pages.frames_together(),
+            };
+            runs.extend(space.take_finished(emptied, together));
+        }
+        drop(space);
         let discarded = self.discard(&runs);
         let mut space = self.allocator.space().lock(medium);
         for (index, &run) in runs.iter().enumerate() {

@@ -124,7 +124,10 @@ impl<M: Medium> Inner<M> {
         if plan.frames > 0 {
             self.allocator.give_frames(medium, plan, stamp);
         }
-        self.allocator.space().lock(medium).open_all();
+        let mut space = self.allocator.space().lock(medium);
+        space.keep_plan(kept);
+        space.open_all();
+        drop(space);
         tally::add(medium, &change);
         Ok(())
     }
