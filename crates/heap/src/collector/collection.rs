@@ -394,8 +394,9 @@ impl<M: Medium> Collection<'_, M> {
         }
         self.timed(Step::Finish, |inner| inner.close_cycle(&cycle))?;
         if inner.keeps_addresses {
-            let pages = self.options.pages;
-            let released = self.timed(Step::Finish, |inner| inner.release_kept(&cycle, pages))?;
+            let options = self.options;
+            let released =
+                self.timed(Step::Finish, |inner| inner.release_kept(&cycle, &options))?;
             self.collected.released_bytes += released;
         }
         self.progress = None;

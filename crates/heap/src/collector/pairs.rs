@@ -15,6 +15,7 @@ use firn_format::header::{HEADER_BYTES, ObjectHeader};
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
+use super::collection::CollectOptions;
 use super::cycle::Cycle;
 use super::kept::{Table, store_head};
 use super::reclaim::data_chunks;
@@ -166,7 +167,11 @@ impl<M: Medium> Inner<M> {
     /// Gives the blocks back of what ended cycles have emptied, in the chunks where this one has.
     ///
     /// Errors: the medium cannot discard; the frames are kept all the same.
-    pub(super) fn release_kept(&self, cycle: &Cycle<M>, pages: PageSize) -> Result<u64, Error> {
+    pub(super) fn release_kept(
+        &self,
+        cycle: &Cycle<M>,
+        options: &CollectOptions,
+    ) -> Result<u64, Error> {
         let medium = &self.medium;
         let kept = self.collector.kept.table(medium);
         let mut chunks: Vec<Chunk> = cycle.entries.iter().map(|e| e.source.chunk()).collect();
@@ -178,10 +183,12 @@ impl<M: Medium> Inner<M> {
         let mut space = self.allocator.space().lock(medium);
         for emptied in frames.chunk_by(|a, b| a.chunk() == b.chunk()) {
             let chunk = emptied[0].chunk();
-            // Where nothing but plans is left no page is kept whole for anybody.
-            let together = match space.each_taken(chunk).all(|frame| kept.holds(frame)) {
+            // Where nothing but plans is left no page is kept whole for anybody. Who has everything moved does so all
+            // the time, and giving blocks back takes long.
+            let has_gone = || space.each_taken(chunk).all(|frame| kept.holds(frame));
+            let together = match !options.everything && has_gone() {
                 true => PageSize::Small.frames_together(),
-                false => pages.frames_together(),
+                false => options.pages.frames_together(),
             };
             runs.extend(space.take_finished(emptied, together));
         }
