@@ -11,13 +11,15 @@ pub enum FormatError {
     NotAPool,
     /// Written by another version of the format.
     #[error(
-        "the pool has format version {found}, this program reads version {supported}; copy it with the `firn` of that version, or use a newer one"
+        "the pool has format version {found}, this program reads versions {oldest} to {newest}; use a `firn` that reads version {found}"
     )]
     Version {
         /// Version in the pool.
         found: u32,
-        /// Version of this crate.
-        supported: u32,
+        /// The oldest version that this crate reads.
+        oldest: u32,
+        /// The newest, which it writes.
+        newest: u32,
     },
     /// A checksum does not match.
     #[error("{what} at {at:#x} is damaged: its checksum does not match")]

@@ -32,8 +32,12 @@ mod error;
 
 pub use error::FormatError;
 
-/// Version of this layout. A pool of another version is refused, see `FormatError::Version`.
-pub const FORMAT_VERSION: u32 = 1;
+/// Version of this layout, which every pool has that is open for writing.
+pub const FORMAT_VERSION: u32 = 2;
+
+/// The oldest version that is read. A pool of a version from here on is read as it is, and has
+/// [`FORMAT_VERSION`] once it was opened for writing; others are refused, see `FormatError::Version`.
+pub const OLDEST_FORMAT_VERSION: u32 = 1;
 
 /// The checksum of everything that is written as a whole: 64-bit XXH3.
 #[inline]

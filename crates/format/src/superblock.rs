@@ -3,13 +3,15 @@
 //! Two copies with a generation; the newer valid one counts, the other is overwritten next, so a
 //! torn write leaves its predecessor.
 
+use core::num::NonZeroU64;
+
 use firn_units::VirtAddr;
 
 use crate::bytes::{Reader, Writer};
 use crate::geometry::SUPERBLOCK_BYTES;
 use crate::header::{ObjectHeader, TypeId};
 use crate::reference::PoolId;
-use crate::{FORMAT_VERSION, FormatError, checksum};
+use crate::{FORMAT_VERSION, FormatError, OLDEST_FORMAT_VERSION, checksum};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"FIRNPOOL");
 /// The type that an object at address zero would seem to have, where the superblock begins: none that a pool
@@ -68,6 +70,8 @@ pub enum StoredDomain {
 /// The content of a superblock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Superblock {
+    /// Version of the format that the pool's content has.
+    pub version: u32,
     /// Counts the times it was written; the higher valid one of the two counts.
     pub generation: u64,
     /// Identifies the pool among all pools.
@@ -88,6 +92,9 @@ pub struct Superblock {
     pub lanes: u32,
     /// What the program calls the pool's content.
     pub layout: String,
+    /// Bytes beyond which the pool does not grow, whoever opens it; `None` in pools without a limit of
+    /// their own and in those of version 1.
+    pub limit_bytes: Option<NonZeroU64>,
 }
 
 impl Superblock {
@@ -95,7 +102,7 @@ impl Superblock {
     pub fn encode(&self) -> [u8; SUPERBLOCK_BYTES as usize] {
         let mut w = Writer::with_room(SUPERBLOCK_BYTES as usize);
         w.u64(MAGIC);
-        w.u32(FORMAT_VERSION);
+        w.u32(self.version);
         w.u32(self.lanes);
         w.u64(self.generation);
         w.bytes(&self.uuid);
@@ -106,6 +113,7 @@ impl Superblock {
         w.u8(self.domain as u8);
         w.u8(self.state as u8);
         w.text(&self.layout);
+        w.u64(self.limit_bytes.map_or(0, NonZeroU64::get));
         w.pad_to(SUPERBLOCK_BYTES as usize - 8);
         let check = checksum(&w.0, MAGIC);
         w.u64(check);
@@ -131,25 +139,24 @@ impl Superblock {
                 at: at.bytes(),
             });
         }
-        match version {
-            Some(FORMAT_VERSION) => {}
-            found => {
-                let found = found.unwrap_or(0);
-                return Err(FormatError::Version {
-                    found,
-                    supported: FORMAT_VERSION,
-                });
-            }
+        let version = version.unwrap_or(0);
+        if !(OLDEST_FORMAT_VERSION..=FORMAT_VERSION).contains(&version) {
+            return Err(FormatError::Version {
+                found: version,
+                oldest: OLDEST_FORMAT_VERSION,
+                newest: FORMAT_VERSION,
+            });
         }
-        Self::decode_fields(r).ok_or(FormatError::Range {
+        Self::decode_fields(version, r).ok_or(FormatError::Range {
             what: "a field of the superblock",
             at: at.bytes(),
             found: 0,
         })
     }
 
-    fn decode_fields(mut r: Reader<'_>) -> Option<Self> {
+    fn decode_fields(version: u32, mut r: Reader<'_>) -> Option<Self> {
         Some(Self {
+            version,
             lanes: r.u32()?,
             generation: r
                 .u64()
@@ -180,6 +187,8 @@ impl Superblock {
                 _ => return None,
             },
             layout: r.text().filter(|l| l.len() <= MAX_LAYOUT_BYTES)?,
+            // Zeros of the padding in version 1.
+            limit_bytes: NonZeroU64::new(r.u64()?),
         })
     }
 }
@@ -190,6 +199,7 @@ mod tests {
 
     pub fn sample() -> Superblock {
         Superblock {
+            version: FORMAT_VERSION,
             generation: 9,
             uuid: [7; 16],
             pool_id: PoolId(0x1234),
@@ -200,6 +210,7 @@ mod tests {
             boot_id: [3; 16],
             lanes: 64,
             layout: "map".into(),
+            limit_bytes: NonZeroU64::new(64 << 20),
         }
     }
 
@@ -245,7 +256,8 @@ mod tests {
         bytes[body..].copy_from_slice(&check);
         let expected = FormatError::Version {
             found: 99,
-            supported: FORMAT_VERSION,
+            oldest: OLDEST_FORMAT_VERSION,
+            newest: FORMAT_VERSION,
         };
         assert_eq!(Superblock::decode(&bytes, VirtAddr(0)), Err(expected));
     }

@@ -1,8 +1,10 @@
 //! Pools: creating, opening, closing.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use firn_format::FORMAT_VERSION;
 use firn_format::geometry::{
     self, FIRST_DATA_CHUNK, MAX_POOL_BYTES, MIN_POOL_BYTES, REGISTRY, REGISTRY_BYTES,
     STATISTICS_BLOCK_BYTES, SUPERBLOCK_BYTES, SUPERBLOCKS,
@@ -194,6 +196,7 @@ impl<M: Medium> Pool<M> {
         medium.store_u64(geometry::LENGTH, Seal::Length.seal(FIRST_DATA_CHUNK));
         medium.persist(geometry::STATE, FRAME_BYTES);
         let superblock = Superblock {
+            version: FORMAT_VERSION,
             generation: 0,
             uuid,
             pool_id: PoolId(id),
@@ -204,6 +207,7 @@ impl<M: Medium> Pool<M> {
             boot_id: medium.boot_id(),
             lanes: options.lanes as u32,
             layout: options.layout.clone(),
+            limit_bytes: options.max_bytes.and_then(NonZeroU64::new),
         };
         let recovered = Recovered {
             watermark: 1,
@@ -291,6 +295,8 @@ impl<M: Medium> Pool<M> {
         recovered: Recovered<M>,
     ) -> Result<Self, OpenError> {
         let exact = superblock.state == OpenState::Closed;
+        let older = superblock.version < FORMAT_VERSION;
+        superblock.version = FORMAT_VERSION;
         superblock.log = options.log;
         superblock.domain = stored_domain(medium.domain());
         superblock.boot_id = medium.boot_id();
@@ -305,6 +311,10 @@ impl<M: Medium> Pool<M> {
         {
             let mut superblock = inner.superblock.lock(&inner.medium);
             write_superblock(&inner.medium, &mut superblock);
+            if older {
+                // Both copies: a program of the older version would go on from the one that it reads.
+                write_superblock(&inner.medium, &mut superblock);
+            }
         }
         if inner.medium.domain() == Domain::Process {
             // P1: nothing is stored on the device before it knows that the pool is open, or a power failure

@@ -26,10 +26,13 @@ fn load_superblock<M: Medium>(medium: &M, copy: usize) -> Result<Superblock, For
     Superblock::decode(&bytes, SUPERBLOCKS[copy])
 }
 
-/// The newer of the two superblocks, if one is sound.
+/// The newer of the two superblocks, if one is sound. A copy of a version that this program does not read is
+/// not passed over: the other one may be what its predecessor left.
 pub(crate) fn newest_superblock<M: Medium>(medium: &M) -> Result<Superblock, FormatError> {
     match (load_superblock(medium, 0), load_superblock(medium, 1)) {
         (Ok(a), Ok(b)) => Ok(if a.generation >= b.generation { a } else { b }),
+        (Ok(_), Err(version @ FormatError::Version { .. }))
+        | (Err(version @ FormatError::Version { .. }), Ok(_)) => Err(version),
         (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
         // A version error says more than a foreign copy, a damaged copy more than a missing one.
         (Err(FormatError::NotAPool), Err(b)) => Err(b),
