@@ -171,11 +171,7 @@ pub unsafe extern "C" fn firn_create(
         }
         // SAFETY: as above.
         let at = unsafe { path(at) }?;
-        let medium = Mapped::create(at, 0, &mapped)?;
-        let made = firn_heap::Pool::create(medium, &heap).inspect_err(|_| {
-            // What could not become a pool is not left behind; the failure is what counts.
-            let _ = std::fs::remove_file(at);
-        })?;
+        let made = firn_heap::Pool::create(Mapped::create(at, 0, &mapped)?, &heap)?;
         // SAFETY: as above.
         unsafe { hand_out(made, collects, pool) };
         Ok(())

@@ -120,6 +120,7 @@ impl From<Error> for Failure {
 fn of_medium(error: &MediumError) -> Status {
     match error {
         MediumError::NoSpace { .. } => Status::NoSpace,
+        MediumError::Exists { .. } => Status::Exists,
         _ => Status::Io,
     }
 }
@@ -146,7 +147,7 @@ impl From<MappedError> for Failure {
     fn from(error: MappedError) -> Self {
         let status = match &error {
             MappedError::NotFound { .. } => Status::NotFound,
-            MappedError::Exists { .. } => Status::Exists,
+            MappedError::Exists { .. } | MappedError::BeingCreated { .. } => Status::Exists,
             MappedError::InUse { .. } => Status::InUse,
             MappedError::IsDirectory { .. }
             | MappedError::NotRegular { .. }

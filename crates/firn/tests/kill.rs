@@ -7,7 +7,8 @@ use std::time::Duration;
 use firn_lab::kill::{Collecting, KillPlan, KillReport, run};
 use firn_lab::writers::Ledger;
 use firn_lab::{Entry, Silent};
-use support::Folder;
+use support::stepped::killed_at;
+use support::{Called, Folder, command};
 
 struct Plan {
     kills: u64,
@@ -103,4 +104,111 @@ fn nothing_is_lost_in_500_kills() {
         seed: 3,
         collecting: Vec::new(),
     });
+}
+
+/// Kills a command at each of its calls that change files, in a folder of its own each time, and looks at what is
+/// left. Returns the number of kills.
+fn kill_at_each_call(
+    prepare: impl Fn(&Folder),
+    arguments: &[&str],
+    look: impl Fn(&Folder, u64),
+) -> u64 {
+    for kill_at in 1.. {
+        let folder = Folder::new();
+        prepare(&folder);
+        let mut command = command(arguments);
+        if !killed_at(command.current_dir(folder.0.path()), kill_at) {
+            return kill_at - 1;
+        }
+        look(&folder, kill_at);
+    }
+    unreachable!("every command ends")
+}
+
+fn assert_succeeds(folder: &Folder, arguments: &[&str], kill_at: u64) -> String {
+    let output = command(arguments).current_dir(folder.0.path()).output();
+    let called = support::called(output.expect("the program starts"));
+    let Called { status, err, out } = called;
+    assert_eq!(
+        status, 0,
+        "after a kill at call {kill_at}: {arguments:?}: {err}{out}"
+    );
+    out
+}
+
+/// Nothing but these is in the folder, and what a kill may leave of a new file.
+fn assert_names(folder: &Folder, expected: &[&str], kill_at: u64) {
+    let listing = std::fs::read_dir(folder.0.path()).expect("a folder");
+    let mut names: Vec<_> = listing
+        .map(|item| item.expect("a name").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, expected, "after a kill at call {kill_at}");
+}
+
+#[test]
+fn a_pool_whose_creation_was_killed_at_any_call_is_created_by_the_next() {
+    let lines = |folder: &Folder| {
+        std::fs::write(folder.path("lines"), "a\t1\nb\t2\n").expect("written");
+    };
+    let load = ["load", "pool", "lines"];
+    let kills = kill_at_each_call(lines, &load, |folder, kill_at| {
+        if folder.path("pool").exists() {
+            assert_succeeds(folder, &["check", "pool"], kill_at);
+        }
+        assert_succeeds(folder, &load, kill_at);
+        let got = assert_succeeds(folder, &["get", "pool", "a", "b"], kill_at);
+        assert_eq!(got, "1\n2\n");
+        assert_succeeds(folder, &["check", "pool"], kill_at);
+        assert_names(folder, &["lines", "pool"], kill_at);
+    });
+    assert!(kills > 30, "{kills} kills");
+}
+
+#[test]
+fn a_copy_that_was_killed_at_any_call_is_made_by_the_next() {
+    let model = Folder::new();
+    model.pool("pool");
+    let prepare = |folder: &Folder| {
+        std::fs::copy(model.path("pool"), folder.path("pool")).expect("copied");
+    };
+    let copy = ["copy", "pool", "new"];
+    let kills = kill_at_each_call(prepare, &copy, |folder, kill_at| {
+        if folder.path("new").exists() {
+            assert_succeeds(folder, &["check", "new"], kill_at);
+        } else {
+            assert_succeeds(folder, &copy, kill_at);
+        }
+        let [old, new] =
+            ["pool", "new"].map(|pool| assert_succeeds(folder, &["scan", pool, ""], kill_at));
+        assert!(
+            old == new && !old.is_empty(),
+            "the copy holds what the pool holds"
+        );
+        assert_names(folder, &["new", "pool"], kill_at);
+    });
+    assert!(kills > 30, "{kills} kills");
+}
+
+#[test]
+fn a_picture_that_was_killed_at_any_call_is_the_old_one_or_the_new() {
+    let model = Folder::new();
+    model.pool("pool");
+    let prepare = |folder: &Folder| {
+        std::fs::copy(model.path("pool"), folder.path("pool")).expect("copied");
+        std::fs::write(folder.path("p.svg"), "old").expect("written");
+    };
+    let map = ["map", "pool", "-o", "p.svg"];
+    let kills = kill_at_each_call(prepare, &map, |folder, kill_at| {
+        let left = std::fs::read_to_string(folder.path("p.svg")).expect("a picture");
+        assert!(
+            left == "old" || left.ends_with("</svg>\n") || left.ends_with("</svg>"),
+            "{kill_at}: {left}"
+        );
+        assert_succeeds(folder, &map, kill_at);
+        let made = std::fs::read_to_string(folder.path("p.svg")).expect("a picture");
+        assert!(left == "old" || left == made);
+        assert_names(folder, &["p.svg", "pool"], kill_at);
+    });
+    assert!(kills > 10, "{kills} kills");
 }

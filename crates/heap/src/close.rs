@@ -68,7 +68,9 @@ impl<M: Medium> Inner<M> {
                 self.medium.sync()?;
             }
             write_superblock(&self.medium, &mut superblock);
-            self.medium.sync().map_err(Error::from)
+            self.medium.sync()?;
+            // Whole as it is: a new pool that was not found by its name before is now.
+            self.medium.publish().map_err(Error::from)
         })?;
         if closed.is_err() {
             self.closed.store(false, Ordering::Release);

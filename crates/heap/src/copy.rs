@@ -68,7 +68,8 @@ impl<M: Medium> Pool<M> {
     /// reached. Stops all operations while it runs. Types without objects are left behind.
     ///
     /// Errors: an operation stayed open, this pool is damaged, no space on the target. Crash: until
-    /// this returns, `target` holds no complete copy; this pool is only read.
+    /// this returns, `target` holds no complete copy; this pool is only read. A target that has no name yet
+    /// ([`Medium::publish`]) gets it when the copy is closed, or from [`Pool::publish`].
     pub fn copy_into<N: Medium>(
         &self,
         target: N,
@@ -84,7 +85,7 @@ impl<M: Medium> Pool<M> {
             lanes,
             ..PoolOptions::new(&layout)
         };
-        let copy = Pool::create(target, &options)?;
+        let copy = Pool::create_unpublished(target, &options)?;
         let stopped = self
             .inner
             .stopped(|| copy_objects(&self.inner, &copy.inner, progress));

@@ -172,9 +172,25 @@ pub struct Inner<M: Medium> {
 impl<M: Medium> Pool<M> {
     /// Makes a new pool on `medium`, which must not hold one that matters: its content is lost.
     ///
-    /// Errors: options out of range, no space. Crash: until this returns, the medium may hold no
-    /// pool; opening it says so.
+    /// Errors: options out of range, no space, the medium's name was taken meanwhile. Crash: a medium with a name
+    /// ([`Medium::publish`]) is found by it once it holds a pool that can be opened, and not before; any other may
+    /// hold no pool until this returns, and opening it says so.
     pub fn create(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
+        let pool = Self::create_unpublished(medium, options)?;
+        match pool.inner.medium.publish() {
+            Ok(()) => Ok(pool),
+            Err(refused) => {
+                pool.abandon();
+                Err(refused.into())
+            }
+        }
+    }
+
+    /// As [`Pool::create`], for a pool that is to be filled before it is found: the medium gets its name from
+    /// [`Pool::publish`], or when the pool is closed, which dropping it does; after [`Pool::abandon`] it is gone.
+    ///
+    /// Errors: as [`Pool::create`].
+    pub fn create_unpublished(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
         let limits = options.check(&medium.name(), medium.capacity())?;
         if !medium.is_writable() {
             return Err(OpenError::ReadOnly {
@@ -373,6 +389,15 @@ impl<M: Medium> Pool<M> {
     /// Drops the pool as a crash would: nothing is written any more. For tests of recovery.
     pub fn abandon(self) {
         self.inner.closed.store(true, Ordering::Release);
+    }
+
+    /// Makes a pool of [`Pool::create_unpublished`] or [`Pool::copy_into`] found by its medium's name, with all that
+    /// was committed so far. Does nothing for others.
+    ///
+    /// Errors: an operation stayed open, the name was taken meanwhile, the device failed.
+    pub fn publish(&self) -> Result<(), Error> {
+        let inner = &*self.inner;
+        inner.stopped(|| inner.medium.publish().map_err(Error::from))?
     }
 
     /// Makes everything committed so far durable on the device, whatever the domain.

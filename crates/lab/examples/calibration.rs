@@ -48,6 +48,7 @@ fn real(plan: &Phases, collects: bool) -> Result<(), AnyError> {
     let options = MappedOptions::default().assume_persistent(Domain::Adr);
     let path = std::env::temp_dir().join(format!("firn-calibration-{}.pool", std::process::id()));
     let medium = Mapped::create(&path, 0, &options)?;
+    medium.publish()?;
     std::fs::remove_file(&path)?;
     run(
         medium,

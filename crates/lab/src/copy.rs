@@ -1,9 +1,9 @@
 //! Compacted copies: backups, upgrades, and what can be saved.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use firn_heap::{CopyError, Pool};
-use firn_mapped::{Mapped, MappedError, MappedOptions};
+use firn_mapped::{Mapped, MappedOptions};
 use serde::Serialize;
 
 use crate::any::{Torn, open_any};
@@ -26,30 +26,17 @@ pub struct CopyReport {
 /// Copies what lives in the pool in `path` into a new pool in the file `new`, packed and checked.
 ///
 /// Errors: the pool cannot be opened, or is damaged; `new` exists, or there is no space for it. Then
-/// there is no new file. Crash: `new` is there when the copy is complete; a crash midway leaves a
-/// file beside it whose name ends in `.partial`.
+/// there is no new file. Crash: `new` is there when the copy is complete; what a crash midway leaves beside it the
+/// next copy removes.
 pub fn copy(
     path: &Path,
     new: &Path,
     torn: Torn,
     progress: &mut dyn Progress,
 ) -> Result<CopyReport, LabError> {
-    if new.symlink_metadata().is_ok() {
-        let path = new.to_path_buf();
-        return Err(MappedError::Exists { path }.into());
-    }
+    let target = Mapped::create(new, 0, &MappedOptions::default())?;
     let from = open_any(path, torn, progress)?;
-    let partial = partial(new);
-    let target = Mapped::create(&partial, 0, &MappedOptions::default())?;
-    let copied = copy_into(&from, target, path, &partial, progress).and_then(|()| {
-        let renamed = std::fs::rename(&partial, new);
-        renamed.map_err(LabError::file(&partial, "renaming"))
-    });
-    if let Err(error) = copied {
-        // Half a copy is worse than none; the failure is what counts.
-        let _ = std::fs::remove_file(&partial);
-        return Err(error);
-    }
+    copy_into(&from, target, path, new, progress)?;
     from.close().map_err(LabError::pool(path))?;
     let (old, new) = (stat(path)?, stat(new)?);
     Ok(CopyReport {
@@ -60,12 +47,7 @@ pub fn copy(
     })
 }
 
-fn partial(new: &Path) -> PathBuf {
-    let mut name = new.as_os_str().to_owned();
-    name.push(".partial");
-    name.into()
-}
-
+/// Copies, and names the copy when it is sound and closed.
 fn copy_into(
     from: &Pool<Mapped>,
     target: Mapped,
@@ -90,8 +72,16 @@ fn copy_into(
             source: other,
         },
     })?;
-    let found = findings(&copy).map_err(LabError::pool(new))?;
+    let found = match findings(&copy) {
+        Ok(found) => found,
+        Err(error) => {
+            copy.abandon();
+            return Err(LabError::pool(new)(error));
+        }
+    };
     if let Some(first) = found.first() {
+        // Never named, it goes: half a copy is worse than none.
+        copy.abandon();
         return Err(LabError::UnsoundCopy {
             path: new.to_path_buf(),
             finding: first.clone(),

@@ -54,19 +54,21 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes a new pool in `path` with an empty map.
+    /// Makes a new pool in `path` with an empty map, which is found there once it has it.
     fn create(path: &Path, options: &StoreOptions) -> Result<Self, LabError> {
         let medium = Mapped::create(path, 0, &MappedOptions::default())?;
+        let pool = Pool::create_unpublished(medium, &options.of_pool())?;
         let make = || {
-            let pool = Pool::create(medium, &options.of_pool())?;
-            let mut store = Self::on(pool, path, options)?;
+            let mut store = Self::on(pool.clone(), path, options)?;
             store.make_map()?;
             Ok(store)
         };
-        make().inspect_err(|_| {
-            // What could not become a pool is not left behind; the failure is what counts.
-            let _ = std::fs::remove_file(path);
-        })
+        let made = make().and_then(|store| {
+            pool.publish().map_err(LabError::pool(path))?;
+            Ok(store)
+        });
+        // What could not become a pool is not left behind.
+        made.inspect_err(|_| pool.abandon())
     }
 
     /// Opens the pool in `path` for changes. After an unclean end it is recovered and traced.

@@ -22,6 +22,14 @@ pub enum MappedError {
         /// The path as it was given.
         path: PathBuf,
     },
+    /// Another process is making this very pool, which has no name yet.
+    #[error(
+        "{path}: exists already, as a pool that another process is creating; open it when that is done"
+    )]
+    BeingCreated {
+        /// The path as it was given.
+        path: PathBuf,
+    },
     /// The path names a directory.
     #[error("{path}: is a directory; name a file in it")]
     IsDirectory {

@@ -2,19 +2,23 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use firn_units::FRAME_BYTES;
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, fstatfs, open};
+use rustix::fs::{
+    FileType, FlockOperation, Mode, OFlags, SeekFrom, fchmod, flock, fstat, fstatfs, lstat, open,
+    seek,
+};
 use rustix::io::Errno;
 
+use crate::draft::{Draft, Instead, sync_directory};
 use crate::{Backing, MappedError};
 
 /// How a file is opened and whom its lock keeps out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
-    /// A new file, exclusive.
-    Create,
     /// Exclusive.
     ReadWrite,
     /// Shared with other readers.
@@ -25,7 +29,7 @@ pub(crate) enum Access {
 
 impl Access {
     pub(crate) fn writable(self) -> bool {
-        matches!(self, Access::Create | Access::ReadWrite)
+        self == Access::ReadWrite
     }
 }
 
@@ -34,6 +38,8 @@ impl Access {
 pub(crate) struct PoolFile {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
+    /// The name that a new file has until it is whole, and what may go for it then.
+    draft: Mutex<Option<(Draft, Instead)>>,
     /// The process that took the lock; a forked child has a copy of this value, and no lock.
     owner: u32,
 }
@@ -44,21 +50,85 @@ impl PoolFile {
         // Opening a pipe would wait for its other end; a regular file does not mind the flag.
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         flags |= match access {
-            Access::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
             Access::ReadWrite => OFlags::RDWR,
             Access::ReadOnly | Access::Peek => OFlags::RDONLY,
         };
-        let readable_by_group = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
-        let file = retry(|| open(path, flags, readable_by_group))
+        let file = retry(|| open(path, flags, Mode::empty()))
             .map_err(|e| MappedError::opening(path, e.into()))?;
-        let pool = Self {
-            file: File::from(file),
-            path: path.to_path_buf(),
-            owner: std::process::id(),
-        };
+        let pool = Self::owned(File::from(file), path, None);
         pool.check_kind()?;
         pool.lock(access)?;
         Ok(pool)
+    }
+
+    /// Makes a new file, locked, that is called `path` from [`PoolFile::publish`] on and goes when it is dropped
+    /// before.
+    ///
+    /// Errors: `Exists`, `BeingCreated`, and what the system says.
+    pub(crate) fn create(path: &Path) -> Result<Self, MappedError> {
+        // Told before any work is done; what comes to be there later is found when the file is named.
+        match lstat(path) {
+            Ok(_) => {
+                let path = path.to_path_buf();
+                return Err(MappedError::Exists { path });
+            }
+            Err(Errno::NOENT) => {}
+            Err(other) => return Err(MappedError::opening(path, other.into())),
+        }
+        let (draft, file) = Draft::begin(path)?;
+        Ok(Self::owned(file, path, Some((draft, Instead::Nothing))))
+    }
+
+    /// As [`PoolFile::create`], in the place of the file `path`, which holds nothing and stays until then.
+    ///
+    /// Errors: `Exists` where it holds something, `InUse`, and what the system says.
+    pub(crate) fn create_over(path: &Path) -> Result<Self, MappedError> {
+        let old = Self::open(path, Access::ReadWrite)?;
+        if !old.holds_nothing()? {
+            let path = path.to_path_buf();
+            return Err(MappedError::Exists { path });
+        }
+        let (draft, file) = Draft::begin(path)?;
+        let instead = Instead::Of(Box::new(old));
+        Ok(Self::owned(file, path, Some((draft, instead))))
+    }
+
+    fn owned(file: File, path: &Path, draft: Option<(Draft, Instead)>) -> Self {
+        Self {
+            file,
+            path: path.to_path_buf(),
+            draft: Mutex::new(draft),
+            owner: std::process::id(),
+        }
+    }
+
+    /// Whether the file is new and nothing is called as it will be.
+    pub(crate) fn is_draft(&self) -> bool {
+        self.lock_draft().is_some()
+    }
+
+    /// Gives a new file its name, for good on return. Does nothing for one that has it.
+    ///
+    /// Errors: what the system says, `EXIST` where another file came to have the name. The file is a draft still,
+    /// except where the name alone could not be made durable.
+    pub(crate) fn publish(&self) -> Result<(), Errno> {
+        let mut draft = self.lock_draft();
+        let Some((named, instead)) = draft.as_ref() else {
+            return Ok(());
+        };
+        named.name(&self.path, instead)?;
+        *draft = None;
+        sync_directory(&self.path).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))
+    }
+
+    /// Sets who may read and write the file.
+    pub(crate) fn set_mode(&self, mode: u32) -> Result<(), MappedError> {
+        fchmod(&self.file, Mode::from_raw_mode(mode))
+            .map_err(|e| self.error("setting the file's permissions", e))
+    }
+
+    fn lock_draft(&self) -> std::sync::MutexGuard<'_, Option<(Draft, Instead)>> {
+        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the file is called in errors.
@@ -90,15 +160,30 @@ impl PoolFile {
         })
     }
 
-    /// Makes the file's name durable.
-    pub(crate) fn sync_directory(&self) -> Result<(), MappedError> {
-        let parent = match self.path.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        File::open(parent)
-            .and_then(|directory| directory.sync_all())
-            .map_err(|e| self.error("making the file's name durable", e))
+    /// Whether every byte of the file is zero.
+    fn holds_nothing(&self) -> Result<bool, MappedError> {
+        let reading = |e: Errno| self.error("looking for the file's content", e);
+        let len = fstat(&self.file).map_err(reading)?.st_size as u64;
+        let (mut piece, mut at) = (vec![0; FRAME_BYTES as usize], 0);
+        while at < len {
+            at = match seek(&self.file, SeekFrom::Data(at)) {
+                Ok(data) => data,
+                Err(Errno::NXIO) => break,
+                // A file system that knows no holes: everything is read.
+                Err(Errno::OPNOTSUPP | Errno::INVAL) => at,
+                Err(other) => return Err(reading(other)),
+            };
+            let read = self.file.read_at(&mut piece, at);
+            let read = read.map_err(|e| self.error("looking for the file's content", e))?;
+            if piece[..read].iter().any(|&byte| byte != 0) {
+                return Ok(false);
+            }
+            if read == 0 {
+                break;
+            }
+            at += read as u64;
+        }
+        Ok(true)
     }
 
     pub(crate) fn error(&self, doing: &'static str, source: impl Into<io::Error>) -> MappedError {
@@ -117,7 +202,7 @@ impl PoolFile {
 
     fn lock(&self, access: Access) -> Result<(), MappedError> {
         let operation = match access {
-            Access::Create | Access::ReadWrite => FlockOperation::NonBlockingLockExclusive,
+            Access::ReadWrite => FlockOperation::NonBlockingLockExclusive,
             Access::ReadOnly => FlockOperation::NonBlockingLockShared,
             Access::Peek => return Ok(()),
         };
@@ -132,10 +217,13 @@ impl PoolFile {
 }
 
 impl Drop for PoolFile {
-    /// Unlocks by name: closing would leave the lock to any child that shares the descriptor, as
+    /// Removes what never became whole, and unlocks by name: closing would leave the lock to any child that shares the descriptor, as
     /// every child does between its fork and its exec.
     fn drop(&mut self) {
         if self.owner == std::process::id() {
+            if let Some((draft, _)) = self.lock_draft().take() {
+                draft.remove();
+            }
             let _ = flock(&self.file, FlockOperation::NonBlockingUnlock);
         }
     }

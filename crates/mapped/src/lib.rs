@@ -32,6 +32,7 @@ compile_error!("firn-mapped needs Linux on x86-64: mmap windows, clwb and total 
 mod backing;
 pub mod barrier;
 mod copy;
+mod draft;
 mod error;
 mod file;
 mod flush;
@@ -43,6 +44,7 @@ mod options;
 mod place;
 mod space;
 mod system;
+mod whole;
 mod window;
 mod words;
 
@@ -52,4 +54,5 @@ pub use flush::FlushInstruction;
 pub use mapped::Mapped;
 pub use options::{HugePages, MappedOptions, Placement};
 pub use place::MappedPlace;
+pub use whole::write_whole;
 pub use words::MappedWords;

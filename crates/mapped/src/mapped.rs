@@ -56,24 +56,34 @@ unsafe impl Send for Mapped {}
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
-    /// Creates the file `path`, `initial_len` bytes long (rounded up to whole frames, at least one),
-    /// zero, its blocks allocated, and opens it for this medium alone.
+    /// Makes a new file, `initial_len` bytes long (rounded up to whole frames, at least one), zero, its blocks
+    /// allocated, for this medium alone. It is called `path` from [`Medium::publish`] on, and is gone if it is
+    /// dropped before.
     ///
     /// Errors: every [`MappedError`]; then no file is left behind.
     ///
-    /// Crash: on return the file, its name and its length are durable; a crash midway may leave a
-    /// file of zeros.
+    /// Crash: a crash before [`Medium::publish`] leaves `.NAME.firn-new` beside it, which who creates `path` next
+    /// removes.
     pub fn create(
         path: impl AsRef<Path>,
         initial_len: u64,
         options: &MappedOptions,
     ) -> Result<Self, MappedError> {
-        let path = path.as_ref();
-        let file = PoolFile::open(path, Access::Create)?;
-        Self::fill_new(file, initial_len, options).inspect_err(|_| {
-            // The failure itself is what the caller has to know.
-            let _ = std::fs::remove_file(path);
-        })
+        let file = PoolFile::create(path.as_ref())?;
+        Self::fill_new(file, initial_len, options)
+    }
+
+    /// As [`Mapped::create`], in the place of the file `path`, of any length, that holds nothing but zeros: it is
+    /// replaced by [`Medium::publish`] in one step, and stays as it is until then.
+    ///
+    /// Errors: as [`Mapped::open`]; `Exists` if the file holds anything.
+    pub fn create_over(
+        path: impl AsRef<Path>,
+        initial_len: u64,
+        options: &MappedOptions,
+    ) -> Result<Self, MappedError> {
+        let file = PoolFile::create_over(path.as_ref())?;
+        Self::fill_new(file, initial_len, options)
     }
 
     /// Opens the pool in `path` for loads and stores, for this medium alone.
@@ -109,7 +119,7 @@ impl Mapped {
     /// Errors: no address space, no memory.
     pub fn anonymous(initial_len: u64, options: &MappedOptions) -> Result<Self, MappedError> {
         let len = whole_frames(initial_len)?;
-        let medium = Self::assemble(None, Access::Create, 0, len, Backing::Anonymous, options)?;
+        let medium = Self::assemble(None, Access::ReadWrite, 0, len, Backing::Anonymous, options)?;
         medium.reserve(VirtAddr(0), len)?;
         Ok(medium)
     }
@@ -181,12 +191,11 @@ impl Mapped {
     ) -> Result<Self, MappedError> {
         let len = whole_frames(initial_len)?.max(FRAME_BYTES);
         let backing = file.backing()?;
-        let medium = Self::assemble(Some(file), Access::Create, 0, len, backing, options)?;
-        medium.reserve(VirtAddr(0), len)?;
-        medium.sync()?;
-        if let Some(file) = &medium.file {
-            file.sync_directory()?;
+        if let Some(mode) = options.mode {
+            file.set_mode(mode)?;
         }
+        let medium = Self::assemble(Some(file), Access::ReadWrite, 0, len, backing, options)?;
+        medium.reserve(VirtAddr(0), len)?;
         Ok(medium)
     }
 

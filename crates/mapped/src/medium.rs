@@ -294,6 +294,11 @@ impl Medium for Mapped {
         self.sync_space()
     }
 
+    /// Writes a new file out and gives it the name that it was created for, which must still be free.
+    fn publish(&self) -> Result<(), MediumError> {
+        self.publish_file()
+    }
+
     fn backed_bytes(&self) -> Result<u64, MediumError> {
         self.allocated_bytes()
     }

@@ -17,6 +17,9 @@ pub struct MappedOptions {
     pub placement: Placement,
     /// Whether to ask for huge pages.
     pub huge_pages: HugePages,
+    /// Permission bits of a new file, whatever the process's mask is. Without it the file may be written by its
+    /// owner and read by all whom the mask lets.
+    pub mode: Option<u32>,
 }
 
 /// Where in the address space the window goes.
@@ -71,6 +74,12 @@ impl MappedOptions {
         self.huge_pages = huge_pages;
         self
     }
+
+    /// Sets [`MappedOptions::mode`].
+    pub fn mode(mut self, mode: u32) -> Self {
+        self.mode = Some(mode);
+        self
+    }
 }
 
 impl Default for MappedOptions {
@@ -80,6 +89,7 @@ impl Default for MappedOptions {
             assume_persistent: None,
             placement: Placement::System,
             huge_pages: HugePages::Ask,
+            mode: None,
         }
     }
 }

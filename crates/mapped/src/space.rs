@@ -117,6 +117,20 @@ impl Mapped {
             .map_err(|e| self.io("syncing", e))
     }
 
+    pub(crate) fn publish_file(&self) -> Result<(), MediumError> {
+        let Some(file) = self.file.as_ref().filter(|file| file.is_draft()) else {
+            return Ok(());
+        };
+        // The content first: a name that leads to less would be a pool that nothing opens.
+        self.sync_space()?;
+        file.publish().map_err(|refused| match refused {
+            Errno::EXIST => MediumError::Exists {
+                medium: self.display_name(),
+            },
+            other => self.io("naming the file", other),
+        })
+    }
+
     pub(crate) fn allocated_bytes(&self) -> Result<u64, MediumError> {
         /// The unit of `st_blocks`, whatever the file system's own is.
         const STAT_BLOCK_BYTES: u64 = 512;

@@ -108,7 +108,7 @@ fn a_file_system_mounted_read_only_is_a_matter_of_permission() {
         return;
     };
     let (path, options) = (device.path().join("pool"), MappedOptions::default());
-    drop(Mapped::create(&path, FRAME_BYTES, &options).unwrap());
+    drop(support::named(&path, FRAME_BYTES, &options));
     device.forbid_writing();
     let refused = Mapped::open(&path, &options).unwrap_err();
     assert!(

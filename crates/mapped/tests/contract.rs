@@ -188,6 +188,7 @@ fn prefaulting_changes_nothing() {
     for huge_pages in [HugePages::Ask, HugePages::System, HugePages::Refuse] {
         let options = MappedOptions::default().huge_pages(huge_pages);
         let medium = Mapped::create(&path, 2 * CHUNK_BYTES, &options).unwrap();
+        medium.publish().unwrap();
         medium.store_u64(VirtAddr(8), 7);
         medium.prefault(VirtAddr(0), u64::MAX);
         medium.prefault(VirtAddr(u64::MAX), 1);

@@ -34,6 +34,7 @@ fn check_file(folder: &str, backing: Backing) {
     let folder = tempfile::tempdir_in(folder).unwrap();
     let path = folder.path().join("pool");
     let medium = Mapped::create(&path, LEN, &options()).unwrap();
+    medium.publish().unwrap();
     assert_eq!(medium.backing(), backing);
     let full = medium.backed_bytes().unwrap();
     assert!(full >= LEN, "blocks are allocated before use");

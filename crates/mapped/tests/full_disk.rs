@@ -55,7 +55,7 @@ fn fill_up(medium: &Mapped) -> u64 {
 fn a_full_device_is_an_error(device: Option<SmallFileSystem>) {
     let Some(device) = device else { return };
     let path = device.path().join("pool");
-    let medium = Mapped::create(&path, STEP_BYTES, &options()).unwrap();
+    let medium = support::named(&path, STEP_BYTES, &options());
     store_everywhere(&medium, 0);
     let len = fill_up(&medium);
     assert!(len > DEVICE_KIB << 9, "most of the device was had: {len}");

@@ -14,6 +14,7 @@ fn grown(huge_pages: HugePages) -> (tempfile::TempDir, Mapped) {
         .capacity(64 << 20)
         .huge_pages(huge_pages);
     let medium = Mapped::create(folder.path().join("pool"), CHUNK_BYTES, &options).unwrap();
+    medium.publish().unwrap();
     for chunk in 1..CHUNKS {
         let at = VirtAddr(chunk * CHUNK_BYTES);
         medium.reserve(at, CHUNK_BYTES).unwrap();

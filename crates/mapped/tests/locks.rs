@@ -26,7 +26,7 @@ fn assert_in_use(result: Result<Mapped, MappedError>) {
 
 fn new_pool(folder: &Path) -> std::path::PathBuf {
     let path = folder.join("pool");
-    drop(Mapped::create(&path, FRAME_BYTES, &options()).unwrap());
+    drop(support::named(&path, FRAME_BYTES, &options()));
     path
 }
 
@@ -34,7 +34,7 @@ fn new_pool(folder: &Path) -> std::path::PathBuf {
 fn a_second_writer_of_the_same_process_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
-    let first = Mapped::create(&path, FRAME_BYTES, &options()).unwrap();
+    let first = support::named(&path, FRAME_BYTES, &options());
     assert_in_use(Mapped::open(&path, &options()));
     assert_in_use(Mapped::open_read_only(&path, &options()));
     drop(first);

@@ -14,7 +14,7 @@ fn stores_persist_across_a_reopen() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pool");
         let options = MappedOptions::default().assume_persistent(domain);
-        let medium = Mapped::create(&path, 3 * CHUNK_BYTES, &options).unwrap();
+        let medium = support::named(&path, 3 * CHUNK_BYTES, &options);
         assert_eq!(medium.domain(), domain);
         medium.store_u64(VirtAddr(CHUNK_BYTES), 7);
         medium.persist(VirtAddr(CHUNK_BYTES), 8);
@@ -68,7 +68,11 @@ fn a_killed_process_loses_nothing_it_stored() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
-    drop(Mapped::create(&path, 2 * FRAME_BYTES, &MappedOptions::default()).unwrap());
+    drop(support::named(
+        &path,
+        2 * FRAME_BYTES,
+        &MappedOptions::default(),
+    ));
     let mut child = support::start_until(support::child(NAME, &path), "storing");
     child.kill().unwrap();
     child.wait().unwrap();

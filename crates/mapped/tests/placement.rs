@@ -17,6 +17,7 @@ fn another_seed_is_another_address() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
     let medium = Mapped::create(&path, FRAME_BYTES, &at(0)).unwrap();
+    medium.publish().unwrap();
     medium.store_u64(VirtAddr(16), 7);
     let mut seen = BTreeSet::from([medium.base_address()]);
     drop(medium);
@@ -57,7 +58,10 @@ fn windows_of_threads_stay_apart() {
     let churn = |name: u64| {
         let path = folder.path().join(name.to_string());
         let options = MappedOptions::default();
-        drop(Mapped::create(&path, 4 * CHUNK_BYTES, &options).unwrap());
+        Mapped::create(&path, 4 * CHUNK_BYTES, &options)
+            .unwrap()
+            .publish()
+            .unwrap();
         for open in 1..=OPENS {
             let medium = Mapped::open(&path, &options).unwrap();
             let words = (0..4 * CHUNK_BYTES).step_by(FRAME_BYTES as usize * 64);

@@ -39,6 +39,7 @@ fn stores_are_refused_and_the_file_stays() {
     let path = folder.path().join("pool");
     let options = MappedOptions::default().assume_persistent(Domain::Adr);
     let medium = Mapped::create(&path, FRAME_BYTES, &options).unwrap();
+    medium.publish().unwrap();
     medium.store_u64(VirtAddr(8), 7);
     drop(medium);
     let before = std::fs::read(&path).unwrap();

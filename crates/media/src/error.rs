@@ -34,6 +34,12 @@ pub enum MediumError {
         /// What the medium is called.
         medium: String,
     },
+    /// The medium was to get a name that something else has by now.
+    #[error("{medium}: exists already, made meanwhile; open it, or choose another path")]
+    Exists {
+        /// What the medium is called.
+        medium: String,
+    },
     /// The operating system refused.
     #[error("{medium}: {doing} failed: {source}")]
     Io {

@@ -215,6 +215,16 @@ pub trait Medium: Send + Sync + Sized + 'static {
     /// (msync and fsync). Concurrent stores may or may not be included.
     fn sync(&self) -> Result<(), MediumError>;
 
+    /// Makes a new medium, with all that it holds, found by its name, for good on return. Does nothing where it has
+    /// its name, or none.
+    ///
+    /// Errors: the name is taken by now, the device failed; the medium is as it was.
+    ///
+    /// Crash: before this returns, the name leads to nothing or to what was stored before the call.
+    fn publish(&self) -> Result<(), MediumError> {
+        Ok(())
+    }
+
     /// Bytes of the device that are allocated to this medium.
     fn backed_bytes(&self) -> Result<u64, MediumError>;
 

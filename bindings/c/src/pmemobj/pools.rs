@@ -301,22 +301,25 @@ pub unsafe extern "C" fn firn_pmemobj_create(
             (bytes, _) => bytes as u64,
         };
         options.max_bytes = Some(most.max(LEAST_BYTES));
-        if bytes == 0 && there.is_some() {
-            std::fs::remove_file(at)
-                .map_err(|error| Failure::new(Status::Io, format!("{}: {error}", at.display())))?;
-        }
-        let medium = Mapped::create(at, 0, &mapped_options(most)?)?;
-        let made = firn_heap::Pool::create(medium, &options).inspect_err(|_| {
-            // What could not become a pool is not left behind; the failure is what counts.
-            let _ = std::fs::remove_file(at);
-        })?;
-        set_mode(at, mode)?;
-        hand_out(made)
+        let mapped = mapped_options(most)?.mode(mode & PERMISSIONS);
+        let medium = match bytes {
+            0 => Mapped::create_over(at, 0, &mapped)?,
+            _ => Mapped::create(at, 0, &mapped)?,
+        };
+        let made = firn_heap::Pool::create_unpublished(medium, &options)?;
+        // What keeps it from being handed out keeps it from being found, too.
+        let named = made
+            .register_pairs(TYPE)
+            .and_then(|_| made.publish().map(|()| made.clone()));
+        hand_out(named.inspect_err(|_| made.abandon())?)
     })
 }
 
 /// How many times as many addresses a pool has as bytes: four for what is emptied and kept, and a power of two above.
 const ADDRESSES: u64 = 8;
+
+/// Those bits of a file's mode that `pmemobj_create` sets.
+const PERMISSIONS: u32 = 0o777;
 
 /// Bytes that a pool takes at least: what the program asks for is what its objects take, and the pool has tables.
 const LEAST_BYTES: u64 = 32 << 20;
@@ -324,13 +327,6 @@ const LEAST_BYTES: u64 = 32 << 20;
 /// The length of a file; zero where there is none, which opening it will tell.
 fn length_of(at: &Path) -> u64 {
     std::fs::metadata(at).map_or(0, |file| file.len())
-}
-
-fn set_mode(at: &Path, mode: u32) -> Outcome<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let permissions = std::fs::Permissions::from_mode(mode & 0o777);
-    std::fs::set_permissions(at, permissions)
-        .map_err(|error| Failure::new(Status::Permission, format!("{}: {error}", at.display())))
 }
 
 #[unsafe(no_mangle)]

@@ -3,6 +3,7 @@
 
 #[path = "../../../mapped/tests/support/small_file_system.rs"]
 pub mod small_file_system;
+pub mod stepped;
 pub mod superblocks;
 
 use std::os::unix::process::ExitStatusExt;

@@ -76,7 +76,8 @@ pub fn write(
     figures: &[Figure],
 ) -> Result<(), BenchError> {
     let text = document(machine, options, figures);
-    std::fs::write(path, text).map_err(BenchError::io(format!("writing {}", path.display())))
+    firn_mapped::write_whole(path, text.as_bytes())
+        .map_err(BenchError::io(format!("writing {}", path.display())))
 }
 
 fn document(machine: &Machine, options: &Options, figures: &[Figure]) -> String {

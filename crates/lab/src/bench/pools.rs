@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_crash::{Crash, CrashOptions};
-use firn_heap::{Error, Pool, PoolKind, PoolOptions};
+use firn_heap::{Error, OpenError, Pool, PoolKind, PoolOptions};
 use firn_mapped::{HugePages, Mapped, MappedOptions};
 use firn_media::{Domain, Medium};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
@@ -102,6 +102,7 @@ fn unnamed(
         .assume_persistent(domain)
         .huge_pages(huge_pages);
     let medium = Mapped::create(&path, bytes, &options)?;
+    medium.publish().map_err(OpenError::from)?;
     let removed = std::fs::remove_file(&path);
     removed.map_err(BenchError::io(format!("removing {}", path.display())))?;
     Ok(medium)

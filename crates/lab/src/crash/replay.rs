@@ -69,7 +69,7 @@ impl Finding {
         };
         let mut text = serde_json::to_string_pretty(&file).map_err(|e| failed(e.into()))?;
         text.push('\n');
-        std::fs::write(&path, text).map_err(failed)?;
+        firn_mapped::write_whole(&path, text.as_bytes()).map_err(failed)?;
         Ok(path)
     }
 

@@ -101,7 +101,7 @@ impl DamageFinding {
             source,
         };
         let text = serde_json::to_string(&file).map_err(|e| failed(e.into()))?;
-        std::fs::write(&path, text + "\n").map_err(failed)?;
+        firn_mapped::write_whole(&path, (text + "\n").as_bytes()).map_err(failed)?;
         Ok(path)
     }
 

@@ -1,10 +1,11 @@
 //! The page that shows what the demo did: one HTML file that needs no other.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, Write as _};
+use std::fs::OpenOptions;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use firn_heap::Occupancy;
+use firn_mapped::write_whole;
 
 use super::{DemoReport, figures};
 use crate::LabError;
@@ -14,7 +15,6 @@ use crate::map::{Panel, Picture};
 /// The page's file, which goes again if nothing comes to be written.
 pub(super) struct PageFile {
     path: PathBuf,
-    file: File,
     is_new: bool,
 }
 
@@ -24,13 +24,12 @@ impl PageFile {
     /// Errors: nowhere to write, or the file holds something that is no page.
     pub(super) fn make(path: &Path) -> Result<Self, LabError> {
         let is_new = !path.exists();
-        let file = open(path).map_err(|source| LabError::Page {
+        open(path).map_err(|source| LabError::Page {
             path: path.to_path_buf(),
             source,
         })?;
         Ok(Self {
             path: path.to_path_buf(),
-            file,
             is_new,
         })
     }
@@ -47,16 +46,15 @@ impl PageFile {
         after: &Occupancy,
     ) -> Result<(), LabError> {
         let html = html(report, before, after);
-        let cut = self.file.rewind().and_then(|()| self.file.set_len(0));
-        cut.and_then(|()| self.file.write_all(html.as_bytes()))
+        write_whole(&self.path, html.as_bytes())
             .map_err(LabError::file(&self.path, "writing the page"))?;
         self.is_new = false;
         Ok(())
     }
 }
 
-/// Opens a file that is new, empty or a page.
-fn open(path: &Path) -> io::Result<File> {
+/// Makes a file, or looks whether the one that is there is empty or a page.
+fn open(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
     let mut file = options.open(path)?;
@@ -65,7 +63,7 @@ fn open(path: &Path) -> io::Result<File> {
         .take(DOCTYPE.len() as u64)
         .read_to_end(&mut begin)?;
     if begin.is_empty() || begin == DOCTYPE.as_bytes() {
-        return Ok(file);
+        return Ok(());
     }
     let what = "it holds something that is no page";
     Err(io::Error::new(io::ErrorKind::AlreadyExists, what))

@@ -29,7 +29,6 @@ impl Place {
         if let Some(pool) = asked {
             // Fails for what exists, and says so, before any work is done.
             drop(Mapped::create(pool, 0, &MappedOptions::default())?);
-            std::fs::remove_file(pool).map_err(LabError::file(pool, "removing"))?;
             let beside = |ending| {
                 let mut name = pool.as_os_str().to_owned();
                 name.push(ending);
@@ -138,8 +137,7 @@ fn remove_abandoned(parent: &Path) {
 
 fn outlives_power(folder: &Path) -> bool {
     let probe = folder.join("probe");
-    let outlives = Mapped::create(&probe, 0, &MappedOptions::default())
-        .is_ok_and(|medium| medium.backing().outlives_power());
-    let _ = std::fs::remove_file(&probe);
-    outlives
+    // Never named, it goes at once.
+    Mapped::create(&probe, 0, &MappedOptions::default())
+        .is_ok_and(|medium| medium.backing().outlives_power())
 }

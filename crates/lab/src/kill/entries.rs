@@ -4,7 +4,7 @@
 //! for each entry: bytes of the key, bytes of the value (u32 each, little endian), key, value
 //! ```
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use crate::{Entry, LabError};
@@ -22,9 +22,7 @@ pub(crate) fn save(path: &Path, entries: &[Entry]) -> Result<(), LabError> {
         bytes.extend_from_slice(&entry.key);
         bytes.extend_from_slice(&entry.value);
     }
-    std::fs::File::create(path)
-        .and_then(|mut file| file.write_all(&bytes))
-        .map_err(LabError::file(path, "writing"))
+    firn_mapped::write_whole(path, &bytes).map_err(LabError::file(path, "writing"))
 }
 
 /// Reads them back, in the same order.

@@ -1,11 +1,11 @@
 //! The picture: one pool, or two side by side.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use firn_format::geometry::Chunk;
 use firn_heap::{FrameOccupancy, Occupancy};
+use firn_mapped::write_whole;
 use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK};
 
 use super::font::Font;
@@ -122,7 +122,7 @@ impl Picture {
                 .png()
                 .map_err(LabError::file(path, "drawing the picture"))?,
         };
-        fs::write(path, content).map_err(LabError::file(path, "writing the picture"))
+        write_whole(path, &content).map_err(LabError::file(path, "writing the picture"))
     }
 }
 

@@ -1,7 +1,8 @@
 //! One HTML page that needs no other file, and a picture of its own for each chart.
 
-use std::fs::write as write_file;
 use std::path::Path;
+
+use firn_mapped::write_whole;
 
 use super::artefacts::Row;
 use super::{Artefact, Reproduced, ReproductionError};
@@ -23,7 +24,7 @@ pub(super) fn write(reproduced: &Reproduced) -> Result<(), ReproductionError> {
 }
 
 fn put(path: &Path, text: &str) -> Result<(), ReproductionError> {
-    write_file(path, text).map_err(|source| ReproductionError::File {
+    write_whole(path, text.as_bytes()).map_err(|source| ReproductionError::File {
         path: path.to_path_buf(),
         what: "writing it",
         source,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, create_dir_all, read_to_string};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -50,9 +50,7 @@ pub(super) fn complete(
             missing.len()
         ));
     }
-    let mut options = OpenOptions::new();
-    let file = options.create(true).append(true).open(&path);
-    let mut file = file.map_err(failed("opening it"))?;
+    let mut file = append_to(&path).map_err(failed("opening it"))?;
     let (commit, mut estimate) = (commit(), Estimate::new(missing.len()));
     progress.begin("simulating", Some(missing.len() as u64));
     let done = run_all(&missing, description, |outcome| {
@@ -68,6 +66,17 @@ pub(super) fn complete(
     });
     progress.end();
     done.map(|()| (outcomes, missing.len()))
+}
+
+/// Opens a file of lines to add some. What a killed run left of its last line goes.
+fn append_to(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    let mut file = options.create(true).read(true).append(true).open(path)?;
+    let mut held = Vec::new();
+    file.read_to_end(&mut held)?;
+    let whole = held.iter().rposition(|&byte| byte == b'\n');
+    file.set_len(whole.map_or(0, |end| end as u64 + 1))?;
+    Ok(file)
 }
 
 /// How long the rest will take, told ten times at most and not before a minute is over: a terminal has a bar besides.
@@ -128,7 +137,9 @@ fn known(path: &Path, digest: &str) -> Result<Outcomes, ReproductionError> {
         }
     };
     let mut outcomes = Outcomes::new();
-    for (number, line) in text.lines().enumerate() {
+    // What a killed run began to write behind the last line is not there.
+    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+    for (number, line) in whole.lines().enumerate() {
         let outcome: Outcome =
             serde_json::from_str(line).map_err(|error| ReproductionError::Outcome {
                 path: path.to_path_buf(),

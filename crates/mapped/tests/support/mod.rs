@@ -6,6 +6,16 @@ pub mod small_file_system;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use firn_mapped::{Mapped, MappedOptions};
+use firn_media::Medium;
+
+/// A new medium that has its name.
+pub fn named(path: &Path, len: u64, options: &MappedOptions) -> Mapped {
+    let medium = Mapped::create(path, len, options).unwrap();
+    medium.publish().unwrap();
+    medium
+}
+
 /// Where a child finds the pool's path.
 const CHILD_POOL: &str = "FIRN_TEST_CHILD_POOL";
 

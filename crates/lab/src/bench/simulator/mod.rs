@@ -172,5 +172,6 @@ pub fn write(
     rates: &[Rate],
 ) -> Result<(), BenchError> {
     let text = page::page(host, options, rates);
-    std::fs::write(path, text).map_err(BenchError::io(format!("writing {}", path.display())))
+    firn_mapped::write_whole(path, text.as_bytes())
+        .map_err(BenchError::io(format!("writing {}", path.display())))
 }

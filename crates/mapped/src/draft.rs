@@ -1,0 +1,190 @@
+//! Files that appear whole: made under another name, and named once they are.
+//!
+//! A file is made as `.NAME.firn-new` beside the name it is to have, locked, filled, written out, and renamed. A
+//! process that is killed before leaves this file, and who makes the same one next removes it: nobody holds its
+//! lock. The lock is the inode's, so it is held without a gap when the name changes.
+//!
+//! Concurrency: the file under the other name is removed only by who holds its lock and has seen the name lead to
+//! the locked file since. So of several processes that make the same file one goes on, and the others are told.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, flock, fstat, link, lstat,
+    open, rename, renameat_with, unlink,
+};
+use rustix::io::Errno;
+
+use crate::MappedError;
+use crate::file::{PoolFile, retry};
+
+const SUFFIX: &[u8] = b".firn-new";
+/// Longest name of a file, in bytes, on every file system that counts.
+const LONGEST_NAME: usize = 255;
+
+/// A name that a file has until it is whole.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    temporary: PathBuf,
+}
+
+/// What a name may lead to when a draft takes it.
+#[derive(Debug)]
+pub(crate) enum Instead {
+    /// Nothing: what is there stays.
+    Nothing,
+    /// This file, whose lock is held.
+    Of(Box<PoolFile>),
+    /// Whatever is there.
+    Anything,
+}
+
+impl Draft {
+    /// Makes a new, locked file beside `path`. One that a killed process left goes.
+    ///
+    /// Errors: `BeingCreated`, and what the system says.
+    pub(crate) fn begin(path: &Path) -> Result<(Self, File), MappedError> {
+        let temporary = temporary_name(path)?;
+        let error = |doing| {
+            let name = temporary.display().to_string();
+            move |source: Errno| MappedError::io(&name, doing, source)
+        };
+        // Each turn but the last is another process's progress: it made, named or removed this file meanwhile.
+        loop {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
+            match retry(|| open(&temporary, flags, mode)) {
+                Ok(made) => {
+                    let file = File::from(made);
+                    if lock(&file).map_err(error("locking"))? {
+                        if leads_to(&temporary, &file).map_err(error("looking for"))? {
+                            return Ok((Self { temporary }, file));
+                        }
+                        continue;
+                    }
+                    return Err(being_created(path));
+                }
+                Err(Errno::EXIST) => {}
+                Err(other) => return Err(MappedError::opening(path, other.into())),
+            }
+            let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let left = match retry(|| open(&temporary, flags, Mode::empty())) {
+                Ok(left) => File::from(left),
+                Err(Errno::NOENT) => continue,
+                Err(other) => return Err(error("taking over")(other)),
+            };
+            let stat = fstat(&left).map_err(error("taking over"))?;
+            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+                return Err(error("taking over")(Errno::INVAL));
+            }
+            if !lock(&left).map_err(error("locking"))? {
+                return Err(being_created(path));
+            }
+            if leads_to(&temporary, &left).map_err(error("looking for"))? {
+                match unlink(&temporary) {
+                    Ok(()) | Err(Errno::NOENT) => {}
+                    Err(other) => return Err(error("removing")(other)),
+                }
+            }
+        }
+    }
+
+    /// Gives the file its name. It has its content on the device by then, and the caller makes the name durable.
+    ///
+    /// Errors: `EXIST` where the name leads to something that is to stay; the file has its other name still.
+    pub(crate) fn name(&self, path: &Path, instead: &Instead) -> Result<(), Errno> {
+        match instead {
+            Instead::Anything => rename(&self.temporary, path),
+            Instead::Of(old) if leads_to(path, &old.file)? => rename(&self.temporary, path),
+            Instead::Of(_) => Err(Errno::EXIST),
+            Instead::Nothing => {
+                let flags = RenameFlags::NOREPLACE;
+                match renameat_with(CWD, &self.temporary, CWD, path, flags) {
+                    // The file system has no such call. A kill between the two leaves both names, and the file
+                    // is whole under its own.
+                    Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                        link(&self.temporary, path)?;
+                        self.remove();
+                        Ok(())
+                    }
+                    other => other,
+                }
+            }
+        }
+    }
+
+    /// Removes what is not going to be whole. Called by who holds its lock.
+    pub(crate) fn remove(&self) {
+        // One that stays is taken over by who makes the file next.
+        let _ = unlink(&self.temporary);
+    }
+}
+
+fn being_created(path: &Path) -> MappedError {
+    let path = path.to_path_buf();
+    MappedError::BeingCreated { path }
+}
+
+/// Takes the lock of a file, unless somebody has it.
+fn lock(file: &File) -> Result<bool, Errno> {
+    match retry(|| flock(file, FlockOperation::NonBlockingLockExclusive)) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(other) => Err(other),
+    }
+}
+
+/// Whether a name leads to this very file.
+fn leads_to(path: &Path, file: &File) -> Result<bool, Errno> {
+    let same = |a: Stat, b: Stat| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino);
+    match lstat(path) {
+        Ok(found) => Ok(same(found, fstat(file)?)),
+        Err(Errno::NOENT) => Ok(false),
+        Err(other) => Err(other),
+    }
+}
+
+/// What a file is called until it is whole: its own name between a dot and an ending, cut and told apart by a digest
+/// where that would be too long.
+fn temporary_name(path: &Path) -> Result<PathBuf, MappedError> {
+    let is_folder = path.as_os_str().as_bytes().ends_with(b"/");
+    let Some(name) = path.file_name().filter(|_| !is_folder) else {
+        let path = path.to_path_buf();
+        return Err(match path.as_os_str().is_empty() {
+            true => MappedError::NotFound { path },
+            false => MappedError::IsDirectory { path },
+        });
+    };
+    let name = name.as_bytes();
+    let mut made = b".".to_vec();
+    if 1 + name.len() + SUFFIX.len() <= LONGEST_NAME {
+        made.extend_from_slice(name);
+    } else {
+        let digest = format!("-{:016x}", digest(name));
+        let kept = LONGEST_NAME - 1 - digest.len() - SUFFIX.len();
+        made.extend_from_slice(&name[..kept.min(name.len())]);
+        made.extend_from_slice(digest.as_bytes());
+    }
+    made.extend_from_slice(SUFFIX);
+    Ok(path.with_file_name(OsString::from_vec(made)))
+}
+
+/// FNV-1a: tells long names apart, no more.
+fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Makes what is called `path` durable.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    let parent = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    File::open(parent).and_then(|directory| directory.sync_all())
+}
