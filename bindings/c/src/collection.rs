@@ -47,9 +47,9 @@ impl From<Figures> for Collected {
 /// When the environment asks for pools to be collected, by `FIRN_COLLECT`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Collects {
-    /// `0`.
-    Never,
-    /// `1`, or nothing: beside the program, as it says, or above a ratio.
+    /// `0`, or nothing: when the program asks for it.
+    WhenAsked,
+    /// `1`: above a ratio, beside a program that was written for libpmemobj.
     Beside,
     /// A whole cycle at every safepoint, to test a program: pointers that it should not have kept are bad at once.
     AtSafepoints,
@@ -58,8 +58,8 @@ pub(crate) enum Collects {
 impl Collects {
     pub(crate) fn asked_for() -> Outcome<Self> {
         match std::env::var("FIRN_COLLECT").as_deref() {
-            Ok("0") => Ok(Self::Never),
-            Err(_) | Ok("" | "1") => Ok(Self::Beside),
+            Err(_) | Ok("" | "0") => Ok(Self::WhenAsked),
+            Ok("1") => Ok(Self::Beside),
             Ok("safepoints") => Ok(Self::AtSafepoints),
             Ok(other) => Err(Failure::invalid(format!(
                 "FIRN_COLLECT is `0`, `1` or `safepoints`, not `{other}`"

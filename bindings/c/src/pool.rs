@@ -209,7 +209,7 @@ pub unsafe extern "C" fn firn_open_read_only(
         let medium = Mapped::open_read_only(at, &mapped)?;
         let found = firn_heap::Pool::open_read_only(medium, &heap.layout)?;
         // SAFETY: it is not null, and the header asks for room.
-        unsafe { hand_out(found, Collects::Never, pool) };
+        unsafe { hand_out(found, Collects::WhenAsked, pool) };
         Ok(())
     })
 }

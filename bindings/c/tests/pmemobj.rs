@@ -67,6 +67,38 @@ fn oids_in_variables_hold_while_everything_moves() {
     }
 }
 
+/// Programs may keep offsets, distances and pointers: libpmemobj moves nothing but what it is told of. With either
+/// library the program says the same.
+#[test]
+fn nothing_moves_but_what_the_program_lists() {
+    const SAID: &str = "0 collectors\nno list: 0, moved 0\n\
+         one object, by two OIDs: 1, the same 1\na list: 18000, more than half moved 1\n";
+    let folder = tempfile::tempdir().unwrap();
+    let said = |program: &Path, collects: Option<&str>| {
+        let pools = tempfile::tempdir().unwrap();
+        let mut command = command(program);
+        command.arg(pools.path().join("pool"));
+        command.env_remove("FIRN_COLLECT");
+        command.env("PMEM_IS_PMEM_FORCE", "1");
+        let output = command
+            .envs(collects.map(|of| ("FIRN_COLLECT", of)))
+            .output();
+        let output = output.unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {told}", program.display());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for program in built("unasked.c", &["-O2"], folder.path()) {
+        for collects in [None, Some(""), Some(NEVER)] {
+            assert_eq!(said(&program, collects), SAID, "{collects:?}");
+        }
+    }
+    let source = here("tests/pmemobj/unasked.c");
+    if let Some(theirs) = compile_with_libpmemobj(&source, &["-O2"], folder.path()) {
+        assert_eq!(said(&theirs, None), SAID);
+    }
+}
+
 #[test]
 fn what_a_program_may_not_do_is_refused() {
     let folder = tempfile::tempdir().unwrap();

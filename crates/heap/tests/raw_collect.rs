@@ -510,3 +510,52 @@ fn pairs_are_not_moved_under_a_redo_log() {
     assert!(refused.contains("by their positions"), "{refused}");
     pool.close().unwrap();
 }
+
+/// What a program lists moves, as far as nothing else lies with it, and nothing else does, wherever there is room to win.
+#[test]
+fn a_list_of_objects_moves_these_and_nothing_else() {
+    // The first two have runs of their own; of the third every other one is listed.
+    const LENGTHS: [u64; 3] = [504, 1000, 200];
+    const EACH: u64 = 600;
+    let mut program = Program::new();
+    let mut session = program.pool.session().unwrap();
+    let keys = 0..EACH * LENGTHS.len() as u64;
+    let length = |key: u64| LENGTHS[(key / EACH) as usize];
+    for key in keys.clone() {
+        program.allocate(&mut session, key, length(key), key);
+    }
+    for key in keys.clone().filter(|key| key % 5 != 0) {
+        program.free(&mut session, key);
+    }
+    let is_listed = |key: u64| match key / EACH {
+        0 => true,
+        1 => false,
+        _ => key.is_multiple_of(2),
+    };
+    let places = |program: &Program, listed: bool| -> Vec<VirtAddr> {
+        let objects = program.objects.iter();
+        let chosen = objects.filter(|(key, _)| is_listed(**key) == listed);
+        chosen.map(|(_, known)| known.addresses[0]).collect()
+    };
+    let (listed, others) = (places(&program, true), places(&program, false));
+    let options = collect(PageSize::Small);
+    let collected = program.pool.collect_listed(&options, &listed).unwrap();
+    assert_eq!(collected.planned, EACH / 5);
+    let now = |session: &mut Session<Mapped>, at: &[VirtAddr]| {
+        let guard = session.raw_guard().unwrap();
+        at.iter().map(|at| guard.place(*at)).collect::<Vec<_>>()
+    };
+    assert_eq!(now(&mut session, &others), others);
+    let moved = now(&mut session, &listed);
+    let stayed = moved.iter().zip(&listed).filter(|(now, then)| now == then);
+    assert_eq!(stayed.count() as u64, EACH / 10);
+    // Listed by where they were, they are found, and lie well.
+    let again = program.pool.collect_listed(&options, &listed).unwrap();
+    assert_eq!(again.planned, 0);
+    // In the end everything moves, so it was not for want of room.
+    let all = program.pool.collect(&options).unwrap();
+    assert!(all.planned >= EACH / 5 + EACH / 10, "{}", all.planned);
+    program.check(&mut session);
+    drop(session);
+    assert_eq!(program.pool.check().unwrap(), []);
+}

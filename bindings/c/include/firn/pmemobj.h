@@ -1,8 +1,14 @@
 /*
  * Firn for programs that were written for libpmemobj: recompiled with another include path and link line, they run
- * as they are, and their pools are defragmented while they run.
+ * as they are. Their pools are defragmented while they run if they ask for it.
  *
- * What holds:
+ * Nothing moves in a pool until somebody says so: the program by firn_collecting_pool, firn_collect_pool or a
+ * pmemobj_defrag with a list, the environment by FIRN_COLLECT=1 or FIRN_COLLECT=safepoints. A program may ask for
+ * collection if it names objects by OIDs, and takes pointers anew after each transaction. It may not if it keeps
+ * offsets without the pool's id, distances between objects, or pointers across transactions, all of which libpmemobj
+ * allows. FIRN_COLLECT=safepoints FIRN_GUARD=1 shows which kind it is (below).
+ *
+ * What holds where objects move:
  *
  *   An OID is valid wherever it is kept, in the pool or in a variable of the program, until its object is freed.
  *   Objects are moved; OIDs in the pool are changed to what is new, all others go on to lead there. Two OIDs of one
@@ -23,11 +29,12 @@
  *   size. When four times as many bytes were emptied as that is, objects move no longer. firn_forget_oids gives all of
  *   it back, for a program that has no OIDs outside the pool.
  *
- * A pool is collected by itself, as FFCCD's (section 5): above a ratio of 1.5 of pages to objects, down to 1.25.
- * The environment variable FIRN_COLLECT=0, or firn_collecting, turns that off. FIRN_ASSUME_PERSISTENT=adr, or eadr,
- * has pools flushed as on persistent memory wherever they lie, to measure. To find pointers that are kept too long,
- * FIRN_COLLECT=safepoints moves everything at every such point, and FIRN_GUARD=1, as debug builds of the library do by
- * themselves, stops the program when it uses memory that an object has left, and says which type the object has.
+ * FIRN_COLLECT=1 in the environment has pools collected beside the program, as FFCCD's (section 5): above a ratio of
+ * 1.5 of pages to objects, down to 1.25. So does firn_collecting_pool, which may say other figures. To find out whether
+ * a program may ask for it, FIRN_COLLECT=safepoints moves everything at every safepoint, and FIRN_GUARD=1, as debug
+ * builds of the library do by themselves, stops the program when it uses memory that an object has left, and says which
+ * type the object has. FIRN_ASSUME_PERSISTENT=adr, or eadr, has pools flushed as on persistent memory wherever they
+ * lie, to measure.
  *
  * What is missing is listed in docs/pmemobj.md. Pools of libpmemobj's are not read. Needs GCC or Clang.
  */
@@ -164,8 +171,12 @@ struct pobj_defrag_result {
 	size_t relocated;
 };
 
-/* Collects, down to a ratio of 1.05, and stores in each of these OIDs where its object is now. All objects may be
- * moved. The thread may have no transaction open, and its pointers are no longer valid. */
+/* Moves objects that these OIDs name together, and nothing else, and stores in each OID where its object is now. An object
+ * stays where it is if its page of 4 KiB also holds one that is not listed. `total` is how many objects were listed,
+ * `relocated` how many have moved. Without a list nothing is done, as with libpmemobj: firn_collect_pool collects
+ * everything. The thread may have no transaction open, and its pointers to objects that it lists are no longer valid.
+ * Fails with -1 and errno; EBUSY in a transaction, and while another thread holds pointers for longer than ten
+ * seconds. */
 int pmemobj_defrag(PMEMobjpool *pop, PMEMoid **oidv, size_t oidcnt, struct pobj_defrag_result *result)
 	FIRN_POBJ_AS(defrag);
 
@@ -181,10 +192,12 @@ int firn_pin_type(PMEMobjpool *pop, uint64_t type_num) FIRN_POBJ_AS(pin_type);
  * pool all transactions wait. Returns an errno. */
 int firn_forget_oids(PMEMobjpool *pop) FIRN_POBJ_AS(forget_oids);
 
-/* How the pool is collected from now on; no longer by itself if `how` is null. Returns an errno. */
+/* Has the pool collected beside the program from now on; no longer if `how` is null. All objects may be moved: the
+ * program says that it names them by OIDs. Returns an errno. */
 int firn_collecting_pool(PMEMobjpool *pop, const firn_collecting *how) FIRN_POBJ_AS(collecting);
 
-/* Collects now. The thread's pointers are no longer valid. Returns an errno. */
+/* Collects everything now. All objects may be moved: the program says that it names them by OIDs. The thread's pointers
+ * are no longer valid. Returns an errno. */
 int firn_collect_pool(PMEMobjpool *pop, const firn_collecting *how, uint64_t *moved_objects) FIRN_POBJ_AS(collect);
 
 /* Bytes of pages that hold objects over the bytes of those objects. */

@@ -2,13 +2,14 @@
 
 use core::ffi::c_int;
 
-use firn_heap::collector::{CollectOptions, CollectorOptions};
+use firn_heap::collector::{CollectOptions, PageSize};
+use firn_mapped::Mapped;
 use firn_media::MediumExt;
 use firn_units::VirtAddr;
 
 use super::pools::{Pobj, Watching};
 use super::thread::{in_operation, leave};
-use super::{Oid, errno_of};
+use super::{Oid, TYPE_BYTES, errno_of};
 use crate::collection::{Collecting, collector_options};
 use crate::shelf::open;
 use crate::status::{Failure, Outcome, Status, status_of};
@@ -22,8 +23,13 @@ pub struct Defragmented {
 }
 
 impl Pobj {
-    /// Collects. A collector that watches ends what it does, and goes on afterwards.
-    fn collect(&self, options: &CollectorOptions) -> Outcome<u64> {
+    /// Collects. A collector that watches ends what it does, and goes on afterwards. Returns how many objects move.
+    ///
+    /// Errors: the thread has a transaction open.
+    fn collect(
+        &self,
+        collect: impl FnOnce(&firn_heap::Pool<Mapped>) -> Result<u64, firn_heap::Error>,
+    ) -> Outcome<u64> {
         leave(self)?;
         let mut watching = self.collector();
         let paused = match watching.take() {
@@ -33,29 +39,129 @@ impl Pobj {
             }
             None => None,
         };
-        let collected = self.heap.collect(&CollectOptions {
-            release_blocks: options.release_blocks,
-            ..options.collect
-        });
+        let collected = collect(&self.heap);
         if let Some(options) = paused {
             *watching = Some(Watching::start(&self.heap, options)?);
         }
         self.guard_what_was_left();
-        Ok(collected?.planned)
+        Ok(collected?)
+    }
+
+    /// Moves objects with these bodies together, and nothing else: huge pages become free where everything in them is
+    /// listed, then small ones.
+    fn collect_listed(&self, bodies: &[VirtAddr]) -> Outcome<()> {
+        self.collect(|heap| {
+            let mut moved = 0;
+            for pages in [PageSize::Huge, PageSize::Small] {
+                let options = CollectOptions {
+                    target: LISTED_TARGET,
+                    pages,
+                    release_blocks: true,
+                    ..CollectOptions::default()
+                };
+                moved += heap.collect_listed(&options, bodies)?.planned;
+            }
+            Ok(moved)
+        })?;
+        Ok(())
     }
 }
 
-impl Pobj {
-    /// Where an OID lies that the program had a pointer to before objects were moved.
-    fn moved(&self, pointer: *mut Oid) -> Outcome<*mut Oid> {
-        match self.address(pointer.cast()) {
-            Some(at) => in_operation(self, |guard| Ok(self.pointer(guard.place(at)).cast())),
-            None => Ok(pointer),
+/// Bytes of pages over bytes of objects at which a list of objects lies well enough.
+const LISTED_TARGET: f64 = 1.05;
+
+/// OIDs of a pool that the program lists.
+struct List<'a> {
+    pool: &'a Pobj,
+    /// Where they lie: in the pool, or in the program's memory.
+    places: Vec<Place>,
+    /// Where their objects are, in ascending order, each once.
+    objects: Vec<VirtAddr>,
+}
+
+/// Where an OID lies. One in an object of the pool moves with that.
+enum Place {
+    InPool(VirtAddr),
+    Outside(*mut Oid),
+}
+
+impl<'a> List<'a> {
+    /// # Safety
+    ///
+    /// There are so many pointers; each is null or leads to an OID.
+    unsafe fn of(pool: &'a Pobj, oids: *const *mut Oid, count: usize) -> Outcome<Self> {
+        if oids.is_null() {
+            return Err(Failure::invalid("the table of OIDs is null"));
         }
+        let (mut places, mut objects) = (Vec::new(), Vec::new());
+        in_operation(pool, |guard| {
+            for index in 0..count {
+                // SAFETY: the caller says that there are so many.
+                let pointer = unsafe { *oids.add(index) };
+                // SAFETY: the caller says so of each.
+                let Some(oid) = (unsafe { pointer.as_ref() }) else {
+                    continue;
+                };
+                if oid.is_null() || oid.pool != pool.id {
+                    continue;
+                }
+                objects.push(guard.place_to_read(pool.check(*oid)?));
+                places.push(match pool.address(pointer.cast()) {
+                    Some(at) => Place::InPool(at),
+                    None => Place::Outside(pointer),
+                });
+            }
+            Ok(())
+        })?;
+        objects.sort_unstable();
+        objects.dedup();
+        Ok(Self {
+            pool,
+            places,
+            objects,
+        })
+    }
+
+    /// Where the objects' bodies are, as the heap knows them.
+    fn bodies(&self) -> Vec<VirtAddr> {
+        let body = |at: &VirtAddr| at.0.checked_sub(TYPE_BYTES).map(VirtAddr);
+        self.objects.iter().filter_map(body).collect()
+    }
+
+    /// Says in each OID where its object is now, and how many objects have moved.
+    ///
+    /// # Safety
+    ///
+    /// The pointers still lead to OIDs.
+    unsafe fn update(&self) -> Outcome<usize> {
+        let pool = self.pool;
+        in_operation(pool, |guard| {
+            for place in &self.places {
+                let (pointer, in_pool) = match *place {
+                    Place::InPool(at) => {
+                        let at = guard.place(at);
+                        (pool.pointer(at).cast(), Some(at))
+                    }
+                    Place::Outside(pointer) => (pointer, None),
+                };
+                // SAFETY: the caller says so; what lies in the pool was found where it is now.
+                let oid: &mut Oid = unsafe { &mut *pointer };
+                let now = guard.place_to_read(VirtAddr(oid.offset));
+                if now.0 != oid.offset {
+                    oid.offset = now.0;
+                    if let Some(at) = in_pool {
+                        pool.heap.medium().persist(at, size_of::<Oid>() as u64);
+                    }
+                }
+            }
+            let has_moved = |at: &&VirtAddr| guard.place_to_read(**at) != **at;
+            Ok(self.objects.iter().filter(has_moved).count())
+        })
     }
 }
 
-/// Collects, and says in each of these OIDs where its object is now. Pointers that the thread has are no longer good.
+/// Moves the objects together that these OIDs name, and nothing else, and says in each OID where its object is now. Without
+/// any nothing is done, as with libpmemobj.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_pmemobj_defrag(
     pool: *mut Pobj,
@@ -66,41 +172,28 @@ pub unsafe extern "C" fn firn_pmemobj_defrag(
     let status = status_of(|| {
         // SAFETY: as the header asks of pools, and of the result.
         let (it, result) = unsafe { (open(pool)?, result.as_mut()) };
-        let mut options = CollectorOptions::default();
-        options.collect.target = 1.05;
-        it.collect(&options)?;
         let mut found = Defragmented::default();
-        for index in 0..count {
-            if oids.is_null() {
-                return Err(Failure::invalid("the table of OIDs is null"));
-            }
+        if count > 0 {
             // SAFETY: the header asks for so many pointers.
-            let at = it.moved(unsafe { *oids.add(index) })?;
-            // SAFETY: each is null or leads to an OID, and to where it lies now if that is in the pool.
-            let Some(oid) = (unsafe { at.as_mut() }) else {
-                continue;
-            };
-            if oid.is_null() || oid.pool != it.id {
-                continue;
-            }
-            found.total += 1;
-            let now = in_operation(it, |guard| Ok(guard.place_to_read(VirtAddr(oid.offset))))?;
-            if now.0 != oid.offset {
-                found.relocated += 1;
-                oid.offset = now.0;
-                if let Some(at) = it.address(core::ptr::from_ref(oid).cast()) {
-                    it.heap.medium().persist(at, size_of::<Oid>() as u64);
-                }
-            }
+            let list = unsafe { List::of(it, oids, count) }?;
+            found.total = list.objects.len();
+            it.collect_listed(&list.bodies())?;
+            // SAFETY: as above; nobody gives OIDs back meanwhile, as the header asks.
+            found.relocated = unsafe { list.update() }?;
+            leave(it)?;
         }
         if let Some(result) = result {
             *result = found;
         }
-        leave(it)
+        Ok(())
     });
     match status {
         Status::Ok => 0,
-        _ => -1,
+        _ => {
+            // SAFETY: it is this thread's.
+            unsafe { *libc::__errno_location() = errno_of(status) };
+            -1
+        }
     }
 }
 
@@ -122,7 +215,7 @@ pub unsafe extern "C" fn firn_pmemobj_collecting(pool: *mut Pobj, how: *const Co
     }))
 }
 
-/// Collects now.
+/// Collects everything now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_pmemobj_collect(
     pool: *mut Pobj,
@@ -132,7 +225,14 @@ pub unsafe extern "C" fn firn_pmemobj_collect(
     errno_of(status_of(|| {
         // SAFETY: as the header asks of pools, of how, and of the number.
         let (it, how, moved) = unsafe { (open(pool)?, how.as_ref(), moved.as_mut()) };
-        let objects = it.collect(&collector_options(how)?)?;
+        let options = collector_options(how)?;
+        let objects = it.collect(|heap| {
+            let collected = heap.collect(&CollectOptions {
+                release_blocks: options.release_blocks,
+                ..options.collect
+            })?;
+            Ok(collected.planned)
+        })?;
         if let Some(moved) = moved {
             *moved = objects;
         }

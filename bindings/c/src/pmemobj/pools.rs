@@ -176,7 +176,7 @@ impl Pobj {
         leave(self)?;
         match self.collects {
             Collects::AtSafepoints => collect_wholly(&self.heap),
-            Collects::Never | Collects::Beside => Ok(()),
+            Collects::WhenAsked | Collects::Beside => Ok(()),
         }?;
         self.guard_what_was_left();
         Ok(())
@@ -237,7 +237,7 @@ fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<*mut Pobj> {
     let collects = Collects::asked_for()?;
     let collector = match collects {
         Collects::Beside => Some(Watching::start(&heap, CollectorOptions::default())?),
-        Collects::Never | Collects::AtSafepoints => None,
+        Collects::WhenAsked | Collects::AtSafepoints => None,
     };
     let medium = heap.medium();
     let (base, capacity) = (medium.base_address() as u64, medium.capacity());

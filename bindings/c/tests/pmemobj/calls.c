@@ -374,7 +374,7 @@ int main(int count, char **arguments)
 			else
 				transaction();
 			if (below(8) == 0)
-				CHECK(pmemobj_defrag(pop, NULL, 0, NULL) == 0);
+				CHECK(firn_collect_pool(pop, NULL, NULL) == 0);
 			if (below(8) == 0)
 				compare();
 		}

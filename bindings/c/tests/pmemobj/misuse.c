@@ -110,7 +110,7 @@ static void null_pools(void)
 	REFUSED(OID_IS_NULL(pmemobj_root(NULL, 8)), EINVAL, "null");
 	REFUSED(pmemobj_alloc(NULL, &oid, 8, 0, NULL, NULL) == -1, EINVAL, "null");
 	REFUSED(aborted_by(NULL, nothing, NULL) == EINVAL, EINVAL, "null");
-	REFUSED(pmemobj_defrag(NULL, NULL, 0, NULL) == -1 && (errno = EINVAL), EINVAL, "null");
+	REFUSED(pmemobj_defrag(NULL, NULL, 0, NULL) == -1, EINVAL, "null");
 	HOLDS(OID_IS_NULL(pmemobj_first(NULL)) && firn_safepoint(NULL) == FIRN_INVALID);
 	HOLDS(pmemobj_direct(OID_NULL) == NULL && pmemobj_alloc_usable_size(OID_NULL) == 0);
 	pmemobj_persist(NULL, &oid, sizeof oid);
@@ -208,7 +208,10 @@ static void stops(void *argument)
 {
 	PMEMobjpool *pop = argument;
 	HOLDS(firn_safepoint(pop) == FIRN_BUSY);
-	HOLDS(pmemobj_defrag(pop, NULL, 0, NULL) == -1 && strstr(pmemobj_errormsg(), "open") != NULL);
+	PMEMoid none = OID_NULL, *list = &none;
+	REFUSED(pmemobj_defrag(pop, &list, 1, NULL) == -1, EBUSY, "open");
+	REFUSED(pmemobj_defrag(pop, NULL, 1, NULL) == -1, EINVAL, "table of OIDs");
+	HOLDS(firn_collect_pool(pop, NULL, NULL) == EBUSY && strstr(pmemobj_errormsg(), "open") != NULL);
 	pmemobj_close(pop);
 	HOLDS(strstr(pmemobj_errormsg(), "transaction is open") != NULL);
 }

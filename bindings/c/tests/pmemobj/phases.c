@@ -87,19 +87,15 @@ int main(int count, char **arguments)
 		for (uint64_t i = 0; phase == 0 && i < KEPT; i++)
 			kept[i] = D_RO(root)->nodes[i];
 		thin_out(pop, root);
-		struct pobj_defrag_result result;
-		PMEMoid *none = NULL;
-		HOLDS(pmemobj_defrag(pop, &none, 0, &result) == 0);
+		firn_collecting how = {.target = 1.05};
+		HOLDS(firn_collect_pool(pop, &how, NULL) == 0);
 		for (uint64_t i = 0; i < KEPT; i++) {
 			if (TOID_IS_NULL(D_RO(root)->nodes[i]))
 				kept[i] = D_RO(root)->nodes[i];
 			else if (!TOID_IS_NULL(kept[i]))
 				HOLDS(D_RO(kept[i])->number == i && TOID_EQUALS(kept[i], D_RO(root)->nodes[i]));
 		}
-#ifdef FIRN_PMEMOBJ_H
-		double ratio = firn_pool_ratio(pop, FIRN_HUGE_PAGES);
-		moved += ratio < 1.5;
-#endif
+		moved += firn_pool_ratio(pop, FIRN_HUGE_PAGES) < 1.5;
 	}
 	pmemobj_close(pop);
 	printf("%ld phases ended compact\n", moved);

@@ -12,12 +12,13 @@ use firn_format::plan::{ENTRY_WORDS, EntriesChecksum, Phase, PlanHeader};
 use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, MediumExt, Scope};
-use firn_units::{LINE_BYTES, WORD_BYTES};
+use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::compact::Progress;
 use super::cycle::Cycle;
 use super::figures::{Collected, Step, publish, publish_stops};
 use super::heal::Known;
+use super::listed::Listed;
 use super::mark::Marking;
 use super::release::{WriteBacks, store_phase, write_back_bitmap};
 use super::resume::has_instructions;
@@ -84,7 +85,7 @@ impl Default for CollectOptions {
 }
 
 impl CollectOptions {
-    fn aim(&self) -> Aim {
+    fn aim<'a>(&self, only: Option<&'a Listed>) -> Aim<'a> {
         Aim {
             pages: self.pages,
             everything: self.everything,
@@ -92,6 +93,7 @@ impl CollectOptions {
             forwarding: self.forwarding,
             max_source_bytes: self.max_source_bytes,
             max_units: MAX_UNITS,
+            only,
         }
     }
 }
@@ -192,6 +194,8 @@ pub struct Collection<'p, M: Medium> {
     /// `None` once it is ended.
     only: Option<OnlyOne<'p, M>>,
     options: CollectOptions,
+    /// Bodies of objects, if nothing else is moved.
+    listed: Option<Vec<VirtAddr>>,
     collected: Collected,
     /// What the statistics page says of it already.
     published: Collected,
@@ -216,12 +220,18 @@ impl<'p, M: Medium> Collection<'p, M> {
             inner: only.0,
             only: Some(only),
             options,
+            listed: None,
             collected: Collected::default(),
             published: Collected::default(),
             known: None,
             before: None,
             progress: None,
         }
+    }
+
+    /// From now on moves the objects with these bodies, and nothing else.
+    pub(super) fn move_only(&mut self, bodies: &[VirtAddr]) {
+        self.listed = Some(bodies.to_vec());
     }
 
     /// Ends it, and hands on the right to collect.
@@ -274,7 +284,10 @@ impl<M: Medium> Collection<'_, M> {
         if !self.options.scheme.moves {
             return Ok(false);
         }
-        let mut aim = self.options.aim();
+        let kept = inner.collector.kept.table(&inner.medium);
+        let listed = self.listed.as_deref();
+        let listed = listed.map(|bodies| Listed::of_bodies(bodies, &kept));
+        let mut aim = self.options.aim(listed.as_ref());
         // Who has everything moved, to find pointers that are kept too long, wants that for as long as it goes.
         if !aim.everything {
             let most = inner.may_empty();
@@ -468,10 +481,14 @@ impl<M: Medium> Inner<M> {
     /// left of it.
     ///
     /// Errors: stop S was not granted, the frame table is damaged; everything is open again.
-    fn prepare(&self, aim: &Aim, chosen: Vec<Run>) -> Result<Option<(Draft, PlanFrames)>, Error> {
+    fn prepare(
+        &self,
+        aim: &Aim<'_>,
+        chosen: Vec<Run>,
+    ) -> Result<Option<(Draft, PlanFrames)>, Error> {
         let mut draft = Draft::default();
         let prepared = self
-            .close_runs(chosen, &mut draft.closed)
+            .close_runs(aim, chosen, &mut draft.closed)
             .and_then(|()| self.plan(aim, &mut draft))
             .and_then(|()| match draft.entries.is_empty() {
                 true => Ok(None),
@@ -499,7 +516,12 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Closes runs, those in sessions' hands too.
-    fn close_runs(&self, chosen: Vec<Run>, closed: &mut Vec<Run>) -> Result<(), Error> {
+    fn close_runs(
+        &self,
+        aim: &Aim<'_>,
+        chosen: Vec<Run>,
+        closed: &mut Vec<Run>,
+    ) -> Result<(), Error> {
         let medium = &self.medium;
         let mut open = Vec::new();
         for (i, run) in chosen.iter().enumerate() {
@@ -525,13 +547,16 @@ impl<M: Medium> Inner<M> {
             }
             Ok::<_, Error>(())
         })??;
-        // Nothing is allocated in them any more, so what was pinned in them since they were chosen is known now.
+        // Nothing is allocated in them any more, so what was pinned in them since they were chosen is known now, and
+        // what was allocated beside listed objects.
         let fixed = self.collector.pinned.lock(medium).clone();
-        if !fixed.is_empty() {
-            for run in closed.extract_if(.., |run| fixed.contains(&run.frame)) {
-                self.allocator
-                    .reopen_run(medium, &run, self.redo.counter())?;
-            }
+        let stays = |run: &mut Run| {
+            let used = self.allocator.used_slots(medium, run);
+            fixed.contains(&run.frame) || aim.only.is_some_and(|only| !only.holds_all(run, &used))
+        };
+        for run in closed.extract_if(.., stays) {
+            self.allocator
+                .reopen_run(medium, &run, self.redo.counter())?;
         }
         Ok(())
     }

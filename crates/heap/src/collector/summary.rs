@@ -18,6 +18,7 @@ use firn_format::statistics::Counter;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
+use super::listed::Listed;
 use super::reclaim::data_chunks;
 use crate::alloc::{FrameRun, GROUP_FRAMES, Run};
 use crate::error::Error;
@@ -81,7 +82,7 @@ pub enum Forwarding {
 
 /// What a plan aims at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Aim {
+pub(super) struct Aim<'a> {
     pub(super) pages: PageSize,
     pub(super) everything: bool,
     pub(super) target: f64,
@@ -90,6 +91,8 @@ pub(super) struct Aim {
     pub(super) max_source_bytes: u64,
     /// Objects at most.
     pub(super) max_units: u64,
+    /// Nothing else moves.
+    pub(super) only: Option<&'a Listed>,
 }
 
 /// Runs that are emptied together: those of a chunk, or one alone.
@@ -196,7 +199,7 @@ impl<M: Medium> Inner<M> {
     /// Chooses and closes the sources. `None` if nothing is to be won.
     ///
     /// Errors: the frame table is damaged.
-    pub(super) fn choose(&self, aim: &Aim) -> Result<Option<Vec<Run>>, Error> {
+    pub(super) fn choose(&self, aim: &Aim<'_>) -> Result<Option<Vec<Run>>, Error> {
         let medium = &self.medium;
         let _scope = medium.scope(Scope::Summary);
         self.allocator.look_at_all(medium)?;
@@ -240,14 +243,15 @@ impl<M: Medium> Inner<M> {
         Ok((!runs.is_empty()).then_some(runs))
     }
 
-    fn survey(&self, aim: &Aim) -> Result<Survey, Error> {
+    fn survey(&self, aim: &Aim<'_>) -> Result<Survey, Error> {
         let medium = &self.medium;
         let mut stand = Stand {
             live_bytes: self.counter(Counter::LiveBytes).max(0) as u64,
             ..Stand::default()
         };
         let fixed = self.collector.pinned.lock(medium).clone();
-        let may_move = |run: &Run| may_move(run) && !fixed.contains(&run.frame);
+        let is_listed = |run: &Run| aim.only.is_none_or(|only| only.may_hold_all(medium, run));
+        let may_move = |run: &Run| may_move(run) && !fixed.contains(&run.frame) && is_listed(run);
         let mut used = HashMap::new();
         let (mut candidates, mut pinned) = (Vec::new(), Vec::new());
         for chunk in data_chunks(medium.len()) {
@@ -288,7 +292,8 @@ impl<M: Medium> Inner<M> {
                     for run in runs {
                         stand.pages += run.what.frames();
                         let slots = run.class().map_or(1, Class::slots);
-                        let wins = run.used < slots && !fixed.contains(&run.frame);
+                        let wins =
+                            run.used < slots && !fixed.contains(&run.frame) && is_listed(&run);
                         if wins || aim.everything && may_move(&run) {
                             candidates.push(Candidate::alone(run));
                         }
@@ -318,7 +323,7 @@ impl<M: Medium> Inner<M> {
     /// fit into the pool is left out, and its sources are open again.
     ///
     /// Errors: the frame table is damaged.
-    pub(super) fn plan(&self, aim: &Aim, draft: &mut Draft) -> Result<(), Error> {
+    pub(super) fn plan(&self, aim: &Aim<'_>, draft: &mut Draft) -> Result<(), Error> {
         let medium = &self.medium;
         let mut sources = draft.closed.clone();
         let _scope = medium.scope(Scope::Summary);
@@ -361,7 +366,7 @@ impl<M: Medium> Inner<M> {
     /// Finds room for `count` survivors of a run.
     fn place(
         &self,
-        aim: &Aim,
+        aim: &Aim<'_>,
         run: &Run,
         count: u64,
         entry: &mut Entry,
@@ -416,7 +421,12 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Takes a destination run and says on media that it is one.
-    fn take_room(&self, aim: &Aim, what: FrameUse, rooms: &mut Rooms) -> Result<FrameRun, Error> {
+    fn take_room(
+        &self,
+        aim: &Aim<'_>,
+        what: FrameUse,
+        rooms: &mut Rooms,
+    ) -> Result<FrameRun, Error> {
         let medium = &self.medium;
         let frames = what.frames();
         for place in (0..rooms.chunks.len()).rev() {
@@ -503,7 +513,7 @@ fn filled_bytes(run: &Run) -> u64 {
 
 /// How many of the candidates, which come by what they hold, bring the ratio to its target, or else
 /// lowest.
-fn choose_count(aim: &Aim, stand: Stand, candidates: &[Candidate]) -> Choice {
+fn choose_count(aim: &Aim<'_>, stand: Stand, candidates: &[Candidate]) -> Choice {
     let page = aim.pages.bytes();
     let aimed = stand.live_bytes as f64 * aim.target;
     let mut needed = Needed::new();
@@ -548,7 +558,7 @@ fn choose_count(aim: &Aim, stand: Stand, candidates: &[Candidate]) -> Choice {
 
 /// The runs of pinned chunks that are emptied besides, if the target is not reached without: only
 /// together, and only if they win room.
-fn choose_pinned(aim: &Aim, stand: Stand, choice: &Choice, pinned: Vec<Candidate>) -> Vec<Run> {
+fn choose_pinned(aim: &Aim<'_>, stand: Stand, choice: &Choice, pinned: Vec<Candidate>) -> Vec<Run> {
     let page = aim.pages.bytes() as f64;
     if choice.pages as f64 * page <= stand.live_bytes as f64 * aim.target {
         return Vec::new();

@@ -208,7 +208,7 @@ static void note_place(void *argument, PMEMoid *oid)
 	places->oids[places->count++] = oid;
 }
 
-/* Moves objects together. Both libraries are told where OIDs are; one of them needs it. */
+/* Moves objects together: those that the libraries are told of. */
 static void defragment(PMEMobjpool *pop, TOID(struct root) root)
 {
 	struct places places = {NULL, 0, 0};
