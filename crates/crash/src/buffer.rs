@@ -13,6 +13,12 @@ pub(crate) enum Pending {
         word: u64,
         value: u64,
     },
+    /// A store to some bytes of a word: those that the mask has.
+    Part {
+        word: u64,
+        value: u64,
+        mask: u64,
+    },
     WriteBack {
         line: u64,
     },
@@ -47,12 +53,20 @@ impl StoreBuffer {
         self.entries.is_empty()
     }
 
-    /// The youngest store to a persistent word: what its own thread loads.
-    pub(crate) fn forward(&self, wanted: u64) -> Option<u64> {
-        self.entries.iter().rev().find_map(|entry| match entry {
-            Pending::Store { word, value } if *word == wanted => Some(*value),
-            _ => None,
-        })
+    /// What its own thread loads of a persistent word: the youngest store to each of its bytes. Which bits these are,
+    /// and what they hold; the others are as memory has them.
+    pub(crate) fn forward(&self, wanted: u64) -> (u64, u64) {
+        let (mut mask, mut value) = (0, 0);
+        for (word, stored, bits) in self.persistent().rev() {
+            if word == wanted {
+                value |= stored & bits & !mask;
+                mask |= bits;
+                if mask == u64::MAX {
+                    break;
+                }
+            }
+        }
+        (mask, value)
     }
 
     /// The youngest store to a volatile word.
@@ -67,10 +81,11 @@ impl StoreBuffer {
         })
     }
 
-    /// The persistent stores with their words, oldest first.
-    pub(crate) fn persistent(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    /// The persistent stores with their words and the bits that they store, oldest first.
+    pub(crate) fn persistent(&self) -> impl DoubleEndedIterator<Item = (u64, u64, u64)> + '_ {
         self.entries.iter().filter_map(|entry| match entry {
-            Pending::Store { word, value } => Some((*word, *value)),
+            Pending::Store { word, value } => Some((*word, *value, u64::MAX)),
+            Pending::Part { word, value, mask } => Some((*word, *value, *mask)),
             _ => None,
         })
     }

@@ -89,8 +89,12 @@ impl Crash {
         let state = self.shared.lock();
         let mut image = Image::of(&self.shared.memory, self.boots());
         for thread in &state.threads {
-            for (word, value) in thread.buffer.persistent() {
-                image.set_word(word, value);
+            for (word, value, bits) in thread.buffer.persistent() {
+                let old = match bits {
+                    u64::MAX => 0,
+                    _ => image.load_u64(firn_units::VirtAddr(word * firn_units::WORD_BYTES)),
+                };
+                image.set_word(word, old & !bits | value & bits);
             }
         }
         image

@@ -192,6 +192,26 @@ impl Medium for Crash {
         }
     }
 
+    fn store_part(&self, at: VirtAddr, from: &[u8]) {
+        self.shared.point();
+        if self.shared.is_dead() {
+            return;
+        }
+        let (word, within) = (at.bytes() / WORD_BYTES, (at.bytes() % WORD_BYTES) as usize);
+        self.shared.check_store(word);
+        let part = |fill: &dyn Fn(&mut [u8])| {
+            let mut bytes = [0; WORD_BYTES as usize];
+            fill(&mut bytes[within..within + from.len()]);
+            u64::from_le_bytes(bytes)
+        };
+        let value = part(&|bytes| bytes.copy_from_slice(from));
+        let mask = part(&|bytes| bytes.fill(u8::MAX));
+        let mut state = self.shared.lock();
+        state.thread().counts.stores += 1;
+        self.shared
+            .issue(&mut state, Pending::Part { word, value, mask });
+    }
+
     fn write_back(&self, at: VirtAddr, len: u64) {
         for line in lines_of(at.bytes(), len) {
             self.shared.point();

@@ -166,10 +166,10 @@ impl Shared {
         self.point();
         let mut state = self.lock();
         state.thread().counts.loads += 1;
-        state
-            .buffer()
-            .forward(word)
-            .unwrap_or_else(|| self.visible(word))
+        match state.buffer().forward(word) {
+            (u64::MAX, own) => own,
+            (bits, own) => self.visible(word) & !bits | own,
+        }
     }
 
     // ---- stores and write-backs ----
@@ -236,6 +236,19 @@ impl Shared {
                         word,
                         old,
                         new: value,
+                    },
+                );
+            }
+            // What it does not store stays as it is now, which is looked at: it becomes part of what the event says.
+            Pending::Part { word, value, mask } => {
+                let old = self.visible(word);
+                self.emit(
+                    state,
+                    Event::Store {
+                        thread: thread as u16,
+                        word,
+                        old,
+                        new: old & !mask | value & mask,
                     },
                 );
             }

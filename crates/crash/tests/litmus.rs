@@ -1,10 +1,11 @@
 //! Is the memory model x86-TSO, neither stronger nor weaker?
 
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use firn_crash::{Crash, CrashOptions, CrashWords, Job, Schedule, interleavings};
-use firn_media::{Medium, Words};
+use firn_media::{Medium, MediumExt, Words};
 use firn_units::VirtAddr;
 
 /// Instructions of a litmus test on locations 0 and 1. Each is tried in persistent memory and in
@@ -168,4 +169,48 @@ fn independent_readers_agree_on_the_order_of_writes() {
     );
     assert!(!found.contains(&vec![1, 0, 1, 0]));
     assert!(found.contains(&vec![1, 0, 0, 0]));
+}
+
+/// A store to some bytes of a word is one step: it takes none of the others back, whatever the order, and its own
+/// thread sees it at once beside what others have stored.
+#[test]
+fn stores_to_parts_of_a_word_keep_each_other() {
+    let mut seen = BTreeSet::new();
+    let found = interleavings(u32::MAX, 100_000, |schedule| {
+        let crash = Crash::new(1 << 12, CrashOptions::default());
+        crash.store_u64(VirtAddr(0), 0x1111_1111_1111_1111);
+        let loaded = Arc::new([0, 1].map(|_| AtomicU64::new(0)));
+        let jobs = [0u8, 1].map(|thread| -> Job {
+            let (crash, loaded) = (crash.clone(), loaded.clone());
+            Box::new(move || {
+                crash.store_exact(VirtAddr(u64::from(thread) * 2), &[2 + thread; 2]);
+                let word = crash.load_u64(VirtAddr(0));
+                loaded[usize::from(thread)].store(word, Relaxed);
+            })
+        });
+        let outcome = crash.run(jobs.into(), schedule);
+        let word = crash.load_u64(VirtAddr(0));
+        if word != 0x1111_1111_0303_0202 {
+            return Err(format!("a store was taken back: {word:x}"));
+        }
+        seen.insert(loaded.each_ref().map(|it| it.load(Relaxed)));
+        Ok(outcome)
+    });
+    assert_eq!(found.failure.map(|(message, _)| message), None);
+    assert!(found.exhaustive);
+    let (both, first, second) = (
+        0x1111_1111_0303_0202,
+        0x1111_1111_1111_0202,
+        0x1111_1111_0303_1111,
+    );
+    let expected = [[first, second], [first, both], [both, second], [both, both]];
+    assert_eq!(seen, BTreeSet::from(expected), "{seen:x?}");
+}
+
+#[test]
+fn a_part_of_a_word_in_a_store_buffer_dies_with_the_power_and_not_with_the_process() {
+    let crash = Crash::new(1 << 12, CrashOptions::default());
+    crash.store_u64(VirtAddr(0), 5);
+    crash.store_exact(VirtAddr(4), &[9]);
+    assert_eq!(crash.kill_image().load_u64(VirtAddr(0)), 9 << 32 | 5);
 }

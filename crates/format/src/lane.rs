@@ -16,7 +16,7 @@
 //!
 //! The payload is a sequence of [`Record`]s.
 
-use firn_units::{LINE_BYTES, VirtAddr};
+use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use crate::checksum;
 use crate::geometry::LANES_START;
@@ -112,8 +112,13 @@ const KIND_MASK: u64 = 7;
 const LINE: u64 = 1;
 const BITS: u64 = 2;
 const RANGE: u64 = 3;
+const BYTES: u64 = 4;
 const ADDRESS_BITS: u64 = (1 << 48) - 1;
 const MASK_SHIFT: u32 = 48;
+/// Where a record of bytes has how many they are; below that, from `MASK_SHIFT` on, which byte of its word is the first.
+const LEN_SHIFT: u32 = 51;
+/// Bytes that one record of bytes may hold.
+pub const MAX_RECORD_BYTES: u64 = (1 << (64 - LEN_SHIFT)) - 1;
 
 /// One change of a payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -141,6 +146,18 @@ pub enum Record<'a> {
         /// First word.
         at: VirtAddr,
         /// The words.
+        words: &'a [u64],
+    },
+    /// Consecutive bytes, which begin and end anywhere. Other threads may store to the bytes beside them in the same
+    /// words.
+    ///
+    /// Since version 2.
+    Bytes {
+        /// First byte.
+        at: VirtAddr,
+        /// How many.
+        len: u64,
+        /// The words that hold them. What these hold beside them says nothing.
         words: &'a [u64],
     },
 }
@@ -180,6 +197,18 @@ impl<'a> Record<'a> {
         &mut payload[start..]
     }
 
+    /// Appends a record for `len` bytes from `at` on, 1 to [`MAX_RECORD_BYTES`], and returns the words that hold them,
+    /// zeros to be overwritten: the first of them is the one in which `at` lies.
+    #[inline]
+    pub fn push_bytes(payload: &mut Vec<u64>, at: VirtAddr, len: u64) -> &mut [u64] {
+        assert!(len > 0 && len <= MAX_RECORD_BYTES);
+        let lead = at.0 & KIND_MASK;
+        payload.push((at.0 - lead) | BYTES | lead << MASK_SHIFT | len << LEN_SHIFT);
+        let start = payload.len();
+        payload.resize(start + words_that_hold(lead, len), 0);
+        &mut payload[start..]
+    }
+
     /// Takes the first record off `payload`; `None` if there is none, or none that makes sense.
     #[inline]
     pub fn take(payload: &mut &'a [u64]) -> Option<Self> {
@@ -213,6 +242,15 @@ impl<'a> Record<'a> {
                 let (words, rest) = rest.split_at_checked((first >> MASK_SHIFT) as usize)?;
                 (Record::Range { at, words }, rest)
             }
+            BYTES => {
+                let (lead, len) = (first >> MASK_SHIFT & KIND_MASK, first >> LEN_SHIFT);
+                if len == 0 {
+                    return None;
+                }
+                let (words, rest) = rest.split_at_checked(words_that_hold(lead, len))?;
+                let at = at + lead;
+                (Record::Bytes { at, len, words }, rest)
+            }
             _ => return None,
         };
         *payload = rest;
@@ -226,8 +264,15 @@ impl<'a> Record<'a> {
             Record::Line { at, .. } => (at, LINE_BYTES),
             Record::Bits { at, .. } => (at, 8),
             Record::Range { at, words } => (at, words.len() as u64 * 8),
+            Record::Bytes { at, len, .. } => (at, len),
         }
     }
+}
+
+/// Words that hold `len` bytes, of which the first is byte `lead` of its word.
+#[inline]
+const fn words_that_hold(lead: u64, len: u64) -> usize {
+    (lead + len).div_ceil(WORD_BYTES) as usize
 }
 
 #[cfg(test)]
@@ -268,6 +313,51 @@ mod tests {
             })
         );
         assert_eq!(Record::take(&mut rest), None);
+        assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn records_of_bytes_read_back() {
+        for lead in 0..8 {
+            for len in [
+                1,
+                2,
+                3,
+                7,
+                8,
+                9,
+                17,
+                4096,
+                MAX_RECORD_BYTES - 1,
+                MAX_RECORD_BYTES,
+            ] {
+                let at = VirtAddr(0x7fff_ffff_f008 + lead);
+                let mut payload = Vec::new();
+                let words = Record::push_bytes(&mut payload, at, len);
+                assert_eq!(words.len() as u64, (lead + len).div_ceil(8));
+                words.fill(0x0102_0304_0506_0708);
+                let held = words.to_vec();
+                let mut rest = payload.as_slice();
+                let record = Record::take(&mut rest).unwrap();
+                let words = held.as_slice();
+                assert_eq!(record, Record::Bytes { at, len, words });
+                assert_eq!(record.home(), (at, len));
+                assert!(rest.is_empty());
+                payload.pop();
+                assert_eq!(Record::take(&mut payload.as_slice()), None, "cut off");
+            }
+        }
+        assert_eq!(Record::take(&mut [0x1000 | BYTES].as_slice()), None, "none");
+    }
+
+    /// What version 1 wrote, word by word.
+    #[test]
+    fn records_of_version_1_read_as_before() {
+        let payload = [0x0003_0000_0000_1003, 1, 2, 3];
+        let mut rest = payload.as_slice();
+        let words = &payload[1..];
+        let at = VirtAddr(0x1000);
+        assert_eq!(Record::take(&mut rest), Some(Record::Range { at, words }));
         assert!(rest.is_empty());
     }
 

@@ -392,7 +392,7 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, Refs<T>, V> {
 
     #[inline]
     pub(crate) fn element(self, index: usize) -> Option<Field<Refs<T>, Ref<T>>> {
-        let offset = u32::try_from(index + 1).ok()?.checked_mul(8)?;
+        let offset = u32::try_from(index.checked_add(1)?).ok()?.checked_mul(8)?;
         (index < self.len()).then(|| Field::at_offset(offset))
     }
 }

@@ -11,7 +11,7 @@ use firn_format::plan::Phase;
 use firn_format::sealed::{MAX_VALUE, Seal};
 use firn_format::superblock::{LogKind, Superblock};
 use firn_media::{Medium, MediumExt};
-use firn_units::VirtAddr;
+use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::collector::resume::{self, Resumed};
 use crate::error::Error;
@@ -201,6 +201,15 @@ pub(crate) fn apply<M: Medium>(medium: &M, record: &Record<'_>) -> Result<(), Er
         }
         Record::Range { at, words } => {
             medium.store_bytes(at, bytemuck::cast_slice(words));
+        }
+        // The words hold what lay beside the bytes, too, which was another thread's: not one of these is stored.
+        Record::Bytes { at, len, words } => {
+            let lead = (at.0 % WORD_BYTES) as usize;
+            let held: &[u8] = bytemuck::cast_slice(words);
+            match medium.keeps(&steps::UNDO_BYTES_ALONE) {
+                true => medium.store_exact(at, &held[lead..lead + len as usize]),
+                false => medium.store_bytes(VirtAddr(at.0 - lead as u64), held),
+            }
         }
     }
     medium.write_back_for(&steps::REPLAY_WRITE_BACK, VirtAddr(home.0), len);

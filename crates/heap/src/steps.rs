@@ -100,6 +100,8 @@ steps! {
         "the write-back of the zeros where a log goes on";
     UNDO_ZEROS_FENCE: "undo-zeros-fence", "undo",
         "the fence between these zeros and what leads there";
+    UNDO_BYTES_ALONE: "undo-bytes-alone", "undo",
+        "of a word that was logged in part no other bytes are restored";
     UNDO_CONTENTS_WRITE_BACK: "undo-contents-write-back", "undo",
         "the write-back of what was stored";
     UNDO_FRAMES_WRITE_BACK: "undo-frames-write-back", "undo",

@@ -131,6 +131,129 @@ fn ranges_that_overlap_are_logged_once() {
     assert_eq!(words, [1, 0, 0]);
 }
 
+/// A pool for two sessions, with an object of 24 bytes, each of which holds its number.
+fn numbered_bytes() -> (Pool<Crash>, VirtAddr) {
+    let options = PoolOptions {
+        lanes: 2,
+        ..options(PoolKind::Explicit)
+    };
+    let pool = Pool::create(Crash::new(16 << 20, Default::default()), &options).unwrap();
+    let mut session = pool.session().unwrap();
+    let at = session.raw_transaction(|tx| {
+        let at = tx.alloc(24)?;
+        let numbers: [u8; 24] = core::array::from_fn(|i| i as u8);
+        tx.store(at, &numbers)?;
+        Ok::<_, Error>(at)
+    });
+    drop(session);
+    (pool, at.unwrap())
+}
+
+fn bytes(crash: &Crash, at: VirtAddr) -> [u8; 24] {
+    let mut found = [0; 24];
+    crash.load_bytes(at, &mut found);
+    found
+}
+
+/// By every part of three words, in an abort and in recovery.
+#[test]
+fn a_rollback_restores_the_bytes_that_were_logged_and_none_beside_them() {
+    for start in 0..24u64 {
+        for len in 1..=24 - start {
+            let (pool, at) = numbered_bytes();
+            let [mut one, mut other] = [(); 2].map(|()| pool.session().unwrap());
+            let range = start as usize..(start + len) as usize;
+            let beside: Vec<usize> = (0..24).filter(|i| !range.contains(i)).collect();
+            let open = one.raw_guard().unwrap().begin().unwrap();
+            open.tx().log(&[(at + start, len)]).unwrap();
+            open.tx()
+                .store(at + start, &[99; 24][range.clone()])
+                .unwrap();
+            for &i in &beside {
+                let at = at + i as u64;
+                let committed = other.raw_transaction(|tx| {
+                    tx.log(&[(at, 1)])?;
+                    tx.store(at, &[77])
+                });
+                committed.unwrap();
+            }
+            let expected: [u8; 24] =
+                core::array::from_fn(|i| if range.contains(&i) { i as u8 } else { 77 });
+            let crashed = Crash::from_image(&pool.medium().cache_image(), Default::default());
+            let options = PoolOptions {
+                lanes: 2,
+                ..options(PoolKind::Explicit)
+            };
+            Pool::open(crashed.clone(), &options).unwrap().abandon();
+            assert_eq!(bytes(&crashed, at), expected, "recovery of {range:?}");
+            drop(open.roll_back());
+            assert_eq!(bytes(pool.medium(), at), expected, "abort of {range:?}");
+            drop((one, other));
+            pool.close().unwrap();
+        }
+    }
+}
+
+/// A store to logged bytes leaves those beside them as another thread has them by then, and what was only noted is
+/// not taken for logged.
+#[test]
+fn bytes_beside_a_range_are_neither_stored_nor_taken_for_logged() {
+    let (pool, at) = numbered_bytes();
+    let mut session = pool.session().unwrap();
+    let aborted: Result<(), Error> = session.raw_transaction(|tx| {
+        tx.note(at + 8, 4)?;
+        assert!(matches!(
+            tx.store(at + 11, &[1, 1]),
+            Err(Error::NotLogged { .. })
+        ));
+        tx.log(&[(at + 12, 4), (at + 3, 2)])?;
+        tx.store(at + 12, &[99; 4])?;
+        pool.medium().reset_counts();
+        tx.store(at + 3, &[99; 2])?;
+        // One of them is byte 3, the other byte 4: no word was stored, and none looked at.
+        let counts = pool.medium().counts();
+        assert_eq!((counts.stores, counts.loads), (2, 0));
+        Err(Error::ReadOnly)
+    });
+    assert!(aborted.is_err());
+    let numbers: [u8; 24] = core::array::from_fn(|i| i as u8);
+    assert_eq!(bytes(pool.medium(), at), numbers);
+}
+
+/// Long ranges that begin and end within a word, as many records as they need.
+#[test]
+fn a_long_range_of_bytes_is_restored_whole() {
+    let crash = Crash::new(16 << 20, Default::default());
+    let pool = Pool::create(crash.clone(), &options(PoolKind::Explicit)).unwrap();
+    let mut session = pool.session().unwrap();
+    let len = 20_000;
+    let old: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
+    let made = session.raw_transaction(|tx| {
+        let at = tx.alloc(len)?;
+        tx.store(at, &old)?;
+        Ok::<_, Error>(at)
+    });
+    let at = made.unwrap();
+    for (from, to) in [
+        (1, len),
+        (3, len - 5),
+        (8, len - 1),
+        (7, 4103),
+        (7, 4104),
+        (7, 4105),
+    ] {
+        let aborted: Result<(), Error> = session.raw_transaction(|tx| {
+            tx.log(&[(at + from, to - from)])?;
+            tx.store(at + from, &vec![99; (to - from) as usize])?;
+            Err(Error::ReadOnly)
+        });
+        assert!(aborted.is_err());
+        let mut found = vec![0; len as usize];
+        crash.load_bytes(at, &mut found);
+        assert!(found == old, "{from} to {to}");
+    }
+}
+
 #[test]
 fn every_image_of_two_batches_is_all_or_nothing() {
     for kind in [PoolKind::Traced, PoolKind::Explicit] {

@@ -217,6 +217,10 @@ impl Medium for Machine {
         self.shared.act(|state| state.store_range(at, from));
     }
 
+    fn store_part(&self, at: VirtAddr, from: &[u8]) {
+        self.shared.act(|state| state.store_part(at, from));
+    }
+
     fn write_back(&self, at: VirtAddr, len: u64) {
         if self.domain().needs_flush() {
             self.shared.act(|state| state.write_back(at, len));

@@ -347,6 +347,22 @@ impl State {
         }
     }
 
+    /// Stores some bytes of a word.
+    pub(crate) fn store_part(&mut self, at: VirtAddr, from: &[u8]) {
+        if !self.changes() {
+            return;
+        }
+        self.check(at);
+        self.idle_pauses = 0;
+        let core = self.core();
+        self.computer.store(core, at.identity());
+        let (word, within) = (at.bytes() / WORD_BYTES, (at.bytes() % WORD_BYTES) as usize);
+        let mut whole = self.computer.images().load(word).to_le_bytes();
+        whole[within..within + from.len()].copy_from_slice(from);
+        self.computer
+            .set_word(core, word, u64::from_le_bytes(whole));
+    }
+
     /// The words at `at` become `from`, by the store that the core did last. Of the last one only the first bytes may.
     fn set_words(&mut self, core: usize, at: VirtAddr, from: &[u8]) {
         let first = at.bytes() / WORD_BYTES;

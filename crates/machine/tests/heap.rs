@@ -10,8 +10,9 @@ use firn_machine::description::{
 };
 use firn_machine::mechanism::{Bundle, NONE, START_GAP, ffccd};
 use firn_machine::{Job, Machine, MachineOptions, RunEnd};
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Medium, MediumExt};
 use firn_structures::List;
+use firn_units::VirtAddr;
 
 const LAYOUT: &str = "machine";
 /// Elements there are before a run.
@@ -274,4 +275,15 @@ fn what_was_not_written_back_is_lost() {
     machine.persist(kept, 8);
     machine.restart();
     assert_eq!((machine.load_u64(kept), machine.load_u64(lost)), (1, 0));
+}
+
+#[test]
+fn bytes_that_are_stored_exactly_leave_those_beside_them() {
+    let machine = machine(Domain::Adr, 1, &NONE);
+    machine.reserve(VirtAddr(0), 4096).unwrap();
+    machine.store_bytes(VirtAddr(0), &[7; 16]);
+    machine.store_exact(VirtAddr(3), &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    let mut found = [0; 16];
+    machine.load_bytes(VirtAddr(0), &mut found);
+    assert_eq!(found, [7, 7, 7, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 7, 7, 7]);
 }

@@ -166,6 +166,41 @@ pub(crate) unsafe fn copy_in(from: &[u8], to: *mut u8) {
     }
 }
 
+/// Stores `from`, 1, 2 or 4 bytes, by one instruction that touches no other byte.
+///
+/// The instruction is not Rust code, so that atomics of another size at the same place are no data race, only
+/// another store.
+///
+/// # Safety
+/// `to` is a multiple of the length of `from`, its word is writable, and Rust code changes it by atomics only.
+#[inline]
+pub(crate) unsafe fn store_part(from: &[u8], to: *mut u8) {
+    // SAFETY: the caller vouches for the destination, which an aligned store of this width does not leave.
+    unsafe {
+        match *from {
+            [byte] => asm!(
+                "mov byte ptr [{to}], {byte}",
+                to = in(reg) to,
+                byte = in(reg_byte) byte,
+                options(nostack, preserves_flags)
+            ),
+            [a, b] => asm!(
+                "mov word ptr [{to}], {word:x}",
+                to = in(reg) to,
+                word = in(reg) u16::from_le_bytes([a, b]),
+                options(nostack, preserves_flags)
+            ),
+            [a, b, c, d] => asm!(
+                "mov dword ptr [{to}], {word:e}",
+                to = in(reg) to,
+                word = in(reg) u32::from_le_bytes([a, b, c, d]),
+                options(nostack, preserves_flags)
+            ),
+            _ => {}
+        }
+    }
+}
+
 /// Copies words in ascending order, some in each round.
 ///
 /// # Safety

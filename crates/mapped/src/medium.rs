@@ -9,7 +9,7 @@ use std::thread;
 use firn_media::{Domain, Medium, MediumError, Ticket};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE, round_up};
 
-use crate::copy::{copy_in, copy_out, copy_words};
+use crate::copy::{copy_in, copy_out, copy_words, store_part};
 use crate::flush::{Flush, write_back_lines};
 use crate::system::{cpu_ns, now_ns};
 use crate::{FlushInstruction, Mapped, MappedPlace, MappedWords};
@@ -199,6 +199,20 @@ impl Medium for Mapped {
         self.check_store(at, (from.len() as u64).next_multiple_of(WORD_BYTES));
         // SAFETY: all words of the destination were just checked to be reserved, and `at` to be one.
         unsafe { copy_in(from, self.base.as_ptr().wrapping_add(at.0 as usize)) };
+    }
+
+    #[inline]
+    fn store_part(&self, at: VirtAddr, from: &[u8]) {
+        let within = at.0 % WORD_BYTES;
+        self.check_store(VirtAddr(at.0 - within), WORD_BYTES);
+        assert!(
+            matches!(from.len(), 1 | 2 | 4) && at.0.is_multiple_of(from.len() as u64),
+            "{} bytes at {at} are no part of a word",
+            from.len()
+        );
+        // SAFETY: the word that holds the destination was just checked to be reserved; a part lies at a multiple of
+        // its length, so in one word.
+        unsafe { store_part(from, self.base.as_ptr().wrapping_add(at.0 as usize)) };
     }
 
     #[inline]

@@ -37,6 +37,50 @@ fn bytes_equal_a_plain_array() {
 }
 
 #[test]
+fn bytes_that_are_stored_exactly_leave_those_beside_them() {
+    let medium = medium();
+    for at in 0..24 {
+        for len in 0..=24 - at {
+            medium.store_bytes(VirtAddr(0), &[7; 24]);
+            let stored: Vec<u8> = (1..=len as u8).collect();
+            medium.store_exact(VirtAddr(at as u64), &stored);
+            let mut model = [7; 24];
+            model[at..at + len].copy_from_slice(&stored);
+            let mut found = [0; 24];
+            medium.load_bytes(VirtAddr(0), &mut found);
+            assert_eq!(found, model, "{len} bytes at {at}");
+        }
+    }
+}
+
+/// Each thread counts in its own bytes of one word, and loses nothing to the others.
+#[test]
+fn parts_of_a_word_are_stored_beside_each_other() {
+    let medium = Arc::new(medium());
+    let parts = [(0, 1), (1, 1), (2, 2), (4, 4)];
+    std::thread::scope(|scope| {
+        for (at, len) in parts {
+            let medium = &medium;
+            scope.spawn(move || {
+                for number in 1..200_000u32 {
+                    let stored = &number.to_le_bytes()[..len];
+                    medium.store_exact(VirtAddr(at), stored);
+                    let mut found = [0; 4];
+                    medium.load_bytes(VirtAddr(at), &mut found[..len]);
+                    assert_eq!(&found[..len], stored, "byte {at}, number {number}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+#[should_panic(expected = "no part of a word")]
+fn a_part_lies_at_a_multiple_of_its_length() {
+    medium().store_part(VirtAddr(6), &[0; 4]);
+}
+
+#[test]
 fn a_line_takes_the_words_that_are_named() {
     let medium = medium();
     let line = VirtAddr(128);

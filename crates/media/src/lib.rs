@@ -17,7 +17,8 @@
 //! | [`Domain::Eadr`] | it is visible | nothing: what is visible is durable |
 //! | [`Domain::Process`] | it is visible, against the death of the process; after [`Medium::sync`], against a power failure | on power failure: any page in any state since the last sync |
 //!
-//! A line is [`firn_units::LINE_BYTES`] long and a word [`firn_units::WORD_BYTES`]; words never tear.
+//! A line is [`firn_units::LINE_BYTES`] long and a word [`firn_units::WORD_BYTES`]; words never tear. Parts of a
+//! word that are stored by themselves ([`Medium::store_part`]) count as stores of their own.
 #![forbid(unsafe_code)]
 
 mod capability;

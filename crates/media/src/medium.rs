@@ -135,6 +135,11 @@ pub trait Medium: Send + Sync + Sized + 'static {
     /// multiple of 8 replaces only the first bytes of its last word, which is still stored whole.
     fn store_bytes(&self, at: VirtAddr, from: &[u8]);
 
+    /// Stores `from`, 1, 2 or 4 bytes, at `at`, a multiple of as many, by one store that is no wider: what other
+    /// threads store meanwhile to the bytes beside them in the word stays, which loading, changing and storing the
+    /// word would undo. Use [`MediumExt::store_exact`].
+    fn store_part(&self, at: VirtAddr, from: &[u8]);
+
     /// Copies the `len` bytes at `from` to `to`, word by word in ascending order; they do not overlap. All
     /// three are multiples of 8.
     fn copy(&self, from: VirtAddr, to: VirtAddr, len: u64) {
@@ -441,6 +446,22 @@ pub trait MediumExt: Medium {
         }
     }
 
+    /// Stores `from` at `at`, any address, in ascending order: whole words as [`Medium::store_bytes`] does, and of a
+    /// word at either end its own bytes alone, by [`Medium::store_part`]. Numbers that lie at a multiple of their
+    /// length are stored in one piece.
+    #[inline]
+    fn store_exact(&self, at: VirtAddr, from: &[u8]) {
+        let to_word = at.0.wrapping_neg() % WORD_BYTES;
+        let (head, rest) = from.split_at(from.len().min(to_word as usize));
+        let (words, tail) = rest.split_at(rest.len() - rest.len() % WORD_BYTES as usize);
+        store_parts(self, at, head);
+        let at = at + head.len() as u64;
+        if !words.is_empty() {
+            self.store_bytes(at, words);
+        }
+        store_parts(self, at + words.len() as u64, tail);
+    }
+
     /// Stores zeros over the range; start and length are multiples of 8.
     fn zero(&self, at: VirtAddr, len: u64) {
         const ZEROS: [u8; 4096] = [0; 4096];
@@ -465,3 +486,14 @@ pub trait MediumExt: Medium {
 }
 
 impl<M: Medium> MediumExt for M {}
+
+/// Stores a few bytes of one word, as wide as they lie.
+fn store_parts<M: Medium>(medium: &M, mut at: VirtAddr, mut from: &[u8]) {
+    while !from.is_empty() {
+        let aligned = 1 << at.0.trailing_zeros().min(2);
+        let fits = 1 << from.len().ilog2();
+        let (now, later) = from.split_at(aligned.min(fits));
+        medium.store_part(at, now);
+        (at, from) = (at + now.len() as u64, later);
+    }
+}

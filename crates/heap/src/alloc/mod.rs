@@ -21,6 +21,6 @@ mod taken;
 pub(crate) use cache::Cache;
 pub(crate) use evacuate::Run;
 pub(crate) use frames::{FrameRun, GROUP_FRAMES, Limits};
-pub(crate) use slot::{Place, Slot, locate};
+pub(crate) use slot::{Place, Slot, end_of_slot, locate};
 pub(crate) use slots::{Allocator, Footprint};
 pub(crate) use taken::TakenSlots;

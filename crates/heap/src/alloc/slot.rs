@@ -52,6 +52,37 @@ pub(super) fn run_frames<M: Medium>(medium: &M, frame: Frame) -> u64 {
     FrameUse::from_word(medium.load_u64(at), at).map_or(1, FrameUse::frames)
 }
 
+/// The first frame of the run in which a byte lies, and what it is used for; `None` where none leads there.
+///
+/// Errors: the frame table is damaged.
+fn run_holding<M: Medium>(medium: &M, at: VirtAddr) -> Result<Option<(Frame, FrameUse)>, Error> {
+    let frame = Frame::holding(at);
+    let what = FrameUse::from_word(medium.load_u64(frame.word_at()), frame.word_at())?;
+    let FrameUse::Tail { back } = what else {
+        return Ok(Some((frame, what)));
+    };
+    let first = frame.0.checked_sub(back).map(Frame);
+    let Some(frame) = first.filter(|first| first.chunk().is_data()) else {
+        return Ok(None);
+    };
+    let what = FrameUse::from_word(medium.load_u64(frame.word_at()), frame.word_at())?;
+    Ok(Some((frame, what)))
+}
+
+/// Where the slot ends in which a byte of the pool's data lies, allocated or not; `None` for a byte in none.
+pub(crate) fn end_of_slot<M: Medium>(medium: &M, at: VirtAddr) -> Option<VirtAddr> {
+    let (frame, what) = run_holding(medium, at).ok()??;
+    let len = match what {
+        FrameUse::Slots(class) => {
+            let index = class.slot_of(at - frame.start());
+            (index < class.slots()).then(|| (index + 1) * class.slot_bytes())
+        }
+        FrameUse::Large { frames } => Some(frames * FRAME_BYTES),
+        _ => None,
+    };
+    len.map(|len| frame.start() + len)
+}
+
 /// The slot whose object's header lies at `at`; what it says of any address is true of media, so it
 /// serves pools that are only being looked at.
 pub(crate) fn locate<M: Medium>(medium: &M, at: VirtAddr) -> Result<Slot, Error> {
@@ -59,15 +90,7 @@ pub(crate) fn locate<M: Medium>(medium: &M, at: VirtAddr) -> Result<Slot, Error>
     if at.0 >= medium.len() || !at.0.is_multiple_of(16) || !Frame::holding(at).chunk().is_data() {
         return Err(nothing());
     }
-    let mut frame = Frame::holding(at);
-    let mut what = FrameUse::from_word(medium.load_u64(frame.word_at()), frame.word_at())?;
-    if let FrameUse::Tail { back } = what {
-        frame = Frame(frame.0.checked_sub(back).ok_or_else(nothing)?);
-        if !frame.chunk().is_data() {
-            return Err(nothing());
-        }
-        what = FrameUse::from_word(medium.load_u64(frame.word_at()), frame.word_at())?;
-    }
+    let (frame, what) = run_holding(medium, at)?.ok_or_else(nothing)?;
     let offset = at - frame.start();
     match what {
         FrameUse::Slots(class) => {

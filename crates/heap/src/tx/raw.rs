@@ -5,16 +5,17 @@ use core::cell::{Ref, RefCell};
 use core::marker::PhantomData;
 use std::collections::BTreeMap;
 
+use firn_format::geometry::{Frame, ROOTS};
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::superblock::LogKind;
 use firn_media::{Medium, MediumExt};
-use firn_units::{VirtAddr, round_up};
+use firn_units::VirtAddr;
 
 use super::Change;
 use super::commit::{count_all, release_all, return_slot, settle_fresh_frames, write_back_frames};
 use super::ranges::Ranges;
 use super::undo::Log;
-use crate::alloc::{Place, locate};
+use crate::alloc::{Place, end_of_slot, locate};
 use crate::check::next_allocated;
 use crate::collector::kept::Known;
 use crate::error::Error;
@@ -316,8 +317,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
             }
             open.append(inner)?;
             for &(at, len) in ranges {
-                let (start, end) = words(at, len);
-                open.ranges.insert(start, end);
+                open.ranges.insert(at.0, at.0 + len);
             }
         }
         Ok(())
@@ -343,34 +343,41 @@ impl<'t, M: Medium> RawTx<'t, M> {
         Ok(())
     }
 
-    /// The words that a range touches.
+    /// Where a range begins and ends.
+    ///
+    /// Errors: it is empty, or not in the pool's data; it is of an object that is elsewhere; it goes on behind its
+    /// object while objects are moved.
     fn range(self, at: VirtAddr, len: u64) -> Result<(u64, u64), Error> {
-        let (start, end) = words(at, len);
-        if at.0 < firn_format::geometry::ROOTS.0 || end > self.inner().medium.len() || len == 0 {
-            return Err(Error::BadRange { at: at.0, len });
+        let medium = &self.inner().medium;
+        let bad = Error::BadRange { at: at.0, len };
+        let Some(end) = at.0.checked_add(len) else {
+            return Err(bad);
+        };
+        if at.0 < ROOTS.0 || end > medium.len() || len == 0 {
+            return Err(bad);
+        }
+        // Behind its object others may lie that are moved meanwhile: a rollback would store over their copies.
+        let moves = self.guard.access.cycle.is_some() && Frame::holding(at).chunk().is_data();
+        if moves && end_of_slot(medium, at).is_none_or(|last| end > last.0) {
+            return Err(bad);
         }
         // Rule 9: what recovery restores lies in a copy that counts.
         match self.place(at) == at {
-            true => Ok((start, end)),
+            true => Ok((at.0, end)),
             false => Err(Error::NotAllocated { at: at.0 }),
         }
     }
 
-    /// Stores `bytes` at `at`, in place. The last word is stored whole.
+    /// Stores `bytes` at `at`, in place, and no byte beside them.
     ///
     /// Errors: [`Error::NotLogged`] if the range was not logged before.
     pub fn store(self, at: VirtAddr, bytes: &[u8]) -> Result<(), Error> {
-        let medium = &self.inner().medium;
-        let (start, end) = (at.0 & !7, round_up(at.0 + bytes.len() as u64, 8));
-        let logged = self.open().borrow().ranges.contains(start, end);
+        let end = at.0.checked_add(bytes.len() as u64);
+        let logged = end.is_some_and(|end| self.open().borrow().ranges.contains(at.0, end));
         if !logged {
             return Err(Error::NotLogged { at: at.0 });
         }
-        let lead = (at.0 - start) as usize;
-        let mut words = vec![0u8; (end - start) as usize];
-        medium.load_bytes(VirtAddr(start), &mut words);
-        words[lead..lead + bytes.len()].copy_from_slice(bytes);
-        medium.store_bytes(VirtAddr(start), &words);
+        self.inner().medium.store_exact(at, bytes);
         Ok(())
     }
 
@@ -609,11 +616,6 @@ impl<M: Medium> Drop for OpenRawTx<'_, M> {
             self.tx().roll_back();
         }
     }
-}
-
-/// The words that a range touches.
-fn words(at: VirtAddr, len: u64) -> (u64, u64) {
-    (at.0 & !7, round_up(at.0.saturating_add(len), 8))
 }
 
 fn is_allocated_on_media<M: Medium>(medium: &M, place: Place) -> bool {

@@ -94,7 +94,7 @@ impl<'t, T: Target, M: Medium> Obj<'t, Refs<T>, Tx<'t, M>> {
     pub fn set(self, index: usize, to: Option<Obj<'t, T, Tx<'t, M>>>) -> Result<(), Error> {
         let field = self.element(index).ok_or(Error::BadRange {
             at: self.address().0,
-            len: (index as u64 + 1) * 8,
+            len: (index as u64).saturating_add(1).saturating_mul(WORD_BYTES),
         })?;
         self.link(field, to);
         Ok(())

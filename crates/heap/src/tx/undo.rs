@@ -8,11 +8,11 @@
 //! A log that outgrows its lane goes on in frames: the last entry in front of the end says where.
 
 use firn_format::lane::{
-    ENTRY_HEADER_WORDS, EntryHeader, Record, UNDO_BYTES, lane_at, undo_done_at,
+    ENTRY_HEADER_WORDS, EntryHeader, MAX_RECORD_BYTES, Record, UNDO_BYTES, lane_at, undo_done_at,
 };
 use firn_format::sealed::{MAX_VALUE, Seal};
 use firn_media::{Medium, MediumExt};
-use firn_units::{FRAME_BYTES, VirtAddr};
+use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 use super::commit::take_overflow;
 use super::redo::{load_header, load_payload, store_long};
@@ -30,6 +30,9 @@ const GOES_ON: u64 = 1 << 62;
 const GOES_ON_BYTES: u64 = (ENTRY_HEADER_WORDS as u64 + 2) * 8;
 /// Words that one record holds.
 const RECORD_WORDS: usize = 1 << 12;
+/// Bytes that one record of bytes holds at most, and its first word's in front of them.
+const RECORD_BYTES: u64 = 1 << 12;
+const _: () = assert!(RECORD_BYTES <= MAX_RECORD_BYTES);
 /// Frames of the first place where a log goes on; each later one has twice as many, up to the most.
 const FIRST_FRAMES: u64 = 16;
 const MOST_FRAMES: u64 = 512;
@@ -77,14 +80,35 @@ impl Log {
         self.appended < self.records.len()
     }
 
-    /// Takes in what the words from `start` to `end` hold now.
+    /// Takes in what the bytes from `start` to `end` hold now.
+    #[inline]
     pub(super) fn save<M: Medium>(&mut self, medium: &M, start: u64, end: u64) {
+        if (start | end).is_multiple_of(WORD_BYTES) {
+            self.save_words(medium, start, end);
+        } else {
+            self.save_bytes(medium, start, end);
+        }
+    }
+
+    fn save_words<M: Medium>(&mut self, medium: &M, start: u64, end: u64) {
         let mut at = start;
         while at < end {
-            let count = (((end - at) / 8) as usize).min(RECORD_WORDS);
+            let count = (((end - at) / WORD_BYTES) as usize).min(RECORD_WORDS);
             let words = Record::push_zeros(&mut self.records, VirtAddr(at), count);
             medium.load_bytes(VirtAddr(at), bytemuck::cast_slice_mut(words));
-            at += count as u64 * 8;
+            at += count as u64 * WORD_BYTES;
+        }
+    }
+
+    /// Other threads may store to the rest of the words at both ends meanwhile: what is loaded of that never counts.
+    fn save_bytes<M: Medium>(&mut self, medium: &M, start: u64, end: u64) {
+        let mut at = start;
+        while at < end {
+            let word = at & !(WORD_BYTES - 1);
+            let until = end.min(word + RECORD_BYTES);
+            let words = Record::push_bytes(&mut self.records, VirtAddr(at), until - at);
+            medium.load_bytes(VirtAddr(word), bytemuck::cast_slice_mut(words));
+            at = until;
         }
     }
 

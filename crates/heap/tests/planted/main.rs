@@ -25,6 +25,7 @@ mod raw;
 #[path = "../collect_crash/reused.rs"]
 mod reused;
 mod rounds;
+mod shared_words;
 #[path = "../collect_crash/story.rs"]
 #[allow(dead_code, reason = "another test's")]
 mod story;

@@ -8,6 +8,7 @@ use crate::fields::Act::{Persist, Store, StoreFar};
 use crate::fields::Acts;
 use crate::interrupted::{Op, Pair};
 use crate::raw::{Part, Raw};
+use crate::shared_words::{Does, SharedWords};
 use crate::undo::{Long, Undo};
 use crate::{Row, cycle, handles, lanes, moving_fields, rounds, row, tables};
 
@@ -18,6 +19,7 @@ pub fn table() -> Vec<Row> {
         commits_of_two_threads(),
         tables_of_a_pool(),
         undo_transactions(),
+        undo_transactions_of_two_threads(),
         raw_stores(),
         fields_and_handles(),
         cycle::rows(),
@@ -235,6 +237,39 @@ fn undo_transactions() -> Vec<Row> {
             "an undo transaction that outgrows its lane",
             |missing| Long.explore(missing),
             &[&steps::UNDO_ZEROS_WRITE_BACK, &steps::UNDO_ZEROS_FENCE],
+        ),
+    ]
+}
+
+/// Undo transactions of two threads, whose fields share words.
+fn undo_transactions_of_two_threads() -> Vec<Row> {
+    use Does::{Aborts, Commits, Persists};
+    let words = |does| move |missing| SharedWords(does).explore(missing);
+    vec![
+        row(
+            "an abort beside a commit to the same words",
+            words([Aborts, Commits]),
+            &[&steps::UNDO_BYTES_ALONE],
+        ),
+        row(
+            "a commit beside an abort of the same words",
+            words([Commits, Aborts]),
+            &[],
+        ),
+        row(
+            "two commits to the same words",
+            words([Commits, Commits]),
+            &[],
+        ),
+        row(
+            "an abort beside plain stores to the same words",
+            words([Aborts, Persists]),
+            &[],
+        ),
+        row(
+            "plain stores beside an abort of the same words",
+            words([Persists, Aborts]),
+            &[],
         ),
     ]
 }
