@@ -255,6 +255,74 @@ fn random_calls_leave_what_a_model_has() {
     }
 }
 
+/// With libpmemobj, where that is installed, a program answers the same.
+fn answer_as_with_libpmemobj(source: &str, expected: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["-O2", "-lpthread"];
+    let theirs =
+        compile_with_libpmemobj(&here("tests/pmemobj").join(source), &flags, folder.path());
+    let mut programs: Vec<_> = theirs.map(|program| (program, NEVER)).into_iter().collect();
+    for (flags, collects) in [
+        (&["-O2"][..], NEVER),
+        (&["-O2"], BESIDE),
+        (&["-O2"], AT_SAFEPOINTS),
+        (&SANITIZED, NEVER),
+    ] {
+        let built = built(source, flags, folder.path());
+        programs.extend(built.into_iter().map(|program| (program, collects)));
+    }
+    for (program, collects) in programs {
+        let pools = tempfile::tempdir().unwrap();
+        let output = command(&program)
+            .arg(pools.path().join("pool"))
+            .env("FIRN_COLLECT", collects)
+            .env("FIRN_ASSUME_PERSISTENT", "adr")
+            .env("PMEM_IS_PMEM_FORCE", "1")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        let name = program.display();
+        assert!(
+            output.status.success() && told.is_empty(),
+            "{name} {collects}: {told}"
+        );
+        let done = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(done, expected, "{name} {collects}");
+    }
+}
+
+#[test]
+fn fields_that_share_a_word_are_changed_and_restored_each_by_itself() {
+    let zeros = "0,0,0,0,0,0,0,0 0,0,0,0,0,0,0,0 0,0,0,0,0,0,0,0";
+    let ones = "1,1,1 1,1,1,1,1,1,1,1 1,1,1,1";
+    let others = [
+        format!("a commit: A 22 {zeros}"),
+        format!("an abort: A 0 {zeros}"),
+        format!("a copy: A 44 {zeros}"),
+    ];
+    let mut expected = String::new();
+    for a in ["11", "0"] {
+        for line in &others {
+            expected += &line.replace('A', a);
+            expected += "\n";
+        }
+        let ones = match a {
+            "0" => ones.replace('1', "0"),
+            _ => ones.to_owned(),
+        };
+        expected += &format!("bytes added: 0 0 7,7,7,7,7,{ones},0,0,0,0\n");
+        expected += &format!("bytes set: 0 0 8,8,8,8,8,{ones},8,8,8,8\n");
+    }
+    expected += &format!("without a snapshot: 0 55 {zeros}\n");
+    expected += &format!("beside a snapshot: 0 77 {zeros}\n");
+    answer_as_with_libpmemobj("neighbours.c", &expected);
+}
+
+#[test]
+fn lengths_and_offsets_at_every_edge_are_refused_as_by_libpmemobj() {
+    answer_as_with_libpmemobj("edges.c", "done\n");
+}
+
 /// The library orders what one thread does with an object before what another does with its memory, and says so.
 #[test]
 fn memory_that_is_handed_on_is_no_race() {

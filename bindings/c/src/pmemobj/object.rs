@@ -38,7 +38,15 @@ impl Pobj {
     }
 
     /// Room for an object of this many bytes.
+    ///
+    /// Errors: more than libpmemobj allows, the pool is full.
     pub(super) fn take(&self, tx: RawTx<'_, Mapped>, bytes: u64) -> Outcome<VirtAddr> {
+        if bytes > MAX_BYTES {
+            return Err(Failure::new(
+                Status::TooLarge,
+                format!("an object of {bytes} bytes; at most {MAX_BYTES} are possible"),
+            ));
+        }
         let body = tx.alloc_of(self.what, TYPE_BYTES + bytes)?;
         was_given(self);
         Ok(body)
@@ -64,12 +72,6 @@ impl Pobj {
     ) -> Outcome<VirtAddr> {
         if bytes == 0 {
             return Err(Failure::invalid("an object has at least one byte"));
-        }
-        if bytes > MAX_BYTES {
-            return Err(Failure::new(
-                Status::TooLarge,
-                format!("an object of {bytes} bytes; at most {MAX_BYTES} are possible"),
-            ));
         }
         let body = self.take(tx, bytes)?;
         self.heap.medium().store_u64(body, type_num);
