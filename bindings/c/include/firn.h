@@ -180,7 +180,9 @@ typedef enum firn_domain {
 typedef struct firn_options {
 	/* What the program calls the pool's content, up to 64 bytes; checked when it is opened. Null is "". */
 	const char *layout;
-	/* Bytes beyond which the pool does not grow; 0 for the capacity. */
+	/* Bytes beyond which the pool does not grow, whoever opens it: they are stored with it. 0 makes a pool that grows
+	 * up to its capacity, and opens one with the limit that it has; another number changes that, and UINT64_MAX takes
+	 * it away. */
 	uint64_t max_bytes;
 	/* Bytes of address space to reserve: how far it can grow while it is open; 0 for 1 TiB. */
 	uint64_t capacity;
@@ -209,6 +211,9 @@ firn_status firn_open_read_only(const char *path, const firn_options *options, f
 /* Closes a pool, which is not to be used afterwards. A null pool is none. Any thread may.
  * Fails: FIRN_BUSY while sessions or handles are open or a collection is under way: the pool stays open then. */
 firn_status firn_close(firn_pool *pool);
+
+/* Bytes beyond which a pool does not grow; 0 where only its capacity says, and of a pool that is none. */
+uint64_t firn_limit(firn_pool *pool);
 
 /* Makes everything committed so far durable on the device, whatever it is. This thread may have no operation open.
  * Fails: FIRN_BUSY, FIRN_IO. */

@@ -41,6 +41,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -263,6 +264,13 @@ public:
 	{
 		detail::check(firn_close(pool_));
 		pool_ = nullptr;
+	}
+
+	/* Bytes beyond which it does not grow; none where only its capacity says. */
+	std::optional<std::uint64_t> limit() const
+	{
+		std::uint64_t bytes = firn_limit(pool_);
+		return bytes == 0 ? std::nullopt : std::optional<std::uint64_t>(bytes);
 	}
 
 	void sync()

@@ -15,7 +15,7 @@ use firn_media::Domain;
 use crate::collection::Collects;
 use crate::describe::{Type, descriptor, text};
 use crate::shelf::{Shelf, Shelved, open};
-use crate::status::{Failure, Outcome, Status, status_of};
+use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 /// `firn_pool`.
 pub struct Pool {
@@ -235,6 +235,16 @@ pub unsafe extern "C" fn firn_close(pool: *mut Pool) -> Status {
         // SAFETY: it is open, and the header asks that nobody uses it meanwhile.
         drop(unsafe { SHELF.take_back(pool) });
         Ok(())
+    })
+}
+
+/// Bytes beyond which a pool does not grow; zero where only its capacity says, and of a pool that is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_limit(pool: *mut Pool) -> u64 {
+    result_of(0, || {
+        // SAFETY: as the header asks of pools.
+        let it = unsafe { open(pool) }?;
+        Ok(it.heap.limit_bytes().unwrap_or(0))
     })
 }
 

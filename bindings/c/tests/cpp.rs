@@ -73,6 +73,12 @@ fn what_is_promised_holds() {
     for flags in [&["-O0"][..], &["-O2", "-DNDEBUG"]] {
         for program in each("tests/cpp/everything.cpp", flags, folder.path()) {
             assert_eq!(run::<&str>(&program, &[]), "done\n");
+            let pools = tempfile::tempdir().unwrap();
+            let pool = pools.path().join("pool");
+            assert_eq!(
+                run(&program, &["limits".as_ref(), pool.as_os_str()]),
+                "done\n"
+            );
         }
     }
     let source = here("tests/cpp/everything.cpp");

@@ -141,6 +141,17 @@ fn threads_share_objects_and_locks_while_everything_moves() {
 }
 
 #[test]
+fn a_pool_keeps_the_size_that_it_was_made_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = &built("limit.c", &["-O2"], folder.path())[0];
+    let pools = tempfile::tempdir().unwrap();
+    let pool = pools.path().join("pool");
+    assert_eq!(run(program, &[&pool]), "full, 0 more, 0 more\n");
+    let length = std::fs::metadata(&pool).unwrap().len();
+    assert!(length <= 40 << 20, "{length} bytes");
+}
+
+#[test]
 fn a_pool_that_is_defragmented_over_and_over_is_never_full_of_addresses() {
     let folder = tempfile::tempdir().unwrap();
     for (collects, phases, compact) in [(NEVER, 12, Some(12)), (BESIDE, 18, None)] {

@@ -119,6 +119,15 @@ machine died is checked in memory; if nothing is found, `firn copy --salvage` ma
 Example:
   firn check p.firn && cp p.firn backup.firn")]
     Check(Pool),
+    /// Changes how far a pool may grow, for whoever opens it
+    #[command(after_long_help = "\
+A pool keeps the limit that it was made with, and says that it is full there. Pools of the first format have
+none. A pool that is longer than its new limit keeps its length.
+
+Examples:
+  firn limit p.firn 1000000000
+  firn limit p.firn none")]
+    Limit(Limit),
     /// Makes a compacted copy: the way to back up, and to upgrade a format
     #[command(after_long_help = "\
 Examples:
@@ -209,6 +218,31 @@ pub struct Load {
     pub max_bytes: Option<u64>,
     #[command(flatten)]
     pub map: MapName,
+}
+
+#[derive(Args, Debug)]
+pub struct Limit {
+    /// The pool's file
+    pub pool: PathBuf,
+    /// Bytes beyond which it does not grow, or `none`
+    #[arg(value_parser = limit)]
+    pub limit: Bytes,
+}
+
+/// How many bytes, or as many as there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes(pub Option<u64>);
+
+fn limit(text: &str) -> Result<Bytes, String> {
+    match text {
+        "none" => Ok(Bytes(None)),
+        number => {
+            let bytes = number.parse();
+            let bytes =
+                bytes.map_err(|_| format!("`{number}` is neither a number of bytes nor `none`"));
+            bytes.map(|bytes| Bytes(Some(bytes)))
+        }
+    }
 }
 
 #[derive(Args, Debug)]

@@ -9,7 +9,7 @@ use firn_lab::{DefragPlan, LabError, LoadReport, Store, StoreOptions, Torn};
 use serde_json::json;
 
 use crate::Verdict;
-use crate::arguments::{Copy, Defrag, Delete, Get, Load, Map, MapName, Scan};
+use crate::arguments::{Copy, Defrag, Delete, Get, Limit, Load, Map, MapName, Scan};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::figures;
@@ -217,6 +217,18 @@ pub fn check(pool: &Path, output: &mut Output) -> Result<Verdict, Failure> {
         }
     }
     Ok(verdict(report.ok))
+}
+
+pub fn limit(limit: &Limit, output: &mut Output) -> Result<Verdict, Failure> {
+    let report = firn_lab::set_limit(&limit.pool, limit.limit.0)?;
+    if output.json() {
+        output.object(&report)?;
+    } else {
+        let now = report.limit_bytes.map_or("none".into(), figures::bytes);
+        let (pool, file) = (limit.pool.display(), figures::bytes(report.file_bytes));
+        output.line(&format!("{pool}: limit {now}, length {file}"))?;
+    }
+    Ok(Verdict::Well)
 }
 
 pub fn copy(copy: &Copy, output: &mut Output) -> Result<Verdict, Failure> {

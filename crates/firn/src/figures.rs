@@ -153,6 +153,8 @@ pub fn stat(stat: &Stat) -> String {
     let file = bytes(stat.file_bytes);
     let backed = bytes(stat.file_backed_bytes);
     line("file", format!("{file}, {backed} of them backed by blocks"));
+    let limit = stat.limit_bytes.map_or("none".into(), bytes);
+    line("limit", limit);
     line("largest free", bytes(stat.largest_free_bytes));
     line(
         "transactions",

@@ -69,6 +69,7 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Top(top) => top::run(&top, output),
         Command::Map(map) => commands::map(&map, output),
         Command::Check(pool) => commands::check(&pool.pool, output),
+        Command::Limit(limit) => commands::limit(&limit, output),
         Command::Copy(copy) => commands::copy(&copy, output),
         Command::Defrag(defrag) => commands::defrag(&defrag, output),
         Command::Churn(churn) => churn::run(&churn, output),

@@ -84,6 +84,26 @@ fn deleting_takes_keys_or_a_fraction() {
 }
 
 #[test]
+fn a_limit_is_the_pools_until_it_has_another() {
+    let folder = Folder::new();
+    let pool = folder.pool("pool");
+    let limit = |limit: &str| json(&["limit", &pool, limit])["limit_bytes"].clone();
+    let told = || json(&["stat", &pool])["limit_bytes"].clone();
+    assert_eq!(
+        (limit("50000000"), told()),
+        (50_000_000.into(), 50_000_000.into())
+    );
+    assert!(
+        firn(&["stat", &pool])
+            .out
+            .contains("limit              47.7 MiB")
+    );
+    firn(&["get", &pool, "key-000001"]);
+    assert_eq!(told(), 50_000_000);
+    assert_eq!((limit("none"), told()), (Value::Null, Value::Null));
+}
+
+#[test]
 fn stat_has_its_fields_and_the_figures_are_right() {
     let folder = Folder::new();
     let pool = folder.pool("pool");
@@ -99,6 +119,7 @@ fn stat_has_its_fields_and_the_figures_are_right() {
     ] {
         assert!(stat[field].as_u64().unwrap() > 0, "{field}");
     }
+    assert_eq!(stat["limit_bytes"], Value::Null);
     let ratio = |field: &str| stat[field].as_f64().unwrap();
     assert!(ratio("ratio_4k") > 1.0 && ratio("ratio_2m") >= ratio("ratio_4k"));
     assert!(stat["objects"].as_u64().unwrap() > ENTRIES as u64);

@@ -16,6 +16,7 @@ use crate::pool::{Inner, Pool, PoolOptions};
 use crate::roots;
 use crate::tally::{Tally, type_index};
 use crate::trace::{InCycle, Trace, Visitor};
+use crate::tx::redo::Ring;
 use crate::tx::settle_fresh_frames;
 
 /// How far a copy has come.
@@ -65,7 +66,8 @@ impl<M: Medium> Visitor for Collect<'_, M> {
 
 impl<M: Medium> Pool<M> {
     /// Copies what lives in this pool into a new one on `target`, packed in the order in which it is
-    /// reached. Stops all operations while it runs. Types without objects are left behind.
+    /// reached. Stops all operations while it runs. Types without objects are left behind; the copy has the pool's
+    /// limit.
     ///
     /// Errors: an operation stayed open, this pool is damaged, no space on the target. Crash: until
     /// this returns, `target` holds no complete copy; this pool is only read. A target that has no name yet
@@ -79,10 +81,11 @@ impl<M: Medium> Pool<M> {
             let superblock = self.inner.superblock.lock(&self.inner.medium);
             (superblock.layout.clone(), superblock.lanes as usize)
         };
-        let kind = self.inner.kind;
+        let (kind, max_bytes) = (self.inner.kind, self.limit_bytes());
         let options = PoolOptions {
             kind,
             lanes,
+            max_bytes,
             ..PoolOptions::new(&layout)
         };
         let copy = Pool::create_unpublished(target, &options)?;
@@ -124,10 +127,10 @@ fn copy_objects<M: Medium, N: Medium>(
             to.types.append(&to.medium, record)?;
         }
     }
-    let mut cache = to.allocator.cache(0);
+    let (mut cache, mut ring) = (to.allocator.cache(0), Ring::default());
     let mut places = HashMap::with_capacity(items.len());
     for item in &items {
-        let slot = to.take_slot(&mut cache, HEADER_BYTES + item.requested)?;
+        let slot = to.take_slot(&mut cache, &mut ring, HEADER_BYTES + item.requested)?;
         places.insert(item.at.0, slot);
     }
     to.reserve_lane(0)?;

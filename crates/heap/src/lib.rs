@@ -63,6 +63,7 @@ pub use pool::{Pool, PoolOptions};
 pub use session::{Guard, Session};
 pub use statistics::{ClassStatistics, CollectorStatistics, Statistics, TypeStatistics};
 pub use stored::{Bytes, FieldDescriptor, Raw, Ref, Refs, Stored, Target, TypeDescriptor};
+pub use superblock::stored_limit;
 pub use tx::raw::{OpenRawTx, RawGuard, RawTx};
 pub use tx::{OpenTransaction, Savepoint, Tx};
 pub use unbarriered::{Unbarriered, UnbarrieredGuard, UnbarrieredReading};

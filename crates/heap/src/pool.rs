@@ -18,7 +18,7 @@ use firn_format::superblock::{LogKind, MAX_LAYOUT_BYTES, OpenState, PoolKind, Su
 use firn_media::{Domain, Lock, Medium, MediumExt, RwLockTable};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, round_up};
 
-use crate::alloc::{Allocator, Limits};
+use crate::alloc::{Allocator, Limits, Tables};
 use crate::collector::kept::Kept;
 use crate::collector::{Collector, PageSize};
 use crate::error::{Error, OpenError};
@@ -49,7 +49,10 @@ pub struct PoolOptions {
     pub log: LogKind,
     /// Sessions at one time. Only [`Pool::create`] looks at it.
     pub lanes: usize,
-    /// Bytes beyond which the pool does not grow; the medium's capacity if `None`.
+    /// Bytes beyond which the pool does not grow, whoever opens it: they are stored with it. [`Pool::create`]
+    /// without any makes a pool that grows up to the medium's capacity; [`Pool::open`] without any leaves the pool's
+    /// limit as it is, and with some changes it. 256 TiB or more are no limit. A pool that is longer than
+    /// its new limit keeps its length, and is full when nothing is free in it.
     pub max_bytes: Option<u64>,
     /// Commits after which a session publishes its counters on the statistics page.
     pub publish_every: u32,
@@ -68,7 +71,7 @@ impl PoolOptions {
         }
     }
 
-    fn check(&self, pool: &str, capacity: u64) -> Result<Limits, OpenError> {
+    fn check(&self, pool: &str, capacity: u64) -> Result<(), OpenError> {
         let error = |what, range: String, found: String| {
             Err(OpenError::Option {
                 pool: pool.to_owned(),
@@ -95,21 +98,31 @@ impl PoolOptions {
         if self.publish_every == 0 {
             return error("publish_every", "at least 1".into(), "0".into());
         }
-        let max = self.max_bytes.unwrap_or(capacity).min(MAX_POOL_BYTES);
-        let reserve_bytes = match self.max_bytes {
-            None => 0,
-            Some(_) => round_up((max / RESERVE_SHARE).max(CHUNK_BYTES), CHUNK_BYTES),
-        };
-        let least = MIN_POOL_BYTES + reserve_bytes;
-        if max < least {
-            let range = format!("at least {least} bytes");
-            return error("the pool's limit", range, max.to_string());
+        if let Some(limit) = self.limit() {
+            let least = MIN_POOL_BYTES + limits_of(self.limit(), capacity).reserve_bytes;
+            if limit.get() < least {
+                let range = format!("at least {least} bytes");
+                return error("the pool's limit", range, limit.to_string());
+            }
         }
-        Ok(Limits {
-            max_bytes: max,
-            reserve_bytes,
-            sets_aside: false,
-        })
+        Ok(())
+    }
+
+    /// The limit that these options give a pool.
+    fn limit(&self) -> Option<NonZeroU64> {
+        // Zero is refused like every other one that is too small.
+        let given = self.max_bytes.filter(|&bytes| bytes < MAX_POOL_BYTES);
+        given.map(|bytes| NonZeroU64::new(bytes).unwrap_or(NonZeroU64::MIN))
+    }
+}
+
+/// How far a pool with this limit may grow, on a medium of this capacity.
+fn limits_of(limit: Option<NonZeroU64>, capacity: u64) -> Limits {
+    let reserve = |limit: NonZeroU64| (limit.get() / RESERVE_SHARE).max(CHUNK_BYTES);
+    Limits {
+        max_bytes: limit.map_or(capacity.min(MAX_POOL_BYTES), NonZeroU64::get),
+        reserve_bytes: limit.map_or(0, |limit| round_up(reserve(limit), CHUNK_BYTES)),
+        sets_aside: false,
     }
 }
 
@@ -191,7 +204,7 @@ impl<M: Medium> Pool<M> {
     ///
     /// Errors: as [`Pool::create`].
     pub fn create_unpublished(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
-        let limits = options.check(&medium.name(), medium.capacity())?;
+        options.check(&medium.name(), medium.capacity())?;
         if !medium.is_writable() {
             return Err(OpenError::ReadOnly {
                 pool: medium.name(),
@@ -223,13 +236,13 @@ impl<M: Medium> Pool<M> {
             boot_id: medium.boot_id(),
             lanes: options.lanes as u32,
             layout: options.layout.clone(),
-            limit_bytes: options.max_bytes.and_then(NonZeroU64::new),
+            limit_bytes: options.limit(),
         };
         let recovered = Recovered {
             watermark: 1,
             resumed: None,
         };
-        Self::start(medium, options, limits, superblock, recovered)
+        Self::start(medium, options, superblock, recovered)
     }
 
     /// Opens a pool for reading and writing, recovering it first if it was not closed.
@@ -239,7 +252,7 @@ impl<M: Medium> Pool<M> {
     /// Errors: not a pool, damaged, of another layout, torn by the death of the machine. Nothing was
     /// written then, except by a recovery that could finish. Crash: opening again recovers again.
     pub fn open(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
-        let limits = options.check(&medium.name(), medium.capacity())?;
+        options.check(&medium.name(), medium.capacity())?;
         if !medium.is_writable() {
             return Err(OpenError::ReadOnly {
                 pool: medium.name(),
@@ -268,7 +281,7 @@ impl<M: Medium> Pool<M> {
                 found: "undo".into(),
             });
         }
-        Self::start(medium, options, limits, superblock, recovered)
+        Self::start(medium, options, superblock, recovered)
     }
 
     /// Opens a pool that was closed, without ever storing to it.
@@ -281,11 +294,6 @@ impl<M: Medium> Pool<M> {
                 pool: medium.name(),
             });
         }
-        let limits = Limits {
-            max_bytes: 0,
-            reserve_bytes: 0,
-            sets_aside: false,
-        };
         let options = PoolOptions {
             log: superblock.log,
             ..PoolOptions::new(layout)
@@ -295,9 +303,7 @@ impl<M: Medium> Pool<M> {
             watermark: 1,
             resumed: None,
         };
-        let inner = Inner::new(
-            medium, &options, limits, superblock, recovered, exact, false,
-        )?;
+        let inner = Inner::new(medium, &options, superblock, recovered, exact, false)?;
         Ok(Self {
             inner: Arc::new(inner),
         })
@@ -306,18 +312,20 @@ impl<M: Medium> Pool<M> {
     fn start(
         medium: M,
         options: &PoolOptions,
-        limits: Limits,
         mut superblock: Superblock,
         recovered: Recovered<M>,
     ) -> Result<Self, OpenError> {
         let exact = superblock.state == OpenState::Closed;
         let older = superblock.version < FORMAT_VERSION;
         superblock.version = FORMAT_VERSION;
+        if options.max_bytes.is_some() {
+            superblock.limit_bytes = options.limit();
+        }
         superblock.log = options.log;
         superblock.domain = stored_domain(medium.domain());
         superblock.boot_id = medium.boot_id();
         superblock.state = OpenState::Open;
-        let inner = Inner::new(medium, options, limits, superblock, recovered, exact, true)?;
+        let inner = Inner::new(medium, options, superblock, recovered, exact, true)?;
         if options.log == LogKind::Undo {
             for lane in 0..inner.lane_count {
                 inner.prepare_undo_lane(lane)?;
@@ -357,6 +365,12 @@ impl<M: Medium> Pool<M> {
     /// What decides which objects live.
     pub fn kind(&self) -> PoolKind {
         self.inner.kind
+    }
+
+    /// Bytes beyond which the pool does not grow; `None` where only the medium's capacity says.
+    pub fn limit_bytes(&self) -> Option<u64> {
+        let superblock = self.inner.superblock.lock(&self.inner.medium);
+        superblock.limit_bytes.map(NonZeroU64::get)
     }
 
     /// Whether a crash left what only a trace or a collection can tell: in a traced pool which objects
@@ -422,7 +436,6 @@ impl<M: Medium> Inner<M> {
     fn new(
         medium: M,
         options: &PoolOptions,
-        limits: Limits,
         superblock: Superblock,
         recovered: Recovered<M>,
         exact: bool,
@@ -462,10 +475,14 @@ impl<M: Medium> Inner<M> {
                 &medium,
                 Limits {
                     sets_aside: keeps,
-                    ..limits
+                    ..limits_of(superblock.limit_bytes, medium.capacity())
                 },
                 superblock.kind,
-                exact || superblock.kind == PoolKind::Explicit,
+                match (exact, superblock.kind) {
+                    (true, _) => Tables::Exact,
+                    (false, PoolKind::Explicit) => Tables::Bitmaps,
+                    (false, PoolKind::Traced) => Tables::Frames,
+                },
                 recovered.resumed.clone(),
                 table,
             ),

@@ -1,5 +1,7 @@
 //! Statistics: what a pool holds, read without a lock and without opening it.
 
+use core::num::NonZeroU64;
+
 use firn_format::FormatError;
 use firn_format::class::{CLASSES, Class};
 use firn_format::frame::FrameUse;
@@ -43,6 +45,8 @@ pub struct Statistics {
     pub footprint_2m_bytes: u64,
     /// Bytes of the longest run of free frames, the room to grow not counted.
     pub largest_free_bytes: u64,
+    /// Bytes beyond which the pool does not grow; `None` where only the medium's capacity says.
+    pub limit_bytes: Option<u64>,
     /// Committed transactions.
     pub commits: u64,
     /// Aborted transactions.
@@ -154,6 +158,7 @@ impl Statistics {
             footprint_4k_bytes: frames.saturating_mul(FRAME_BYTES),
             footprint_2m_bytes: chunks.saturating_mul(CHUNK_BYTES),
             largest_free_bytes: largest_free(medium) * FRAME_BYTES,
+            limit_bytes: superblock.limit_bytes.map(NonZeroU64::get),
             commits: sum(Counter::Commits),
             aborts: sum(Counter::Aborts),
             stops: sum(Counter::Stops),

@@ -1,5 +1,7 @@
 //! The superblock: which of its copies counts, and whether its pool may be opened.
 
+use core::num::NonZeroU64;
+
 use firn_format::FormatError;
 use firn_format::geometry::{
     self, FIRST_DATA_CHUNK, STATISTICS, STATISTICS_BLOCK_BYTES, SUPERBLOCK_BYTES, SUPERBLOCKS,
@@ -24,6 +26,13 @@ fn load_superblock<M: Medium>(medium: &M, copy: usize) -> Result<Superblock, For
     let mut bytes = [0; SUPERBLOCK_BYTES as usize];
     medium.load_bytes(SUPERBLOCKS[copy], &mut bytes);
     Superblock::decode(&bytes, SUPERBLOCKS[copy])
+}
+
+/// Bytes beyond which the pool on a medium does not grow, whoever opens it; `None` where it has no such limit, or is
+/// no pool that this program reads, as opening it says.
+pub fn stored_limit<M: Medium>(medium: &M) -> Option<u64> {
+    let superblock = newest_superblock(medium).ok()?;
+    superblock.limit_bytes.map(NonZeroU64::get)
 }
 
 /// The newer of the two superblocks, if one is sound. A copy of a version that this program does not read is

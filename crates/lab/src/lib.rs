@@ -7,6 +7,7 @@
 //! stat       figures of a pool in use           check     whether a pool is sound
 //! top        the same again and again, and what changed meanwhile
 //! map        pictures of what a pool's pages hold
+//! limit      how far a pool may grow
 //! copy       packed copies, and what can be saved of a torn pool
 //! defrag     objects move together, free pages go back to the device
 //! churn      entries come and go, beside a collector
@@ -40,6 +41,7 @@ mod error;
 pub mod figures;
 mod html;
 pub mod kill;
+mod limit;
 mod load;
 pub mod map;
 mod progress;
@@ -61,6 +63,7 @@ pub use copy::{CopyReport, copy};
 pub use defrag::{DefragPlan, DefragReport, Standing, Work, defrag, scheme};
 pub use error::LabError;
 pub use firn_heap::collector::PageSize;
+pub use limit::{LimitReport, set_limit};
 pub use load::{LoadReport, load_lines, load_tree};
 pub use progress::{Progress, Silent};
 pub use select::delete_fraction;

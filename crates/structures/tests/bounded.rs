@@ -2,9 +2,10 @@
 //! structure needs a second fence.
 
 use firn_crash::{Counts, Crash, CrashOptions};
-use firn_heap::{Error, Pool, PoolOptions, Session, Tx};
+use firn_heap::{Error, Pool, PoolKind, PoolOptions, Session, Tx};
+use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Domain;
-use firn_structures::{HashMap, Queue, StringArray, Vector};
+use firn_structures::{HashMap, Map, Queue, StringArray, Vector};
 
 const ENTRIES: u64 = 100_000;
 /// Words that one operation may store: enough for a new array on each level of a directory, each of
@@ -137,4 +138,98 @@ fn an_operation_has_one_fence() {
     println!("{fences} fences in {transactions} transactions");
     // The log has some of its own, when it begins from the front again.
     assert!((transactions..transactions + transactions / 20).contains(&fences));
+}
+
+/// Values of a queue in a map, by round: of one length, or of another one each round.
+type LengthOf = fn(u64) -> usize;
+
+/// A round of a queue: the oldest entries go and as many new ones come, in transactions of a quarter.
+fn replace_all(pool: &Pool<Mapped>, round: u64, length_of: LengthOf) {
+    const ENTRIES: u64 = 2_000;
+    let mut session = pool.session().unwrap();
+    let numbers = |round: u64, quarter: u64| {
+        let first = round * ENTRIES + quarter * (ENTRIES / 4);
+        first..first + ENTRIES / 4
+    };
+    for quarter in 0..4 {
+        session
+            .transaction(|tx| {
+                let mut map = match round + quarter {
+                    0 => Map::create(tx, "queue")?,
+                    _ => Map::open(tx, "queue")?,
+                };
+                for number in numbers(round, quarter) {
+                    map.insert(&number.to_be_bytes(), &vec![7; length_of(round)])?;
+                }
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+    }
+    for quarter in (0..4).filter(|_| round > 0) {
+        session
+            .transaction(|tx| {
+                for number in numbers(round - 1, quarter) {
+                    assert!(Map::open(tx, "queue")?.remove(&number.to_be_bytes())?);
+                }
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+    }
+}
+
+/// Bytes of the file and of its blocks after so many rounds, each in an open of its own, which ends by `end`.
+fn reopened(
+    kind: PoolKind,
+    rounds: core::ops::Range<u64>,
+    (path, length_of): (&std::path::Path, LengthOf),
+    end: fn(Pool<Mapped>),
+) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    let (options, on) = (
+        PoolOptions {
+            kind,
+            ..PoolOptions::new("test")
+        },
+        MappedOptions::default(),
+    );
+    for round in rounds {
+        let pool = match round {
+            0 => Pool::create(Mapped::create(path, 0, &on).unwrap(), &options).unwrap(),
+            _ => Pool::open(Mapped::open(path, &on).unwrap(), &options).unwrap(),
+        };
+        replace_all(&pool, round, length_of);
+        end(pool);
+    }
+    let file = std::fs::metadata(path).unwrap();
+    (file.len(), file.blocks() * 512)
+}
+
+/// What is free in chunks that this open of the pool did not fill itself serves before the file grows.
+#[test]
+fn a_pool_keeps_its_size_however_often_it_is_opened() {
+    let lengths: [LengthOf; 2] = [|_| 1_000, |round| 300 + (round as usize * 397) % 2_500];
+    let ways: [(PoolKind, fn(Pool<Mapped>)); 3] = [
+        (PoolKind::Traced, |pool| pool.close().unwrap()),
+        (PoolKind::Explicit, |pool| pool.close().unwrap()),
+        // Its allocation bits are exact after a crash, too.
+        (PoolKind::Explicit, Pool::abandon),
+    ];
+    for (case, (kind, end)) in ways.into_iter().enumerate() {
+        for (which, length_of) in lengths.into_iter().enumerate() {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("pool");
+            let (len, blocks) = reopened(kind, 0..10, (&path, length_of), end);
+            let (later, later_blocks) = reopened(kind, 10..60, (&path, length_of), end);
+            println!("{case}.{which}: {len} bytes, {later}; blocks {blocks}, {later_blocks}");
+            let chunk = 2 << 20;
+            assert!(
+                later <= len + chunk,
+                "{case}.{which}: {len} grows to {later}"
+            );
+            assert!(
+                later_blocks <= blocks + chunk,
+                "{case}.{which}: {blocks} bytes of blocks grow to {later_blocks}"
+            );
+        }
+    }
 }

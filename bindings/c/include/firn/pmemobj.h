@@ -125,7 +125,7 @@ size_t pmemobj_root_size(PMEMobjpool *pop) FIRN_POBJ_AS(root_size);
 void pmemobj_set_user_data(PMEMobjpool *pop, void *data) FIRN_POBJ_AS(set_user_data);
 void *pmemobj_get_user_data(PMEMobjpool *pop) FIRN_POBJ_AS(get_user_data);
 
-/* Makes a pool in a new file, which may grow to poolsize. */
+/* Makes a pool in a new file, which may grow to poolsize, also when it is opened again. */
 static inline PMEMobjpool *pmemobj_create(const char *path, const char *layout, size_t poolsize, mode_t mode)
 {
 	PMEMobjpool *pop = firn_pobj_create(path, layout, poolsize, (unsigned)mode);

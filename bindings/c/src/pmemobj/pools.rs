@@ -324,9 +324,21 @@ const PERMISSIONS: u32 = 0o777;
 /// Bytes that a pool takes at least: what the program asks for is what its objects take, and the pool has tables.
 const LEAST_BYTES: u64 = 32 << 20;
 
-/// The length of a file; zero where there is none, which opening it will tell.
-fn length_of(at: &Path) -> u64 {
-    std::fs::metadata(at).map_or(0, |file| file.len())
+/// Opens a pool, with the limit that it was made with.
+fn open_heap(at: &Path, layout: &str) -> Outcome<firn_heap::Pool<Mapped>> {
+    // Zero where there is no file, which opening it will tell.
+    let length = std::fs::metadata(at).map_or(0, |file| file.len());
+    let medium = Mapped::open(at, &mapped_options(length)?)?;
+    let limit = firn_heap::stored_limit(&medium).unwrap_or(0);
+    // So that what is emptied and kept has addresses, too.
+    let medium = match limit.saturating_mul(ADDRESSES) > medium.capacity() {
+        true => {
+            drop(medium);
+            Mapped::open(at, &mapped_options(limit)?)?
+        }
+        false => medium,
+    };
+    Ok(firn_heap::Pool::open(medium, &options(layout))?)
 }
 
 #[unsafe(no_mangle)]
@@ -334,8 +346,7 @@ pub unsafe extern "C" fn firn_pmemobj_open(at: *const c_char, of: *const c_char)
     result_of(ptr::null_mut(), || {
         // SAFETY: as the header asks of the path and the layout.
         let (at, layout) = unsafe { (path(at)?, layout(of)?) };
-        let medium = Mapped::open(at, &mapped_options(length_of(at))?)?;
-        hand_out(firn_heap::Pool::open(medium, &options(&layout))?)
+        hand_out(open_heap(at, &layout)?)
     })
 }
 
@@ -371,8 +382,7 @@ pub unsafe extern "C" fn firn_pmemobj_check(at: *const c_char, of: *const c_char
     result_of(-1, || {
         // SAFETY: as the header asks of the path and the layout.
         let (at, layout) = unsafe { (path(at)?, layout(of)?) };
-        let medium = Mapped::open(at, &mapped_options(length_of(at))?)?;
-        let pool = firn_heap::Pool::open(medium, &options(&layout))?;
+        let pool = open_heap(at, &layout)?;
         let findings = pool.check()?;
         pool.close()?;
         Ok(c_int::from(findings.is_empty()))

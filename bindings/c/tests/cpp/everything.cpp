@@ -118,9 +118,30 @@ static void moving(firn::pool &pool, firn::session &session)
 	CHECK(reading.get(strong.get(reading)).number == 1000);
 }
 
+static void limits(const char *path)
+{
+	const std::uint64_t limit = 24 << 20;
+	firn_options options{};
+	options.max_bytes = limit;
+	firn::pool::create(path, options).close();
+	firn::pool again = firn::pool::open(path);
+	CHECK(again.limit() == limit);
+	again.close();
+	options.max_bytes = 2 * limit;
+	firn::pool::open(path, options).close();
+	options.max_bytes = UINT64_MAX;
+	firn::pool changed = firn::pool::open(path);
+	CHECK(changed.limit() == 2 * limit);
+	changed.close();
+	firn::pool without = firn::pool::open(path, options);
+	CHECK(!without.limit());
+}
+
 int main(int count, char **arguments)
 {
 	reflection();
+	if (count > 2 && std::string_view(arguments[1]) == "limits")
+		limits(arguments[2]);
 	firn::pool pool = firn::pool::in_memory();
 	{
 		firn::session session(pool);

@@ -84,6 +84,17 @@ pub(crate) fn base(frame: Frame) -> usize {
     frame.index_in_chunk() as usize * FRAME_WORDS
 }
 
+/// What the pool's tables tell on media, as they were when it was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tables {
+    /// Everything: it was closed, and nothing is left of a crash.
+    Exact,
+    /// Which slots are free; a crash may have left runs in which nothing was published.
+    Bitmaps,
+    /// Which frames are free; the same of runs.
+    Frames,
+}
+
 type Region<M> = Box<[OnceLock<ChunkState<M>>]>;
 
 /// All chunks' states.
@@ -91,8 +102,7 @@ pub(crate) struct Chunks<M: Medium> {
     regions: Box<[OnceLock<Region<M>>]>,
     /// Who looks at a chunk for the first time.
     looking: Lock<()>,
-    /// Whether the allocation bitmaps on media are the truth.
-    bitmaps_hold: bool,
+    tables: Tables,
     /// The cycle that a crash interrupted and this open goes on with.
     resumed: Option<Arc<Cycle<M>>>,
     /// What this open found to be kept.
@@ -125,7 +135,7 @@ pub(crate) fn slot_mask(slots: u64, word: u64) -> u64 {
 impl<M: Medium> Chunks<M> {
     pub(crate) fn new(
         medium: &M,
-        bitmaps_hold: bool,
+        tables: Tables,
         resumed: Option<Arc<Cycle<M>>>,
         kept: Arc<Table>,
     ) -> Self {
@@ -133,7 +143,7 @@ impl<M: Medium> Chunks<M> {
         Self {
             regions: (0..regions).map(|_| OnceLock::new()).collect(),
             looking: Lock::new(()),
-            bitmaps_hold,
+            tables,
             resumed,
             kept,
             live: Live::default(),
@@ -158,7 +168,12 @@ impl<M: Medium> Chunks<M> {
 
     /// Whether the allocation bitmaps on media were the truth when the pool was opened.
     pub(crate) fn bitmaps_hold(&self) -> bool {
-        self.bitmaps_hold
+        self.tables != Tables::Frames
+    }
+
+    /// Whether a crash may have left runs in which nothing was published.
+    pub(super) fn may_need_repair(&self) -> bool {
+        self.tables != Tables::Exact
     }
 
     fn cell(&self, chunk: Chunk) -> &OnceLock<ChunkState<M>> {
@@ -241,7 +256,7 @@ impl<M: Medium> Chunks<M> {
                 };
                 words.store(base(frame) + STATE, state as u64);
             }
-            if !self.bitmaps_hold {
+            if !self.bitmaps_hold() {
                 // Unknown which slots live: none is free until a transaction frees it or a trace
                 // says so, and one counts as living so that the frame stays.
                 words.store(base(frame) + LIVE, filled);
@@ -325,7 +340,7 @@ impl<M: Medium> Chunks<M> {
             return true;
         }
         let is_dead = matches!(what, FrameUse::Large { .. })
-            && self.bitmaps_hold
+            && self.bitmaps_hold()
             && medium.load_u64(head.bitmap_at()) & 1 == 0;
         !is_dead && !FrameUse::is_reserved(medium.load_u64(head.word_at()))
     }
@@ -402,7 +417,7 @@ mod tests {
         for uses in [large, [FrameUse::Log; 2]] {
             let found = interleavings(2, 4_000, |schedule| {
                 let crash = Crash::new(MIN_POOL_BYTES, CrashOptions::default());
-                let chunks = Arc::new(Chunks::new(&crash, true, None, Arc::default()));
+                let chunks = Arc::new(Chunks::new(&crash, Tables::Bitmaps, None, Arc::default()));
                 let (mine, medium) = (Arc::clone(&chunks), crash.clone());
                 let (others, other) = (Arc::clone(&chunks), crash.clone());
                 let jobs: Vec<Box<dyn FnOnce() + Send>> = vec![

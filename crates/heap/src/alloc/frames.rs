@@ -2,7 +2,8 @@
 //!
 //! Chunks are looked at when they are needed, the first time from the pool's tables, beginning with
 //! the one that frames were taken from last: the first allocation after opening takes as long in a
-//! large pool as in a small one. The chunks before it follow a few at a time. A freed run waits
+//! large pool as in a small one. The chunks before it follow one by one when those from there on have no
+//! room, before the pool grows. A freed run waits
 //! in quarantine until every number given out before is durable at home (rule A2): until then a
 //! replayed entry may still write there.
 
@@ -21,8 +22,6 @@ use crate::steps;
 
 /// Frames whose blocks are given back and asked for together at least: 64 KiB.
 pub(crate) const GROUP_FRAMES: u64 = 16;
-/// Chunks before the frontier that one allocation looks at before the pool grows.
-const LOOK_BEHIND: u32 = 8;
 pub(super) const GROUPS: u64 = FRAMES_PER_CHUNK / GROUP_FRAMES;
 const _: () = assert!(GROUPS == u32::BITS as u64);
 const BITMAP: usize = (FRAMES_PER_CHUNK / 64) as usize;
@@ -138,6 +137,15 @@ impl ChunkFrames {
     }
 }
 
+/// Where frames may be taken from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reach {
+    /// What the pool has.
+    Held,
+    /// That, and what it gets if it grows.
+    Growing,
+}
+
 /// How far the pool may grow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -204,12 +212,13 @@ impl FrameSpace {
         chunks: &Chunks<M>,
         frames: u64,
         durable: u64,
+        reach: Reach,
     ) -> Result<FrameRun, Error> {
         let mut attempt = 0;
         loop {
             let mut space = self.lock(medium);
-            match space.take(medium, chunks, frames, durable) {
-                Err(Error::PoolFull { .. }) if space.lent > 0 => {}
+            match space.take(medium, chunks, frames, durable, reach) {
+                Err(Error::PoolFull { .. }) if space.lent > 0 && reach == Reach::Growing => {}
                 outcome => return outcome,
             }
             drop(space);
@@ -254,12 +263,12 @@ impl Space {
         chunks: &Chunks<M>,
         frames: u64,
         durable: u64,
+        reach: Reach,
     ) -> Result<FrameRun, Error> {
         self.end_quarantine(match medium.keeps(&steps::FRAMES_WAIT) {
             true => durable,
             false => u64::MAX,
         });
-        let mut looked_behind = 0;
         loop {
             let found = if frames > FRAMES_PER_CHUNK {
                 self.find_chunks(frames)
@@ -277,17 +286,16 @@ impl Space {
                 }
                 return Ok(run);
             }
-            if self.look_ahead(medium, chunks)? {
+            // One chunk after the other, until one has room: whoever opened the pool, what is free in it serves
+            // before it grows.
+            if self.look_ahead(medium, chunks)? || self.look_behind(medium, chunks)? {
                 continue;
             }
-            if looked_behind < LOOK_BEHIND && self.look_behind(medium, chunks)? {
-                looked_behind += 1;
-                continue;
+            if reach == Reach::Held {
+                let bytes = frames * FRAME_BYTES;
+                return Err(Error::PoolFull { bytes });
             }
             match self.grow(medium, frames) {
-                Err(Error::PoolFull { .. }) if self.behind < self.frontier => {
-                    self.look_at_all(medium, chunks)?;
-                }
                 // Rather room in chunks that are to be emptied than none: until a plan has its
                 // destinations, these may be all there are.
                 Err(Error::PoolFull { .. }) if self.chunks.iter().any(|c| !c.is_offered()) => {
@@ -441,8 +449,10 @@ impl Space {
             ..ChunkFrames::UNKNOWN
         };
         if chunk.is_data() {
-            // Knowing the chunk frees what a crash left of unpublished runs.
-            chunks.get(medium, chunk)?;
+            if chunks.may_need_repair() {
+                // Knowing the chunk frees what a crash left of unpublished runs.
+                chunks.get(medium, chunk)?;
+            }
             for i in 0..FRAMES_PER_CHUNK {
                 let at = chunk.first_frame().plus(i).word_at();
                 if FrameUse::from_word(medium.load_u64(at), at)? == FrameUse::Free {
@@ -478,7 +488,7 @@ impl Space {
         Ok(())
     }
 
-    /// Looks at every chunk there is.
+    /// Looks at every chunk there is, and at what lives in it.
     pub(crate) fn look_at_all<M: Medium>(
         &mut self,
         medium: &M,
@@ -486,6 +496,10 @@ impl Space {
     ) -> Result<(), Error> {
         while self.look_ahead(medium, chunks)? {}
         while self.look_behind(medium, chunks)? {}
+        let all = (0..self.chunks.len()).map(|index| Chunk(index as u64));
+        for chunk in all.filter(|chunk| chunk.is_data()) {
+            chunks.get(medium, chunk)?;
+        }
         Ok(())
     }
 

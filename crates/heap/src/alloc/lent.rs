@@ -131,14 +131,14 @@ mod tests {
     use firn_format::geometry::MIN_POOL_BYTES;
     use firn_media::Medium;
 
-    use super::super::chunks::Chunks;
-    use super::super::frames::{FrameSpace, Limits};
+    use super::super::chunks::{Chunks, Tables};
+    use super::super::frames::{FrameSpace, Limits, Reach};
 
     /// One thread gives every free frame's blocks back, as [`crate::Pool::release_free_space`] does; the other one
     /// takes a frame in a pool that may not grow.
     fn lend_beside_taking(schedule: Schedule) -> Result<firn_crash::RunOutcome, String> {
         let crash = Crash::new(MIN_POOL_BYTES, CrashOptions::default());
-        let chunks = Chunks::new(&crash, true, None, Arc::default());
+        let chunks = Chunks::new(&crash, Tables::Bitmaps, None, Arc::default());
         let limits = Limits {
             max_bytes: MIN_POOL_BYTES,
             reserve_bytes: 0,
@@ -163,7 +163,7 @@ mod tests {
                 runs.iter().for_each(|&run| space.punched(run, true));
             }),
             Box::new(move || {
-                let taken = taker.take(&taking, &chunks, 1, u64::MAX);
+                let taken = taker.take(&taking, &chunks, 1, u64::MAX, Reach::Growing);
                 if let Err(error) = taken {
                     panic!("{error}");
                 }

@@ -13,6 +13,7 @@
 //! constant time.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use firn_format::class::{CLASSES, Class};
 use firn_format::frame::FrameUse;
@@ -21,7 +22,7 @@ use firn_format::lane::LANES;
 use firn_media::{Lock, LockGuard, Medium, Words};
 use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK};
 
-use super::chunks::{Chunks, FREE, FrameState, OWNER, POSITION, STATE, base, slot_mask};
+use super::chunks::{Chunks, FREE, FrameState, LIVE, OWNER, POSITION, STATE, base, slot_mask};
 use crate::error::Error;
 
 /// Chunks that one search looks at for runs with free slots, before it takes new frames.
@@ -40,13 +41,43 @@ const _: () = assert!(LANES <= u64::BITS as usize);
 
 /// The lists of one lane, on cache lines of their own.
 #[repr(align(128))]
-struct LaneLists([Lock<Vec<Frame>>; CLASSES]);
+struct LaneLists {
+    of: [Lock<Vec<Frame>>; CLASSES],
+    /// For each class a bit: its list may hold runs without an object, which were kept. Set by who lists or keeps
+    /// one, before that is over; cleared by who looks through the list for them.
+    empty: [AtomicU64; CLASSES / 64],
+}
 
 impl LaneLists {
     fn new() -> Box<Self> {
-        Box::new(Self([const { Lock::new(Vec::new()) }; CLASSES]))
+        Box::new(Self {
+            of: [const { Lock::new(Vec::new()) }; CLASSES],
+            empty: [const { AtomicU64::new(0) }; CLASSES / 64],
+        })
+    }
+
+    /// Notes that the list of a class may hold a run without an object.
+    fn note_empty(&self, class: Class) {
+        let (word, bit) = (&self.empty[class.index() / 64], class.index() % 64);
+        if word.load(Relaxed) >> bit & 1 == 0 {
+            word.fetch_or(1 << bit, Relaxed);
+        }
+    }
+
+    /// The classes of which that was noted, from now on no more.
+    fn take_noted(&self) -> impl Iterator<Item = Class> {
+        let words = self.empty.iter().map(|word| match word.load(Relaxed) {
+            0 => 0,
+            _ => word.swap(0, Relaxed),
+        });
+        words.enumerate().flat_map(|(word, bits)| {
+            let noted = (0..64).filter(move |bit| bits >> bit & 1 != 0);
+            noted.filter_map(move |bit| Class::from_index(word * 64 + bit))
+        })
     }
 }
+
+const _: () = assert!(CLASSES.is_multiple_of(64));
 
 /// The lists, and how far the chunks have been looked at for runs that belong on them.
 pub(crate) struct Lists<M: Medium> {
@@ -73,10 +104,14 @@ impl<M: Medium> Lists<M> {
         lane: usize,
         class: Class,
     ) -> LockGuard<'a, Vec<Frame>, M> {
-        self.lanes[lane].get_or_init(LaneLists::new).0[class.index()].lock(medium)
+        self.lane(lane).of[class.index()].lock(medium)
     }
 
-    /// Takes a run off a list and makes `lane` its owner.
+    fn lane(&self, lane: usize) -> &LaneLists {
+        self.lanes[lane].get_or_init(LaneLists::new)
+    }
+
+    /// Takes a run off a list and makes `lane` its owner. Looks at a few chunks more for one.
     pub(crate) fn pop(
         &self,
         medium: &M,
@@ -84,7 +119,28 @@ impl<M: Medium> Lists<M> {
         class: Class,
         lane: usize,
     ) -> Result<Option<Frame>, Error> {
-        for _ in 0..LOOK_AHEAD {
+        self.pop_within(medium, chunks, (class, lane), LOOK_AHEAD)
+    }
+
+    /// The same of every chunk there is: before the pool grows.
+    pub(crate) fn pop_anywhere(
+        &self,
+        medium: &M,
+        chunks: &Chunks<M>,
+        class: Class,
+        lane: usize,
+    ) -> Result<Option<Frame>, Error> {
+        self.pop_within(medium, chunks, (class, lane), usize::MAX)
+    }
+
+    fn pop_within(
+        &self,
+        medium: &M,
+        chunks: &Chunks<M>,
+        (class, lane): (Class, usize),
+        most_chunks: usize,
+    ) -> Result<Option<Frame>, Error> {
+        for _ in 0..most_chunks {
             if let Some(frame) = self.pop_of(medium, chunks, class, lane, lane)? {
                 return Ok(Some(frame));
             }
@@ -196,6 +252,9 @@ impl<M: Medium> Lists<M> {
         {
             list.push(frame);
             words.store(base(frame) + POSITION, list.len() as u64);
+            if words.load(base(frame) + LIVE) == 0 {
+                self.lane(owner).note_empty(class);
+            }
             let lanes = class.index() * STRIDE;
             if self.listed.load(lanes) >> owner & 1 == 0 {
                 self.listed.fetch_or(lanes, 1 << owner);
@@ -213,22 +272,46 @@ impl<M: Medium> Lists<M> {
         class: Class,
     ) -> Result<bool, Error> {
         let words = chunks.get(medium, frame.chunk())?.words();
-        let Some((_, mut list)) = self.lock_of(medium, words, frame, class) else {
+        let Some((owner, mut list)) = self.lock_of(medium, words, frame, class) else {
             return Ok(false);
         };
         if list.len() as u64 * class.frames() <= KEPT_FRAMES {
+            self.lane(owner).note_empty(class);
             return Ok(false);
         }
-        let empty = words.load(base(frame) + STATE) == FrameState::Listed as u64
-            && (0..BITMAP_WORDS).all(|word| {
-                words.load(base(frame) + FREE + word as usize) == slot_mask(class.slots(), word)
-            });
-        if !empty {
+        if !is_empty::<M>(words, frame, class) {
             return Ok(false);
         }
         words.swap(base(frame) + STATE, FrameState::Leaving as u64);
         remove(medium, chunks, &mut list, frame)?;
         Ok(true)
+    }
+
+    /// Takes every run off its list for good of which all slots are free: before the pool grows, for those are
+    /// frames that may serve any class. Looks only where one was listed or kept since the last time.
+    pub(crate) fn withdraw_all_empty(
+        &self,
+        medium: &M,
+        chunks: &Chunks<M>,
+    ) -> Result<Vec<(Frame, Class)>, Error> {
+        let mut withdrawn = Vec::new();
+        let used = self.lanes.iter().enumerate();
+        for (lane, lists) in used.filter_map(|(lane, cell)| Some((lane, cell.get()?))) {
+            for class in lists.take_noted() {
+                let mut list = self.lock(medium, lane, class);
+                let listed: Vec<Frame> = list.clone();
+                for frame in listed {
+                    let words = chunks.get(medium, frame.chunk())?.words();
+                    // A run on this list changes its state only under the list's lock.
+                    if is_empty::<M>(words, frame, class) {
+                        words.swap(base(frame) + STATE, FrameState::Leaving as u64);
+                        remove(medium, chunks, &mut list, frame)?;
+                        withdrawn.push((frame, class));
+                    }
+                }
+            }
+        }
+        Ok(withdrawn)
     }
 
     /// Closes a run for allocation: takes it off its list if it is there. False if it is in a
@@ -254,6 +337,14 @@ impl<M: Medium> Lists<M> {
         let (full, source) = (FrameState::Full as u64, FrameState::Source as u64);
         Ok(words.compare_exchange(state, full, source).is_ok())
     }
+}
+
+/// Whether a run is listed, and all of its slots are free.
+fn is_empty<M: Medium>(words: &M::Words, frame: Frame, class: Class) -> bool {
+    words.load(base(frame) + STATE) == FrameState::Listed as u64
+        && (0..BITMAP_WORDS).all(|word| {
+            words.load(base(frame) + FREE + word as usize) == slot_mask(class.slots(), word)
+        })
 }
 
 /// Takes a run off the list that it is on.
@@ -287,6 +378,7 @@ mod tests {
     use firn_crash::{Crash, CrashOptions, interleavings};
     use firn_format::geometry::{FIRST_DATA_CHUNK, MIN_POOL_BYTES};
 
+    use super::super::chunks::Tables;
     use super::*;
 
     /// A run with free slots that lane 0 owns and has listed.
@@ -309,7 +401,7 @@ mod tests {
         let class = Class::all().next().unwrap();
         let found = interleavings(2, 4_000, |schedule| {
             let crash = Crash::new(MIN_POOL_BYTES, CrashOptions::default());
-            let chunks = Arc::new(Chunks::new(&crash, true, None, Arc::default()));
+            let chunks = Arc::new(Chunks::new(&crash, Tables::Bitmaps, None, Arc::default()));
             let lists = Arc::new(Lists::new(&crash));
             let frame = listed(&crash, &lists, &chunks, class);
             let had = Arc::new(AtomicU32::new(0));

@@ -19,8 +19,9 @@ mod survey;
 mod taken;
 
 pub(crate) use cache::Cache;
+pub(crate) use chunks::Tables;
 pub(crate) use evacuate::Run;
-pub(crate) use frames::{FrameRun, GROUP_FRAMES, Limits};
+pub(crate) use frames::{FrameRun, GROUP_FRAMES, Limits, Reach};
 pub(crate) use slot::{Place, Slot, end_of_slot, locate};
-pub(crate) use slots::{Allocator, Footprint};
+pub(crate) use slots::{Allocator, Footprint, Homes};
 pub(crate) use taken::TakenSlots;

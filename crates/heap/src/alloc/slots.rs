@@ -14,8 +14,8 @@ use firn_media::{Lock, Medium, Words};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
 use super::cache::{Cache, Hands};
-use super::chunks::{Chunks, FREE, FrameState, LIVE, OWNER, STATE, base, slot_mask};
-use super::frames::{FrameRun, FrameSpace, Limits};
+use super::chunks::{Chunks, FREE, FrameState, LIVE, OWNER, STATE, Tables, base, slot_mask};
+use super::frames::{FrameRun, FrameSpace, Limits, Reach};
 use super::lists::Lists;
 use super::slot::{Place, Slot, locate, run_frames};
 use super::taken::TakenSlots;
@@ -39,6 +39,17 @@ pub(crate) struct Footprint {
     pub(crate) chunks: i64,
 }
 
+/// Which number an allocation asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Homes {
+    /// The next one to be given out.
+    Counter,
+    /// The one below which all homes are known to be durable.
+    Known,
+    /// The same, after every home was made durable.
+    Settled,
+}
+
 /// All allocation state of a pool.
 pub(crate) struct Allocator<M: Medium> {
     pub(super) chunks: Chunks<M>,
@@ -58,20 +69,19 @@ pub(crate) struct Allocator<M: Medium> {
 }
 
 impl<M: Medium> Allocator<M> {
-    /// `bitmaps_hold`: whether the allocation bitmaps on media are the truth.
-    /// `resumed` is the cycle that a crash interrupted, `kept` what is kept of those before.
+    /// `tables` is what they tell on media; `resumed` is the cycle that a crash interrupted, `kept` what is kept of those before.
     pub(crate) fn new(
         medium: &M,
         limits: Limits,
         kind: PoolKind,
-        bitmaps_hold: bool,
+        tables: Tables,
         resumed: Option<Arc<Cycle<M>>>,
         kept: Arc<Table>,
     ) -> Self {
         Self {
-            chunks: Chunks::new(medium, bitmaps_hold, resumed, kept),
+            chunks: Chunks::new(medium, tables, resumed, kept),
             lists: Lists::new(medium),
-            space: FrameSpace::new(limits, !bitmaps_hold),
+            space: FrameSpace::new(limits, tables == Tables::Frames),
             hands: (0..LANES).map(|_| OnceLock::new()).collect(),
             notes: AtomicBool::new(false),
             takers: Lock::new(Vec::new()),
@@ -123,17 +133,18 @@ impl<M: Medium> Allocator<M> {
         &self.space
     }
 
-    /// Takes a slot for `bytes` of object, header included. The slot's content is arbitrary.
+    /// Takes a slot for `bytes` of object, header included. The slot's content is arbitrary. `homes` is asked for
+    /// the number below which they are durable.
     #[inline]
     pub(crate) fn take(
         &self,
         medium: &M,
         cache: &mut Cache,
         bytes: u64,
-        durable: impl Fn() -> u64,
+        mut homes: impl FnMut(Homes) -> u64,
     ) -> Result<Slot, Error> {
         let Some(class) = Class::for_bytes(bytes) else {
-            return self.take_large(medium, cache, bytes, durable());
+            return self.take_large(medium, cache, bytes, &mut homes);
         };
         loop {
             let hand = cache.hands.of(class);
@@ -151,7 +162,7 @@ impl<M: Medium> Allocator<M> {
                     place,
                 });
             }
-            self.refill(medium, cache, class, &durable)?;
+            self.refill(medium, cache, class, &mut homes)?;
         }
     }
 
@@ -162,7 +173,7 @@ impl<M: Medium> Allocator<M> {
         medium: &M,
         cache: &mut Cache,
         class: Class,
-        durable: &impl Fn() -> u64,
+        homes: &mut impl FnMut(Homes) -> u64,
     ) -> Result<(), Error> {
         let hand = cache.hands.of(class);
         if hand.is_owned() {
@@ -179,7 +190,20 @@ impl<M: Medium> Allocator<M> {
             hand.own(frame);
             return Ok(());
         }
-        let run = self.new_run(medium, cache, FrameUse::Slots(class), durable())?;
+        let what = FrameUse::Slots(class);
+        let run = match self.new_run(medium, cache, what, (homes(Homes::Known), Reach::Held)) {
+            Err(Error::PoolFull { .. }) => {
+                // Slots that are free anywhere serve before the pool grows.
+                let lists = &self.lists;
+                if let Some(frame) = lists.pop_anywhere(medium, &self.chunks, class, lane)? {
+                    cache.hands.of(class).own(frame);
+                    return Ok(());
+                }
+                let durable = self.give_back_empty(medium, homes)?;
+                self.new_run(medium, cache, what, (durable, Reach::Growing))?
+            }
+            run => run?,
+        };
         let chunk = self.chunks.get(medium, run.frame.chunk())?;
         let words = chunk.words();
         for word in 0..BITMAP_WORDS {
@@ -191,6 +215,30 @@ impl<M: Medium> Allocator<M> {
         words.store(base(run.frame) + STATE, FrameState::Owned as u64);
         cache.hands.of(class).own(run.frame);
         Ok(())
+    }
+
+    /// Gives back the frames of runs that hold nothing and were kept for more of their class, and has all frames wait
+    /// no longer that were given back: these serve before the pool grows. Returns the number below which all homes
+    /// are durable.
+    fn give_back_empty(
+        &self,
+        medium: &M,
+        homes: &mut impl FnMut(Homes) -> u64,
+    ) -> Result<u64, Error> {
+        let empty = self.lists.withdraw_all_empty(medium, &self.chunks)?;
+        if !empty.is_empty() {
+            // Above every number that may name what lay in them.
+            let stamp = homes(Homes::Counter);
+            for (frame, class) in empty {
+                let frames = class.frames();
+                self.give_frames(medium, FrameRun { frame, frames }, stamp);
+            }
+        }
+        let waits = self.space.lock(medium).has_quarantine();
+        Ok(homes(match waits {
+            true => Homes::Settled,
+            false => Homes::Known,
+        }))
     }
 
     /// Takes all free slots of one bitmap word of a frame.
@@ -225,14 +273,14 @@ impl<M: Medium> Allocator<M> {
     }
 
     /// Takes frames and says on media what for; the words reach media with the next commit.
-    pub(crate) fn new_run(
+    fn new_run(
         &self,
         medium: &M,
         cache: &mut Cache,
         what: FrameUse,
-        durable: u64,
+        from: (u64, Reach),
     ) -> Result<FrameRun, Error> {
-        let run = self.take_frames(medium, what.frames(), durable)?;
+        let run = self.take_within(medium, what.frames(), from)?;
         for word in 0..BITMAP_WORDS {
             self.note(medium, run.frame, word, u64::MAX);
         }
@@ -253,9 +301,9 @@ impl<M: Medium> Allocator<M> {
         &self,
         medium: &M,
         frames: u64,
-        durable: u64,
+        from: (u64, Reach),
     ) -> Result<FrameRun, Error> {
-        let run = self.take_frames(medium, frames, durable)?;
+        let run = self.take_within(medium, frames, from)?;
         for frame in run.each() {
             medium.store_u64(frame.word_at(), FrameUse::Log.to_word());
         }
@@ -269,7 +317,19 @@ impl<M: Medium> Allocator<M> {
         frames: u64,
         durable: u64,
     ) -> Result<FrameRun, Error> {
-        let run = self.space.take(medium, &self.chunks, frames, durable)?;
+        self.take_within(medium, frames, (durable, Reach::Growing))
+    }
+
+    /// The same, from as far as is said.
+    fn take_within(
+        &self,
+        medium: &M,
+        frames: u64,
+        (durable, reach): (u64, Reach),
+    ) -> Result<FrameRun, Error> {
+        let run = self
+            .space
+            .take(medium, &self.chunks, frames, durable, reach)?;
         // The chunks' states are read before their words change, see `Chunks::load`.
         self.chunks.get_all(medium, run.frame, run.frames)?;
         Ok(run)
@@ -286,7 +346,7 @@ impl<M: Medium> Allocator<M> {
         medium: &M,
         cache: &mut Cache,
         bytes: u64,
-        durable: u64,
+        homes: &mut impl FnMut(Homes) -> u64,
     ) -> Result<Slot, Error> {
         if bytes > MAX_OBJECT_BYTES {
             let limit = MAX_OBJECT_BYTES - HEADER_BYTES;
@@ -296,7 +356,14 @@ impl<M: Medium> Allocator<M> {
             });
         }
         let frames = bytes.div_ceil(FRAME_BYTES);
-        let run = self.new_run(medium, cache, FrameUse::Large { frames }, durable)?;
+        let what = FrameUse::Large { frames };
+        let run = match self.new_run(medium, cache, what, (homes(Homes::Known), Reach::Held)) {
+            Err(Error::PoolFull { .. }) => {
+                let durable = self.give_back_empty(medium, homes)?;
+                self.new_run(medium, cache, what, (durable, Reach::Growing))?
+            }
+            run => run?,
+        };
         let chunk = self.chunks.get(medium, run.frame.chunk())?;
         for word in 0..BITMAP_WORDS as usize {
             chunk.words().store(base(run.frame) + FREE + word, 0);

@@ -11,7 +11,7 @@ use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, LINE_BYTES, VirtAddr, WORD_BYTES
 
 use super::write_set::WriteSet;
 use super::{Change, Changes, redo, type_index};
-use crate::alloc::{Cache, FrameRun, Slot};
+use crate::alloc::{Cache, FrameRun, Reach, Slot};
 use crate::collector::cycle::{Cycle, Unit};
 use crate::error::Error;
 use crate::pool::Inner;
@@ -316,6 +316,9 @@ pub(super) fn take_overflow<M: Medium>(
     }
     let mut left = (words as u64 * 8).div_ceil(FRAME_BYTES);
     let mut piece = left.min(FRAMES_PER_CHUNK);
+    // So small that even if all are, there are not too many.
+    let least = left.div_ceil(MAX_EXTENTS as u64 / 2);
+    let mut reach = Reach::Held;
     while left > 0 {
         let durable = inner.redo.known_durable();
         let taken = if runs.len() == MAX_EXTENTS {
@@ -325,14 +328,19 @@ pub(super) fn take_overflow<M: Medium>(
         } else {
             inner
                 .allocator
-                .take_log(&inner.medium, piece.min(left), durable)
+                .take_log(&inner.medium, piece.min(left), (durable, reach))
         };
         match taken {
             Ok(run) => {
                 runs.push(run);
                 left -= run.frames;
             }
-            // The space may be in pieces.
+            // The space may be in pieces, which serve before the pool grows.
+            Err(Error::PoolFull { .. }) if piece > least => piece = (piece / 2).max(least),
+            Err(Error::PoolFull { .. }) if reach == Reach::Held => {
+                reach = Reach::Growing;
+                piece = left.min(FRAMES_PER_CHUNK);
+            }
             Err(Error::PoolFull { .. }) if piece > 1 => piece /= 2,
             Err(error) => {
                 runs.into_iter()

@@ -17,7 +17,7 @@ use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, MediumExt, Place as _, Ticket};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
-use crate::alloc::Slot;
+use crate::alloc::{Cache, Homes, Slot};
 use crate::collector::cycle::{Cycle, Unit};
 use crate::error::Error;
 use crate::locks::{LockSet, Mode, ReadLock};
@@ -416,14 +416,7 @@ impl<'t, M: Medium> Tx<'t, M> {
             ..
         } = &mut *state;
         let bytes = HEADER_BYTES.saturating_add(body_bytes);
-        let slot = match inner.take_slot(cache, bytes) {
-            Err(Error::PoolFull { .. }) if inner.has_quarantine() => {
-                // Freed frames wait for older homes to become durable: make them so.
-                inner.redo.settle_homes(&inner.medium, ring);
-                inner.take_slot(cache, bytes)?
-            }
-            other => other?,
-        };
+        let slot = inner.take_slot(cache, ring, bytes)?;
         if bytes > LOGGED_OBJECT_BYTES && slot.place.class.is_some() {
             inner.await_older_homes(ring);
         }
@@ -634,11 +627,21 @@ impl<M: Medium> Drop for Savepoint<'_, M> {
 impl<M: Medium> Inner<M> {
     pub(crate) fn take_slot(
         &self,
-        cache: &mut crate::alloc::Cache,
+        cache: &mut Cache,
+        ring: &mut redo::Ring,
         bytes: u64,
     ) -> Result<Slot, Error> {
+        let redo = &self.redo;
         self.allocator
-            .take(&self.medium, cache, bytes, || self.redo.known_durable())
+            .take(&self.medium, cache, bytes, |homes| match homes {
+                Homes::Counter => redo.counter(),
+                Homes::Known => redo.known_durable(),
+                Homes::Settled => {
+                    // Freed frames wait for older homes to become durable: make them so.
+                    redo.settle_homes(&self.medium, ring);
+                    redo.known_durable()
+                }
+            })
     }
 
     /// A2: waits until no entry is replayed any more that may name what lay in a slot before. Whoever is in
@@ -657,10 +660,6 @@ impl<M: Medium> Inner<M> {
             self.redo.settle_homes(&self.medium, ring);
             attempt += 1;
         }
-    }
-
-    fn has_quarantine(&self) -> bool {
-        self.allocator.space().lock(&self.medium).has_quarantine()
     }
 
     pub(crate) fn logs_allocation(&self) -> bool {

@@ -396,7 +396,8 @@ impl<'t, M: Medium> RawTx<'t, M> {
         let inner = self.inner();
         let mut state = self.guard.access.core.state.borrow_mut();
         let bytes = HEADER_BYTES.saturating_add(len);
-        let slot = inner.take_slot(&mut state.cache, bytes)?;
+        let State { cache, ring, .. } = &mut *state;
+        let slot = inner.take_slot(cache, ring, bytes)?;
         let header = ObjectHeader::new(type_id, slot.bytes - bytes);
         inner.medium.store_u64(slot.at, header.0);
         inner

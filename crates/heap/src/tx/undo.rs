@@ -16,7 +16,7 @@ use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 use super::commit::take_overflow;
 use super::redo::{load_header, load_payload, store_long};
-use crate::alloc::FrameRun;
+use crate::alloc::{FrameRun, Reach};
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::recovery::{HEADROOM, apply};
@@ -172,12 +172,19 @@ impl Log {
         let medium = &inner.medium;
         let least = bytes.div_ceil(FRAME_BYTES);
         let mut frames = self.next_frames().max(least);
+        let mut reach = Reach::Held;
         let run = loop {
             let durable = inner.redo.known_durable();
-            match inner.allocator.take_log(medium, frames, durable) {
-                // The space may be in pieces.
-                Err(Error::PoolFull { .. }) if frames > least => frames = (frames / 2).max(least),
-                taken => break taken?,
+            match (
+                inner.allocator.take_log(medium, frames, (durable, reach)),
+                reach,
+            ) {
+                // The space may be in pieces, which serve before the pool grows.
+                (Err(Error::PoolFull { .. }), _) if frames > least => {
+                    frames = (frames / 2).max(least);
+                }
+                (Err(Error::PoolFull { .. }), Reach::Held) => reach = Reach::Growing,
+                (taken, _) => break taken?,
             }
         };
         self.frames.push(run);

@@ -50,6 +50,8 @@ pub struct Stat {
     pub file_backed_bytes: u64,
     /// Bytes of the longest run of free pages within the file.
     pub largest_free_bytes: u64,
+    /// Bytes beyond which the file does not grow; none if the pool has no limit of its own.
+    pub limit_bytes: Option<u64>,
     /// Committed transactions.
     pub commits: u64,
     /// Aborted transactions.
@@ -121,6 +123,7 @@ pub fn stat(path: &Path) -> Result<Stat, LabError> {
         file_bytes: file.len(),
         file_backed_bytes: backed.map_err(|e| LabError::pool(path)(e.into()))?,
         largest_free_bytes: read.largest_free_bytes,
+        limit_bytes: read.limit_bytes,
         commits: read.commits,
         aborts: read.aborts,
         stops: read.stops,
