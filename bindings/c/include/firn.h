@@ -415,6 +415,20 @@ firn_status firn_persist(firn_session *session, const void *object, size_t offse
  * Fails (null): FIRN_NOT_FOUND, FIRN_WRONG_TYPE. */
 const void *firn_root(firn_session *session, const char *name, const firn_type *type);
 
+/* The name of a root, kept for operations that look the root up often: each turns it into the root's object in a few
+ * loads. It means what the name means, in every pool and at every moment, and any thread may use it. */
+typedef struct firn_root_name firn_root_name;
+
+/* A name of a root, which need not be there yet. Belongs to the caller, who drops it.
+ * Fails (null): FIRN_INVALID for a name that no root can have. */
+firn_root_name *firn_root_name_new(const char *name);
+
+/* Drops one. A null one is none. Nobody uses it meanwhile. */
+void firn_root_name_drop(firn_root_name *name);
+
+/* As firn_root. */
+const void *firn_root_named(firn_session *session, const firn_root_name *name, const firn_type *type);
+
 /* Makes an object the root `name`, a new one or instead of another; removes the root if it is null.
  * Fails: FIRN_TOO_LARGE for too many roots, FIRN_INVALID for the name, FIRN_NOT_FOUND for a root to be removed,
  * FIRN_MISUSE. */

@@ -357,6 +357,34 @@ private:
 	firn_session *session_ = nullptr;
 };
 
+/* The name of a root, kept for operations that look the root up often. Any thread uses it. */
+class root_name
+{
+public:
+	/* Fails for a name that no root can have. */
+	explicit root_name(const char *name) : name_(firn_root_name_new(name))
+	{
+		if (name_ == nullptr)
+			throw error(firn_last_status());
+	}
+
+	root_name(const root_name &) = delete;
+	root_name &operator=(const root_name &) = delete;
+
+	~root_name()
+	{
+		firn_root_name_drop(name_);
+	}
+
+	const firn_root_name *get() const noexcept
+	{
+		return name_;
+	}
+
+private:
+	firn_root_name *name_;
+};
+
 namespace detail
 {
 
@@ -378,6 +406,16 @@ public:
 	{
 		firn_clear_status();
 		const void *found = firn_root(session_, name, type<T>());
+		if (found == nullptr && firn_last_status() != FIRN_NOT_FOUND)
+			throw error(firn_last_status());
+		return object<T>(found);
+	}
+
+	/* The same of a name that is kept. */
+	template <class T> obj<T> root(const root_name &name) const
+	{
+		firn_clear_status();
+		const void *found = firn_root_named(session_, name.get(), type<T>());
 		if (found == nullptr && firn_last_status() != FIRN_NOT_FOUND)
 			throw error(firn_last_status());
 		return object<T>(found);

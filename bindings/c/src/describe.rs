@@ -111,12 +111,21 @@ fn leaked(described: &Described) -> &'static TypeDescriptor {
 ///
 /// The pointer is null or leads to bytes that end with a zero.
 pub(crate) unsafe fn text(pointer: *const c_char, what: &str) -> Outcome<String> {
+    // SAFETY: the caller says so, and it is copied.
+    unsafe { text_in_place(pointer, what) }.map(str::to_owned)
+}
+
+/// The same, as it lies there.
+///
+/// # Safety
+///
+/// The bytes stay as they are as long as it is used, too.
+pub(crate) unsafe fn text_in_place<'a>(pointer: *const c_char, what: &str) -> Outcome<&'a str> {
     if pointer.is_null() {
         return Err(Failure::invalid(format!("{what} is null")));
     }
     // SAFETY: the caller says so.
     let text = unsafe { CStr::from_ptr(pointer) };
-    let text = text.to_str();
-    text.map(str::to_owned)
+    text.to_str()
         .map_err(|_| Failure::invalid(format!("{what} is no UTF-8")))
 }

@@ -22,16 +22,55 @@ pub const fn root_at(index: usize) -> VirtAddr {
     VirtAddr(ROOTS.0 + index as u64 * ROOT_BYTES)
 }
 
+/// Words of a name.
+pub const NAME_WORDS: usize = MAX_NAME_BYTES / 8;
+
+/// A name as it lies on media: its bytes, then zeros.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Name(pub [u64; NAME_WORDS]);
+
+impl Name {
+    /// A name of at most [`MAX_NAME_BYTES`] bytes.
+    ///
+    /// # Panics
+    /// If it has more.
+    #[inline]
+    pub fn new(name: &str) -> Self {
+        let mut bytes = [0u8; MAX_NAME_BYTES];
+        bytes[..name.len()].copy_from_slice(name.as_bytes());
+        Self(core::array::from_fn(|word| {
+            let chunk = &bytes[word * 8..word * 8 + 8];
+            u64::from_le_bytes(chunk.try_into().expect("chunks of eight"))
+        }))
+    }
+
+    /// Whether it is that of a free place.
+    pub fn is_empty(&self) -> bool {
+        self.0[0] == 0
+    }
+}
+
+impl core::fmt::Display for Name {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let bytes: Vec<u8> = self.0.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let name = String::from_utf8_lossy(&bytes);
+        f.write_str(name.trim_end_matches('\0'))
+    }
+}
+
+/// Where a word of a root's name lies.
+pub const fn name_at(index: usize, word: usize) -> VirtAddr {
+    VirtAddr(root_at(index).0 + word as u64 * 8)
+}
+
 /// The words of a root: name, checksum of the name, reference, a spare word.
 pub fn encode(name: &str, reference: u64) -> [u64; 8] {
-    let mut bytes = [0u8; MAX_NAME_BYTES];
-    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    let name = Name::new(name);
+    let bytes: Vec<u8> = name.0.iter().flat_map(|w| w.to_le_bytes()).collect();
     let mut words = [0; 8];
-    for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-        *word = u64::from_le_bytes(chunk.try_into().expect("chunks of eight"));
-    }
-    words[5] = checksum(&bytes, ROOTS.0);
-    words[6] = reference;
+    words[..NAME_WORDS].copy_from_slice(&name.0);
+    words[NAME_WORDS] = checksum(&bytes, ROOTS.0);
+    words[NAME_WORDS + 1] = reference;
     words
 }
 

@@ -60,6 +60,7 @@ pub use locks::ReadLock;
 pub use object::{KnownType, Obj};
 pub use occupancy::{FrameContent, FrameOccupancy, Occupancy};
 pub use pool::{Pool, PoolOptions};
+pub use roots::{RootHandle, RootKey, RootName};
 pub use session::{Guard, Session};
 pub use statistics::{ClassStatistics, CollectorStatistics, Statistics, TypeStatistics};
 pub use stored::{Bytes, FieldDescriptor, Raw, Ref, Refs, Stored, Target, TypeDescriptor};

@@ -2,23 +2,35 @@
 //!
 //! A structure has an id, stored in its root object, that survives moves and reopening; the id picks
 //! a lock. Two structures may share one, so a transaction that holds a lock may ask for it again.
-//! Deadlock cannot happen: a transaction waits only for locks of a higher index than all it holds,
-//! and otherwise tries once and starts over.
+//!
+//! Deadlock cannot happen between transactions. One that holds nothing waits without end; then only for locks of a higher
+//! index than all it holds, and of these only for a while, because guards know no order; otherwise it tries once and
+//! starts over. Started over it takes all that it held and what it was refused before it does anything else, in order,
+//! so that each lock refuses it once at most.
+//!
+//! The lock of the root table comes first. Transactions that read roots share it without taking it: each says in a word
+//! of its own what it has read ([`crate::roots::RootIndex`]), and has not given up the right to wait without end for a
+//! structure by that. Who wants to change what they have read is the one who gives up.
 
 use firn_media::{Medium, RwLockTable};
 
 use crate::error::Error;
 use crate::pool::Inner;
+use crate::roots;
 
 /// Pauses for which a transaction that holds locks waits for another. Guards know no order of
 /// locks, so one that holds this lock may wait for what the transaction holds.
 const PATIENCE: u32 = 200;
+/// Locks of structures.
+const OF_STRUCTURES: usize = 256;
+/// The lock of the root table, which is no structure's.
+const ROOTS: usize = 0;
 /// Locks of a pool.
-pub(crate) const LOCKS: usize = 256;
+pub(crate) const LOCKS: usize = 1 + OF_STRUCTURES;
 
 #[inline]
 pub(crate) fn index_of(id: u64) -> usize {
-    (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % LOCKS
+    1 + (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % OF_STRUCTURES
 }
 
 /// A structure's lock, held for reading until this is dropped. In a transaction the transaction
@@ -49,7 +61,7 @@ impl<M: Medium> Drop for ReadLock<'_, M> {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Mode {
     Read,
     Write,
@@ -58,72 +70,291 @@ pub(crate) enum Mode {
 /// Locks that a transaction holds.
 #[derive(Default)]
 pub(crate) struct LockSet {
+    lane: usize,
     held: Vec<(usize, Mode)>,
-    /// A lock that others read too when it was asked for to write. Started over, the transaction takes
-    /// it to write from the first: two that read before they write would refuse each other for ever.
-    refused: Option<usize>,
+    /// Places of the root table, as bits, that it has read without the table's lock.
+    roots: u64,
+    /// Those that it changes.
+    claimed: u64,
+    /// What it held, and what it was refused, when it had to start over: taken first of all from then on.
+    wanted: Vec<(usize, Mode)>,
+    wanted_roots: u64,
+    /// Locks that others read too when they were asked for to write. The lane's transactions take them to write from the
+    /// first: two that read before they write would refuse each other again and again.
+    eager: [u64; LOCKS.div_ceil(64)],
+    /// Of those held to write, which were only asked for to read.
+    unused: Vec<usize>,
 }
 
 impl LockSet {
-    /// Takes a lock, or finds that it is held.
+    pub(crate) fn new(lane: usize) -> Self {
+        Self {
+            lane,
+            ..Self::default()
+        }
+    }
+
+    /// Takes the lock of a structure, or finds that it is held.
     pub(crate) fn take<M: Medium>(
         &mut self,
         inner: &Inner<M>,
         id: u64,
         mode: Mode,
     ) -> Result<(), Error> {
+        self.take_wanted(inner);
         let index = index_of(id);
-        let mode = match self.refused {
-            Some(refused) if refused == index => Mode::Write,
-            _ => mode,
-        };
-        if let Some((_, held)) = self.held.iter_mut().find(|(i, _)| *i == index) {
-            if *held == Mode::Read && mode == Mode::Write {
-                if !inner.locks.try_upgrade(index) {
-                    self.refused = Some(index);
-                    return Err(Error::Conflict);
-                }
-                *held = Mode::Write;
-            }
-            return Ok(());
+        if let Some(place) = self.held.iter().position(|(i, _)| *i == index) {
+            return self.retake(inner, place, mode);
         }
-        let (locks, medium) = (&inner.locks, &inner.medium);
+        let is_eager = mode == Mode::Read && self.eager[index / 64] >> (index % 64) & 1 != 0;
+        let mode = if is_eager { Mode::Write } else { mode };
         let first = self.held.is_empty();
         let in_order = self.held.iter().all(|(i, _)| *i < index);
-        let taken = match (mode, in_order) {
-            (Mode::Read, _) if first => {
-                locks.read(medium, index);
-                true
-            }
-            (Mode::Write, _) if first => {
-                locks.write(medium, index);
-                true
-            }
-            (Mode::Read, true) => locks.read_within(medium, index, PATIENCE),
-            (Mode::Write, true) => locks.write_within(medium, index, PATIENCE),
-            (Mode::Read, false) => locks.try_read(index),
-            (Mode::Write, false) => locks.try_write(index),
+        let patience = match (first, in_order) {
+            (true, _) => None,
+            (_, true) => Some(PATIENCE),
+            (_, false) => Some(0),
         };
-        if !taken {
-            return Err(Error::Conflict);
+        if !wait(inner, index, mode, patience) {
+            return Err(self.refuse(index, mode));
         }
         self.held.push((index, mode));
+        if is_eager {
+            self.unused.push(index);
+        }
+        Ok(())
+    }
+
+    /// Takes a lock that is held.
+    fn retake<M: Medium>(
+        &mut self,
+        inner: &Inner<M>,
+        place: usize,
+        mode: Mode,
+    ) -> Result<(), Error> {
+        let (index, held) = self.held[place];
+        if mode == Mode::Write {
+            if held == Mode::Read && !inner.locks.try_upgrade(index) {
+                self.eager[index / 64] |= 1 << (index % 64);
+                return Err(self.refuse(index, mode));
+            }
+            self.held[place].1 = mode;
+            self.unused.retain(|&unused| unused != index);
+        }
+        Ok(())
+    }
+
+    /// Makes a note of what the transaction needs when it starts over.
+    fn refuse(&mut self, index: usize, mode: Mode) -> Error {
+        self.wanted.extend_from_slice(&self.held);
+        self.wanted.push((index, mode));
+        self.wanted.sort_unstable();
+        // The last of each index is the one that allows most.
+        self.wanted.reverse();
+        self.wanted.dedup_by_key(|(index, _)| *index);
+        self.wanted.reverse();
+        self.wanted_roots |= self.claimed;
+        Error::Conflict
+    }
+
+    /// Takes what the transaction needed when it had to start over, if it holds nothing.
+    #[inline]
+    fn take_wanted<M: Medium>(&mut self, inner: &Inner<M>) {
+        if !self.wanted.is_empty() && self.held.is_empty() && self.roots == 0 {
+            self.take_all(inner);
+        }
+    }
+
+    #[cold]
+    fn take_all<M: Medium>(&mut self, inner: &Inner<M>) {
+        let wanted = core::mem::take(&mut self.wanted);
+        while let Some(&(index, mode)) = wanted.get(self.held.len()) {
+            let first = self.held.is_empty();
+            if wait(inner, index, mode, (!first).then_some(PATIENCE)) {
+                self.held.push((index, mode));
+                if index == ROOTS && self.wanted_roots != 0 {
+                    self.claim_waiting(inner);
+                }
+                continue;
+            }
+            // A guard may hold this one and wait for another. It is waited for with empty hands.
+            self.give_back(inner);
+            wait(inner, index, mode, None);
+            unlock(inner, index, mode);
+        }
+        self.wanted = wanted;
+    }
+
+    /// Claims what it was refused before, holding nothing but the table: whoever has read it ends some time, as nobody
+    /// who reads roots waits without end for the table.
+    fn claim_waiting<M: Medium>(&mut self, inner: &Inner<M>) {
+        let bits = self.wanted_roots;
+        inner.roots.claim(bits);
+        self.claimed |= bits;
+        let mut attempt = 0;
+        while inner.roots.is_read(&inner.medium, self.lane, bits) {
+            inner.medium.pause(attempt);
+            attempt += 1;
+        }
+    }
+
+    fn holds_roots(&self) -> bool {
+        self.held.iter().any(|(index, _)| *index == ROOTS)
+    }
+
+    /// Keeps a place of the root table as it is, to the transaction's end.
+    #[inline]
+    pub(crate) fn hold_root<M: Medium>(
+        &mut self,
+        inner: &Inner<M>,
+        place: usize,
+    ) -> Result<(), Error> {
+        if self.roots & roots::bit(place) != 0 {
+            return Ok(());
+        }
+        self.hold_further_root(inner, place)
+    }
+
+    fn hold_further_root<M: Medium>(
+        &mut self,
+        inner: &Inner<M>,
+        place: usize,
+    ) -> Result<(), Error> {
+        self.take_wanted(inner);
+        if self.holds_roots() {
+            return Ok(());
+        }
+        if inner.roots.hold(&inner.medium, self.lane, place) {
+            self.roots |= roots::bit(place);
+            return Ok(());
+        }
+        // Somebody changes it, and does not wait for this lane.
+        inner.roots.let_go(self.lane, self.roots);
+        self.take_roots(inner, Mode::Read)
+    }
+
+    /// Keeps all names of the root table as they are, to the transaction's end. Returns whether they were kept already.
+    pub(crate) fn hold_names<M: Medium>(&mut self, inner: &Inner<M>) -> Result<bool, Error> {
+        self.take_wanted(inner);
+        if self.holds_roots() {
+            return Ok(true);
+        }
+        self.take_roots(inner, Mode::Read).map(|()| false)
+    }
+
+    /// Takes the root table.
+    pub(crate) fn take_roots<M: Medium>(
+        &mut self,
+        inner: &Inner<M>,
+        mode: Mode,
+    ) -> Result<(), Error> {
+        self.take_wanted(inner);
+        if let Some(place) = self.held.iter().position(|(index, _)| *index == ROOTS) {
+            return self.retake(inner, place, mode);
+        }
+        let first = self.held.is_empty() && self.roots == 0;
+        let taken = match first {
+            true => wait(inner, ROOTS, mode, None),
+            false => self.wait_for_roots(inner, mode),
+        };
+        if !taken {
+            return Err(self.refuse(ROOTS, mode));
+        }
+        self.held.push((ROOTS, mode));
+        Ok(())
+    }
+
+    /// Waits for the table for a while, but not for one who waits for what this transaction has read.
+    fn wait_for_roots<M: Medium>(&self, inner: &Inner<M>, mode: Mode) -> bool {
+        for attempt in 0..PATIENCE {
+            if wait(inner, ROOTS, mode, Some(0)) {
+                return true;
+            }
+            if inner.roots.is_changing(self.roots) {
+                return false;
+            }
+            inner.medium.pause(attempt);
+        }
+        false
+    }
+
+    /// Claims a place of the root table, which is held to write: waits until no other transaction has read it.
+    ///
+    /// Errors: [`Error::Conflict`] if one goes on for long, which may wait for what this one holds.
+    pub(crate) fn claim_root<M: Medium>(
+        &mut self,
+        inner: &Inner<M>,
+        place: usize,
+    ) -> Result<(), Error> {
+        let bit = roots::bit(place);
+        if self.claimed & bit != 0 {
+            return Ok(());
+        }
+        inner.roots.claim(bit);
+        self.claimed |= bit;
+        let mut attempt = 0;
+        while inner.roots.is_read(&inner.medium, self.lane, bit) {
+            if attempt == PATIENCE {
+                let refused = self.refuse(ROOTS, Mode::Write);
+                self.claimed &= !bit;
+                inner.roots.unclaim(bit);
+                return Err(refused);
+            }
+            inner.medium.pause(attempt);
+            attempt += 1;
+        }
         Ok(())
     }
 
     /// Gives every lock back at the end of a transaction that was committed.
     pub(crate) fn end<M: Medium>(&mut self, inner: &Inner<M>) {
+        for index in self.unused.drain(..) {
+            self.eager[index / 64] &= !(1 << (index % 64));
+        }
         self.release(inner);
-        self.refused = None;
+        self.wanted.clear();
+        self.wanted_roots = 0;
     }
 
     /// Gives every lock back.
     pub(crate) fn release<M: Medium>(&mut self, inner: &Inner<M>) {
-        for (index, mode) in self.held.drain(..) {
-            match mode {
-                Mode::Read => inner.locks.unlock_read(index),
-                Mode::Write => inner.locks.unlock_write(index),
-            }
+        self.unused.clear();
+        if self.roots != 0 {
+            self.roots = 0;
+            inner.roots.let_go(self.lane, 0);
         }
+        self.give_back(inner);
+    }
+
+    fn give_back<M: Medium>(&mut self, inner: &Inner<M>) {
+        // While the table is still held.
+        if self.claimed != 0 {
+            self.claimed = 0;
+            inner.roots.disclaim();
+        }
+        for (index, mode) in self.held.drain(..) {
+            unlock(inner, index, mode);
+        }
+    }
+}
+
+/// Waits for a lock, for so many pauses or without end. Returns whether it was taken.
+fn wait<M: Medium>(inner: &Inner<M>, index: usize, mode: Mode, patience: Option<u32>) -> bool {
+    let (locks, medium) = (&inner.locks, &inner.medium);
+    match (mode, patience) {
+        (Mode::Read, None) => locks.read(medium, index),
+        (Mode::Write, None) => locks.write(medium, index),
+        (Mode::Read, Some(0)) => return locks.try_read(index),
+        (Mode::Write, Some(0)) => return locks.try_write(index),
+        (Mode::Read, Some(pauses)) => return locks.read_within(medium, index, pauses),
+        (Mode::Write, Some(pauses)) => return locks.write_within(medium, index, pauses),
+    }
+    true
+}
+
+fn unlock<M: Medium>(inner: &Inner<M>, index: usize, mode: Mode) {
+    match mode {
+        Mode::Read => inner.locks.unlock_read(index),
+        Mode::Write => inner.locks.unlock_write(index),
     }
 }

@@ -25,6 +25,7 @@ use crate::error::{Error, OpenError};
 use crate::handles::HandleTable;
 use crate::locks::LOCKS;
 use crate::recovery::Recovered;
+use crate::roots::RootIndex;
 use crate::safepoint::Safepoint;
 use crate::session::Session;
 use crate::stops::Stops;
@@ -173,6 +174,7 @@ pub struct Inner<M: Medium> {
     pub(crate) types: Types,
     pub(crate) handles: HandleTable,
     pub(crate) locks: RwLockTable<M>,
+    pub(crate) roots: RootIndex<M>,
     pub(crate) superblock: Lock<Superblock>,
     /// Whether counters, and in a traced pool allocation bitmaps, are exact or will be once the pool
     /// is closed.
@@ -491,6 +493,7 @@ impl<M: Medium> Inner<M> {
             types,
             handles: HandleTable::new(),
             locks: RwLockTable::new(&medium, LOCKS),
+            roots: RootIndex::new(&medium, lane_count),
             superblock: Lock::new(superblock),
             exact: AtomicBool::new(exact),
             recounts: AtomicU64::new(0),

@@ -13,6 +13,7 @@ use crate::collector::cycle::Cycle;
 use crate::collector::kept::Known;
 use crate::error::Error;
 use crate::pool::Inner;
+use crate::roots::RootKey;
 use crate::tally::Tally;
 use crate::tx::raw::Open;
 use crate::tx::redo::Ring;
@@ -67,7 +68,7 @@ impl<M: Medium> Session<M> {
         let state = State {
             ring,
             cache: inner.allocator.cache(lane),
-            changes: Changes::new(),
+            changes: Changes::new(lane),
             tally: Tally::new(lane, inner.publish_every),
         };
         let core = Core {
@@ -247,12 +248,12 @@ impl<M: Medium> Guard<'_, M> {
         self.access.cycle = self.access.core.enter();
     }
 
-    /// The object of the root `name`, see [`View::root`].
+    /// The object of a root, see [`View::root`].
     pub fn root<T: crate::Target>(
         &self,
-        name: &str,
+        root: impl RootKey<T>,
     ) -> Result<crate::Obj<'_, T, Reading<'_, M>>, Error> {
-        self.view().root(name)
+        self.view().root(root)
     }
 }
 

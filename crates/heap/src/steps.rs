@@ -33,6 +33,18 @@ steps! {
     LOCKS_UNTIL_STORED: "locks-until-stored", "R3",
         "locks are held until the last in-place store";
 
+    // The root table.
+    ROOT_UNTIL_STORED: "root-until-stored", "N1",
+        "a root is read by nobody while its transaction stores in place";
+    ROOT_MISS_CONFIRMED: "root-miss-confirmed", "N2",
+        "a root is missing only if no name has changed meanwhile";
+    ROOT_HELD: "root-held", "N3",
+        "a transaction says what it has read of the root table";
+    ROOT_CHANGE_HEEDED: "root-change-heeded", "N3",
+        "a transaction that reads a root looks whether it is being changed";
+    ROOT_READERS_AWAITED: "root-readers-awaited", "N3",
+        "a root is changed when the transactions that have read it have ended";
+
     // What is durable at home, and W.
     LOWER_BOUND: "lower-bound", "R4",
         "a lower bound is visible before the number is taken";

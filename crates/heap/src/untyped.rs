@@ -14,7 +14,7 @@ use crate::alloc::{Slot, locate};
 use crate::error::Error;
 use crate::object::{Obj, requested_bytes, slot_bytes_at};
 use crate::pool::Pool;
-use crate::roots;
+use crate::roots::{self, RootKey};
 use crate::stored::{Target, TypeDescriptor};
 use crate::tx::Tx;
 use crate::types::References;
@@ -197,11 +197,12 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         Ok(view.resolve(now, None))
     }
 
-    /// The object of the root `name`, whatever its type; `None` if there is no such root, or it is null.
+    /// The object of a root, whatever its type; `None` if there is no such root, or it is null.
     ///
     /// Errors: the root table is damaged.
-    pub fn of_root(view: V, name: &str) -> Result<Option<Self>, Error> {
-        let found = roots::find(view, name)?;
+    #[inline]
+    pub fn of_root(view: V, root: impl RootKey<Untyped>) -> Result<Option<Self>, Error> {
+        let found = roots::find(view, root)?;
         Ok(found.and_then(|(index, reference)| {
             view.resolve(reference, Some(roots::reference_at(index)))
         }))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use firn_format::reference::RefWord;
+use firn_format::superblock::LogKind;
 use firn_media::{Medium, Place};
 use firn_units::VirtAddr;
 
@@ -12,9 +13,10 @@ use crate::error::Error;
 use crate::locks::ReadLock;
 use crate::object::{KnownType, Obj};
 use crate::pool::Inner;
+use crate::roots::{self, RootKey, Slots};
 use crate::session::Core;
 use crate::stored::{Raw, Target};
-use crate::{handles::Handle, roots, work};
+use crate::{handles::Handle, work};
 
 /// Something objects can be read through: [`Reading`] in a guard, [`crate::Tx`] in a transaction.
 ///
@@ -61,6 +63,26 @@ pub trait View<'g>: Copy + private::Sealed {
     /// Errors: [`Error::Conflict`] in a transaction that would have to wait against the lock order.
     fn lock_shared(self, id: u64) -> Result<ReadLock<'g, Self::Medium>, Error>;
 
+    /// Places of the root table that the view's own transaction has stored to.
+    #[doc(hidden)]
+    fn own_roots(self) -> Slots {
+        Slots::default()
+    }
+
+    /// Keeps a place of the root table as it is until the transaction ends; nothing in a guard.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn hold_root(self, place: usize) -> Result<(), Error> {
+        let _ = place;
+        Ok(())
+    }
+
+    /// The same of the names of all roots. Returns whether they were kept already, or need not be.
+    #[doc(hidden)]
+    fn hold_names(self) -> Result<bool, Error> {
+        Ok(true)
+    }
+
     /// The medium.
     #[inline(always)]
     fn medium(self) -> &'g Self::Medium {
@@ -83,20 +105,31 @@ pub trait View<'g>: Copy + private::Sealed {
         Some(Obj::new(self, self.medium().place(at)))
     }
 
-    /// The object of the root `name`.
+    /// The object of a root: of a name, or of a [`RootHandle`](crate::RootHandle) that is made once and
+    /// looked up faster.
     ///
-    /// Errors: no such root, an object of another type.
-    fn root<T: Target>(self, name: &str) -> Result<Obj<'g, T, Self>, Error> {
-        self.find_root(name)?.ok_or_else(|| Error::NoRoot {
-            name: name.to_owned(),
-        })
+    /// Errors: no such root, an object of another type; in a transaction [`Error::Conflict`].
+    #[inline]
+    fn root<T: Target>(self, root: impl RootKey<T>) -> Result<Obj<'g, T, Self>, Error> {
+        match self.find_root(root) {
+            Ok(Some(object)) => Ok(object),
+            Ok(None) => Err(Error::NoRoot { name: root.text() }),
+            Err(error) => Err(error),
+        }
     }
 
-    /// The object of the root `name`, or `None` if there is no such root.
+    /// The same, or `None` if there is no such root.
     ///
-    /// Errors: an object of another type.
-    fn find_root<T: Target>(self, name: &str) -> Result<Option<Obj<'g, T, Self>>, Error> {
-        match roots::find(self, name)? {
+    /// In a guard it is the object of a moment. In a transaction nobody else changes what the root refers to, or
+    /// that there is none, until it ends.
+    ///
+    /// Errors: an object of another type; in a transaction [`Error::Conflict`].
+    #[inline]
+    fn find_root<T: Target>(
+        self,
+        root: impl RootKey<T>,
+    ) -> Result<Option<Obj<'g, T, Self>>, Error> {
+        match roots::find(self, root)? {
             Some((index, reference)) => {
                 match self.resolve(reference, Some(roots::reference_at(index))) {
                     Some(object) => object.check_type().map(Some),
@@ -123,7 +156,7 @@ pub trait View<'g>: Copy + private::Sealed {
     ///
     /// Errors: the root table is damaged.
     fn root_type_name(self, name: &str) -> Result<Option<String>, Error> {
-        let Some((index, reference)) = roots::find(self, name)? else {
+        let Some((index, reference)) = roots::find::<Raw, _>(self, name)? else {
             return Ok(None);
         };
         let field = Some(roots::reference_at(index));
@@ -247,5 +280,14 @@ impl<'g, M: Medium> View<'g> for Reading<'g, M> {
 
     fn lock_shared(self, id: u64) -> Result<ReadLock<'g, M>, Error> {
         Ok(ReadLock::take(self.access.inner, id))
+    }
+
+    /// Those of the undo transaction that the guard is in.
+    #[inline]
+    fn own_roots(self) -> Slots {
+        match self.access.inner.log {
+            LogKind::Redo => Slots::default(),
+            LogKind::Undo => self.access.core.open.borrow().own_roots(),
+        }
     }
 }

@@ -18,6 +18,9 @@
 //! one guard or transaction; its reading functions work in both, and see a transaction's own changes.
 //! What changes a collection takes its write lock to the end of the transaction.
 //!
+//! Each is found by the name of its root, or faster by a [`RootHandle`](firn_heap::RootHandle), which a program makes once
+//! and all its operations use.
+//!
 //! Every function answers damaged media with an error, never with a panic or an endless loop.
 //!
 //! ```
@@ -73,11 +76,11 @@ pub use strings::StringArray;
 pub use vector::Vector;
 
 /// Errors: there is a root of this name.
-fn refuse_taken_name<'g, V: firn_heap::View<'g>>(
+fn refuse_taken_name<'g, T, V: firn_heap::View<'g>>(
     view: V,
-    name: &str,
+    root: impl firn_heap::RootKey<T>,
 ) -> Result<(), firn_heap::Error> {
-    if view.root_names()?.iter().any(|taken| taken == name) {
+    if firn_heap::Obj::<firn_heap::Untyped, V>::of_root(view, &root.text())?.is_some() {
         return Err(firn_heap::Error::WrongKind {
             what: "creating a collection under a name",
             needs: "a pool that has no root of this name",

@@ -59,6 +59,9 @@ const void *firn_map_new(firn_session *session);
  * Fails (null): FIRN_NOT_FOUND in an operation that reads, FIRN_WRONG_TYPE if the root is something else. */
 const void *firn_map_root(firn_session *session, const char *name);
 
+/* The same of a name that is kept. */
+const void *firn_map_named(firn_session *session, const firn_root_name *name);
+
 /* How many entries it has, in constant time; 0 if it is none. */
 uint64_t firn_map_len(firn_session *session, const void *map);
 
@@ -109,6 +112,9 @@ firn_status firn_map_check(firn_session *session, const void *map, firn_finding 
 /* As the functions of a map. Looking up, inserting and removing take constant time. */
 const void *firn_hash_new(firn_session *session);
 const void *firn_hash_root(firn_session *session, const char *name);
+
+/* The same of a name that is kept. */
+const void *firn_hash_named(firn_session *session, const firn_root_name *name);
 uint64_t firn_hash_len(firn_session *session, const void *hash);
 firn_status firn_hash_get(firn_session *session, const void *hash, const void *key, size_t key_len, firn_span *value);
 firn_status firn_hash_insert(firn_session *session, const void *hash, const void *key, size_t key_len,
@@ -134,6 +140,9 @@ firn_status firn_hash_position(firn_session *session, const void *hash, const vo
 /* As the functions of a map of these names. */
 const void *firn_vector_new(firn_session *session);
 const void *firn_vector_root(firn_session *session, const char *name);
+
+/* The same of a name that is kept. */
+const void *firn_vector_named(firn_session *session, const firn_root_name *name);
 uint64_t firn_vector_len(firn_session *session, const void *vector);
 firn_status firn_vector_clear(firn_session *session, const void *vector);
 firn_status firn_vector_check(firn_session *session, const void *vector, firn_finding finding, void *argument,

@@ -7,12 +7,14 @@ use firn_structures::hash::Position;
 use super::{Entry, Scan, Span, answer_of, changing, collection, key, keyed, reading};
 use super::{tell_findings, there};
 use crate::collection::Finding;
-use crate::describe::text;
+use crate::describe::text_in_place;
 use crate::object::bytes;
+use crate::root::RootName;
 use crate::session::{Session, session, with_view};
+use crate::shelf::open;
 use crate::status::{Failure, Status, object_of, result_of, status_of};
 
-collection!(HashMap: firn_hash_new, firn_hash_root, firn_hash_len, firn_hash_clear, firn_hash_check);
+collection!(HashMap: firn_hash_new, firn_hash_root, firn_hash_named, firn_hash_len, firn_hash_clear, firn_hash_check);
 keyed!(HashMap: firn_hash_get, firn_hash_insert, firn_hash_remove);
 
 #[unsafe(no_mangle)]

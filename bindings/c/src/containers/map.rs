@@ -6,12 +6,14 @@ use core::ops::Bound::{Excluded, Included, Unbounded};
 use super::{Entry, Scan, Span, answer_of, changing, collection, key, keyed, reading};
 use super::{tell_findings, there};
 use crate::collection::Finding;
-use crate::describe::text;
+use crate::describe::text_in_place;
 use crate::object::bytes;
+use crate::root::RootName;
 use crate::session::{Session, session, with_view};
+use crate::shelf::open;
 use crate::status::{Failure, Status, object_of, result_of, status_of};
 
-collection!(Map: firn_map_new, firn_map_root, firn_map_len, firn_map_clear, firn_map_check);
+collection!(Map: firn_map_new, firn_map_root, firn_map_named, firn_map_len, firn_map_clear, firn_map_check);
 keyed!(Map: firn_map_get, firn_map_insert, firn_map_remove);
 
 const FIRST: u32 = 0;

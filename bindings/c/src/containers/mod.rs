@@ -103,7 +103,7 @@ impl Session {
     /// The outcome of a call that reads. A transaction in which such a call could not wait has not seen what it
     /// asked for, and is not committed.
     #[inline(always)]
-    fn looked<R>(&self, outcome: Outcome<R>) -> Outcome<R> {
+    pub(crate) fn looked<R>(&self, outcome: Outcome<R>) -> Outcome<R> {
         if let Err(failure) = &outcome {
             self.failed_to_read(failure);
         }
@@ -248,9 +248,29 @@ macro_rules! changing {
 }
 pub(crate) use {changing, reading};
 
-/// What every collection has: `new`, `root`, `len`, `clear`, `check`.
+/// The collection of a root, made in a transaction where there is no such root.
+macro_rules! found_or_made {
+    ($kind:ident, $it:ident, $root:expr) => {{
+        let found = $it.looked(with_view!($it, |view| {
+            let found = firn_structures::$kind::find(view, $root)?;
+            Ok(found.map(|found| $it.pointer(found.object())))
+        }))?;
+        match found {
+            Some(found) => Ok(found),
+            None if $it.is_in_transaction() => $it
+                .change(|tx| Ok($it.pointer(firn_structures::$kind::create(tx, $root)?.object()))),
+            None => {
+                let name = firn_heap::RootKey::<firn_heap::Untyped>::text(&$root);
+                Err(firn_heap::Error::NoRoot { name }.into())
+            }
+        }
+    }};
+}
+pub(crate) use found_or_made;
+
+/// What every collection has: `new`, `root`, `named`, `len`, `clear`, `check`.
 macro_rules! collection {
-    ($kind:ident: $new:ident, $root:ident, $len:ident, $clear:ident, $check:ident) => {
+    ($kind:ident: $new:ident, $root:ident, $named:ident, $len:ident, $clear:ident, $check:ident) => {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $new(pointer: *mut Session) -> *const c_void {
             object_of(|| {
@@ -267,18 +287,21 @@ macro_rules! collection {
         ) -> *const c_void {
             object_of(|| {
                 // SAFETY: as the header asks of sessions and names.
-                let (it, name) = unsafe { (session(pointer)?, text(name, "the root's name")?) };
-                let found = with_view!(it, |view| {
-                    let found = firn_structures::$kind::find(view, &name)?;
-                    Ok(found.map(|found| it.pointer(found.object())))
-                })?;
-                match found {
-                    Some(found) => Ok(found),
-                    None if it.is_in_transaction() => it.change(|tx| {
-                        Ok(it.pointer(firn_structures::$kind::create(tx, &name)?.object()))
-                    }),
-                    None => Err(firn_heap::Error::NoRoot { name }.into()),
-                }
+                let (it, name) =
+                    unsafe { (session(pointer)?, text_in_place(name, "the root's name")?) };
+                $crate::containers::found_or_made!($kind, it, name)
+            })
+        }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $named(
+            pointer: *mut Session,
+            name: *const RootName,
+        ) -> *const c_void {
+            object_of(|| {
+                // SAFETY: as the header asks of sessions and names of roots.
+                let (it, name) = unsafe { (session(pointer)?, open(name)?) };
+                $crate::containers::found_or_made!($kind, it, &name.name)
             })
         }
 

@@ -4,14 +4,16 @@ use core::ffi::{c_char, c_void};
 
 use super::{Span, answer_of, changing, collection, reading, tell_findings};
 use crate::collection::Finding;
-use crate::describe::text;
+use crate::describe::text_in_place;
 use crate::object::bytes;
+use crate::root::RootName;
 use crate::session::{Session, session, with_view};
+use crate::shelf::open;
 use crate::status::{Status, object_of, result_of, status_of};
 
 const ELEMENT: &str = "the element";
 
-collection!(Vector: firn_vector_new, firn_vector_root, firn_vector_len, firn_vector_clear, firn_vector_check);
+collection!(Vector: firn_vector_new, firn_vector_root, firn_vector_named, firn_vector_len, firn_vector_clear, firn_vector_check);
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_vector_get(

@@ -15,6 +15,7 @@ use crate::alloc::{Cache, FrameRun, Reach, Slot};
 use crate::collector::cycle::{Cycle, Unit};
 use crate::error::Error;
 use crate::pool::Inner;
+use crate::roots::{Slots, Storing};
 use crate::session::State;
 use crate::steps;
 use crate::tally::Tally;
@@ -102,7 +103,14 @@ pub(super) fn commit<M: Medium>(
     if medium.leaves_out(&steps::SLOTS_AFTER_STORES) {
         release_all(inner, &changes.freed);
     }
+    let roots: Vec<Storing> = changes
+        .roots
+        .iter()
+        .map(|place| inner.roots.begin(medium, place))
+        .collect();
     store_in_place(inner, changes);
+    // N1: only now, when all that they lead to is there.
+    roots.iter().for_each(|root| inner.roots.end(medium, root));
     inner.redo.applied(medium, &done);
     // R3: the locks may go after the last in-place store, before the homes are written back.
     changes.locks.end(inner);
@@ -167,6 +175,7 @@ impl Changes {
         self.freed.clear();
         self.linked.clear();
         self.units.clear();
+        self.roots = Slots::default();
         self.wrote_home = false;
     }
 }

@@ -23,10 +23,11 @@ use crate::error::Error;
 use crate::locks::{LockSet, Mode, ReadLock};
 use crate::object::{Obj, requested_bytes};
 use crate::pool::Inner;
+use crate::roots::{self, RootKey, Slots};
 use crate::session::{Core, State};
 use crate::stored::{Bytes, Raw, Refs, Stored, Target};
 use crate::view::{Access, View};
-use crate::{roots, steps, tally, work};
+use crate::{steps, tally, work};
 use store::Body;
 pub(crate) use write_set::StoredLines;
 use write_set::WriteSet;
@@ -60,6 +61,8 @@ pub(crate) struct Changes {
     /// Slots of objects that this transaction allocated and freed.
     short_lived: Vec<Slot>,
     locks: LockSet,
+    /// Places of the root table that it has stored to.
+    roots: Slots,
     /// A large object was written at home: its lines need a fence before the entry.
     wrote_home: bool,
     /// References that were stored while marking goes on.
@@ -78,13 +81,14 @@ struct Change {
 }
 
 impl Changes {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(lane: usize) -> Self {
         Self {
             writes: WriteSet::new(),
             allocated: Vec::new(),
             freed: Vec::new(),
             short_lived: Vec::new(),
-            locks: LockSet::default(),
+            locks: LockSet::new(lane),
+            roots: Slots::default(),
             wrote_home: false,
             linked: Vec::new(),
             units: Vec::new(),
@@ -247,6 +251,25 @@ impl<'t, M: Medium> View<'t> for Tx<'t, M> {
             .take(&self.access.core.inner, id, Mode::Read)?;
         Ok(ReadLock::held_by_transaction())
     }
+
+    #[inline]
+    fn own_roots(self) -> Slots {
+        match self.reads_in_place() {
+            true => Slots::default(),
+            false => self.state().changes.roots,
+        }
+    }
+
+    #[inline]
+    fn hold_root(self, place: usize) -> Result<(), Error> {
+        let inner = &self.access.core.inner;
+        self.state().changes.locks.hold_root(inner, place)
+    }
+
+    fn hold_names(self) -> Result<bool, Error> {
+        let inner = &self.access.core.inner;
+        self.state().changes.locks.hold_names(inner)
+    }
 }
 
 impl<'t, M: Medium> Tx<'t, M> {
@@ -324,6 +347,20 @@ impl<'t, M: Medium> Tx<'t, M> {
             .changes
             .locks
             .take(&self.access.core.inner, id, Mode::Write)
+    }
+
+    /// Takes the root table, to change it.
+    pub(crate) fn lock_roots(self) -> Result<(), Error> {
+        let inner = &self.access.core.inner;
+        self.state().changes.locks.take_roots(inner, Mode::Write)
+    }
+
+    /// Notes that a place of the root table, which is held, is stored to.
+    pub(crate) fn change_root(self, place: usize) -> Result<(), Error> {
+        let changes = &mut self.state().changes;
+        changes.locks.claim_root(&self.access.core.inner, place)?;
+        changes.roots.insert(place);
+        Ok(())
     }
 
     /// A new id for the lock of a structure; store it in the structure's root object.
@@ -523,11 +560,15 @@ impl<'t, M: Medium> Tx<'t, M> {
         Ok(())
     }
 
-    /// Makes `object` the root `name`, a new one or instead of another object.
+    /// Makes `object` a root, a new one or instead of another object. See [`View::root`] for what names it.
     ///
-    /// Errors: too many roots, a name that is empty or too long.
-    pub fn set_root<T: Target>(self, name: &str, object: Obj<'t, T, Self>) -> Result<(), Error> {
-        roots::set(self, name, object.reference())
+    /// Errors: too many roots, a name that is empty or too long; [`Error::Conflict`].
+    pub fn set_root<T: Target>(
+        self,
+        root: impl RootKey<T>,
+        object: Obj<'t, T, Self>,
+    ) -> Result<(), Error> {
+        roots::set(self, root, object.reference())
     }
 
     /// Removes the root `name`. The object stays allocated: in a traced pool until the next trace,
@@ -535,7 +576,7 @@ impl<'t, M: Medium> Tx<'t, M> {
     ///
     /// Errors: there is no such root.
     pub fn remove_root(self, name: &str) -> Result<(), Error> {
-        roots::remove(self, name)
+        roots::remove::<Raw, _>(self, name)
     }
 
     /// Runs a part of the transaction that may fail by itself: an error rolls back what `part` did

@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::locks::{LockSet, Mode};
 use crate::object::requested_bytes;
 use crate::pool::Inner;
+use crate::roots::{Slots, Storing};
 use crate::session::{Core, Session, State};
 use crate::steps;
 use crate::view::{Access, Reading};
@@ -163,6 +164,8 @@ pub(crate) struct Open {
     logged: usize,
     freed: Listed,
     locks: LockSet,
+    /// Places of the root table that it has stored to, which nobody else reads until it ends.
+    roots: Vec<Storing>,
 }
 
 /// Changes in the order in which they were made, found by their slots.
@@ -211,6 +214,13 @@ impl Open {
         self.allocated.clear();
         self.logged = 0;
         self.freed.clear();
+    }
+
+    /// Places of the root table that it has stored to.
+    pub(crate) fn own_roots(&self) -> Slots {
+        let mut own = Slots::default();
+        self.roots.iter().for_each(|root| own.insert(root.place()));
+        own
     }
 
     /// Takes in how the bits go back of what was allocated since this was called last, to be logged with the next
@@ -470,6 +480,22 @@ impl<'t, M: Medium> RawTx<'t, M> {
         crate::roots::set_raw(self, name, body)
     }
 
+    /// Takes the root table, to change it.
+    pub(crate) fn lock_roots(self) -> Result<(), Error> {
+        let mut open = self.open().borrow_mut();
+        open.locks.take_roots(self.inner(), Mode::Write)
+    }
+
+    /// Says that a place of the root table, which is held, is stored to: others wait for what it holds at the end.
+    pub(crate) fn change_root(self, place: usize) {
+        let inner = self.inner();
+        let mut open = self.open().borrow_mut();
+        if !open.own_roots().has(place) {
+            let storing = inner.roots.begin(&inner.medium, place);
+            open.roots.push(storing);
+        }
+    }
+
     pub(crate) fn inner(self) -> &'t Inner<M> {
         self.guard.access.inner
     }
@@ -541,7 +567,11 @@ impl<'t, M: Medium> RawTx<'t, M> {
     fn give_back(self) {
         let inner = self.inner();
         let mut open = self.open().borrow_mut();
-        open.locks.release(inner);
+        for root in core::mem::take(&mut open.roots) {
+            inner.roots.end(&inner.medium, &root);
+        }
+        // Nobody starts it over.
+        open.locks.end(inner);
         open.log.give_space_back(inner);
         open.clear();
     }

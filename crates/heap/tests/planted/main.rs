@@ -24,6 +24,7 @@ mod program;
 mod raw;
 #[path = "../collect_crash/reused.rs"]
 mod reused;
+mod roots;
 mod rounds;
 mod shared_words;
 #[path = "../collect_crash/story.rs"]

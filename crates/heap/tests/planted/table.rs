@@ -10,13 +10,14 @@ use crate::interrupted::{Op, Pair};
 use crate::raw::{Part, Raw};
 use crate::shared_words::{Does, SharedWords};
 use crate::undo::{Long, Undo};
-use crate::{Row, cycle, handles, lanes, moving_fields, rounds, row, tables};
+use crate::{Row, cycle, handles, lanes, moving_fields, roots, rounds, row, tables};
 
 /// Every workload.
 pub fn table() -> Vec<Row> {
     let parts = [
         commits(),
         commits_of_two_threads(),
+        roots_of_two_threads(),
         tables_of_a_pool(),
         undo_transactions(),
         undo_transactions_of_two_threads(),
@@ -163,6 +164,31 @@ fn commits_of_two_threads() -> Vec<Row> {
             "an allocation in a free beside it",
             move |missing| pair(Explicit, [Op::Free, Op::Alloc]).explore(missing),
             &[&steps::BITS_AS_BITS],
+        ),
+    ]
+}
+
+/// Roots that are looked up while they change.
+fn roots_of_two_threads() -> Vec<Row> {
+    vec![
+        row(
+            "an object that is counted in while its root changes",
+            roots::counted,
+            &[
+                &steps::ROOT_HELD,
+                &steps::ROOT_CHANGE_HEEDED,
+                &steps::ROOT_READERS_AWAITED,
+            ],
+        ),
+        row(
+            "a root that is read while it changes",
+            roots::read,
+            &[&steps::ROOT_UNTIL_STORED],
+        ),
+        row(
+            "a root that is looked for while another is removed",
+            roots::looked_for,
+            &[&steps::ROOT_MISS_CONFIRMED],
         ),
     ]
 }

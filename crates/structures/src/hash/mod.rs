@@ -29,7 +29,7 @@ mod hash;
 mod read;
 mod resize;
 
-use firn_heap::{Error, Obj, Ref, Refs, Stored, Tx, View};
+use firn_heap::{Error, Obj, Ref, Refs, RootKey, Stored, Tx, View};
 use firn_media::Medium;
 
 use crate::entry::Entry as OfKey;
@@ -72,18 +72,18 @@ pub struct HashMap<'g, V: View<'g>> {
 }
 
 impl<'g, V: View<'g>> HashMap<'g, V> {
-    /// The map of the root `name`.
+    /// The map of a root, by its name or a [`RootHandle`](firn_heap::RootHandle).
     ///
     /// Errors: no such root, or it is no hash map.
-    pub fn open(view: V, name: &str) -> Result<Self, Error> {
-        view.root(name).map(Self::at)
+    pub fn open(view: V, root: impl RootKey<HashRoot>) -> Result<Self, Error> {
+        view.root(root).map(Self::at)
     }
 
-    /// The map of the root `name`, or `None` if there is no such root.
+    /// The map of a root, or `None` if there is no such root.
     ///
     /// Errors: the root is no hash map.
-    pub fn find(view: V, name: &str) -> Result<Option<Self>, Error> {
-        Ok(view.find_root(name)?.map(Self::at))
+    pub fn find(view: V, root: impl RootKey<HashRoot>) -> Result<Option<Self>, Error> {
+        Ok(view.find_root(root)?.map(Self::at))
     }
 
     /// The map at this object, which a field or a handle refers to.
@@ -151,24 +151,24 @@ impl<'g, V: View<'g>> HashMap<'g, V> {
 }
 
 impl<'t, M: Medium> HashMap<'t, Tx<'t, M>> {
-    /// Makes an empty map and the root `name` for it.
+    /// Makes an empty map and a root for it.
     ///
     /// Errors: there is such a root already ([`Error::WrongKind`]), or no place for another; the
     /// pool is full.
-    pub fn create(tx: Tx<'t, M>, name: &str) -> Result<Self, Error> {
-        crate::refuse_taken_name(tx, name)?;
+    pub fn create(tx: Tx<'t, M>, root: impl RootKey<HashRoot>) -> Result<Self, Error> {
+        crate::refuse_taken_name(tx, root)?;
         let map = Self::new(tx)?;
-        tx.set_root(name, map.root)?;
+        tx.set_root(root, map.root)?;
         Ok(map)
     }
 
-    /// The map of the root `name`, made if there is no such root.
+    /// The map of a root, made if there is no such root.
     ///
     /// Errors: the root is no hash map, the pool is full.
-    pub fn open_or_create(tx: Tx<'t, M>, name: &str) -> Result<Self, Error> {
-        match Self::find(tx, name)? {
+    pub fn open_or_create(tx: Tx<'t, M>, root: impl RootKey<HashRoot>) -> Result<Self, Error> {
+        match Self::find(tx, root)? {
             Some(map) => Ok(map),
-            None => Self::create(tx, name),
+            None => Self::create(tx, root),
         }
     }
 

@@ -15,7 +15,7 @@ mod cursor;
 mod node;
 mod read;
 
-use firn_heap::{Error, Obj, Tx, View};
+use firn_heap::{Error, Obj, RootKey, Tx, View};
 use firn_media::Medium;
 
 pub use cursor::Cursor;
@@ -34,18 +34,18 @@ pub struct List<'g, V: View<'g>> {
 }
 
 impl<'g, V: View<'g>> List<'g, V> {
-    /// The list of the root `name`.
+    /// The list of a root, by its name or a [`RootHandle`](firn_heap::RootHandle).
     ///
     /// Errors: no such root, or it is no list.
-    pub fn open(view: V, name: &str) -> Result<Self, Error> {
-        view.root(name).map(Self::at)
+    pub fn open(view: V, root: impl RootKey<ListRoot>) -> Result<Self, Error> {
+        view.root(root).map(Self::at)
     }
 
-    /// The list of the root `name`, or `None` if there is no such root.
+    /// The list of a root, or `None` if there is no such root.
     ///
     /// Errors: the root is no list.
-    pub fn find_root(view: V, name: &str) -> Result<Option<Self>, Error> {
-        Ok(view.find_root(name)?.map(Self::at))
+    pub fn find_root(view: V, root: impl RootKey<ListRoot>) -> Result<Option<Self>, Error> {
+        Ok(view.find_root(root)?.map(Self::at))
     }
 
     /// The list at this object, which a field or a handle refers to.
@@ -95,24 +95,24 @@ impl<'g, V: View<'g>> List<'g, V> {
 }
 
 impl<'t, M: Medium> List<'t, Tx<'t, M>> {
-    /// Makes an empty list and the root `name` for it.
+    /// Makes an empty list and a root for it.
     ///
     /// Errors: there is such a root already ([`Error::WrongKind`]), or no place for another; the
     /// pool is full.
-    pub fn create(tx: Tx<'t, M>, name: &str) -> Result<Self, Error> {
-        crate::refuse_taken_name(tx, name)?;
+    pub fn create(tx: Tx<'t, M>, root: impl RootKey<ListRoot>) -> Result<Self, Error> {
+        crate::refuse_taken_name(tx, root)?;
         let list = Self::new(tx)?;
-        tx.set_root(name, list.root)?;
+        tx.set_root(root, list.root)?;
         Ok(list)
     }
 
-    /// The list of the root `name`, made if there is no such root.
+    /// The list of a root, made if there is no such root.
     ///
     /// Errors: the root is no list, the pool is full.
-    pub fn open_or_create(tx: Tx<'t, M>, name: &str) -> Result<Self, Error> {
-        match Self::find_root(tx, name)? {
+    pub fn open_or_create(tx: Tx<'t, M>, root: impl RootKey<ListRoot>) -> Result<Self, Error> {
+        match Self::find_root(tx, root)? {
             Some(list) => Ok(list),
-            None => Self::create(tx, name),
+            None => Self::create(tx, root),
         }
     }
 

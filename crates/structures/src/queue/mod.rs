@@ -12,7 +12,7 @@ mod read;
 
 use std::collections::HashSet;
 
-use firn_heap::{Bytes, Error, Obj, Ref, Stored, Tx, View};
+use firn_heap::{Bytes, Error, Obj, Ref, RootKey, Stored, Tx, View};
 use firn_media::Medium;
 
 use crate::element::{self, Element, damaged, present};
@@ -102,18 +102,18 @@ fn element_of<'g, V: View<'g>>(
 }
 
 impl<'g, V: View<'g>> Queue<'g, V> {
-    /// The queue of the root `name`.
+    /// The queue of a root, by its name or a [`RootHandle`](firn_heap::RootHandle).
     ///
     /// Errors: no such root, or it is no queue.
-    pub fn open(view: V, name: &str) -> Result<Self, Error> {
-        view.root(name).map(Self::at)
+    pub fn open(view: V, root: impl RootKey<QueueRoot>) -> Result<Self, Error> {
+        view.root(root).map(Self::at)
     }
 
-    /// The queue of the root `name`, or `None` if there is no such root.
+    /// The queue of a root, or `None` if there is no such root.
     ///
     /// Errors: the root is no queue.
-    pub fn find(view: V, name: &str) -> Result<Option<Self>, Error> {
-        Ok(view.find_root(name)?.map(Self::at))
+    pub fn find(view: V, root: impl RootKey<QueueRoot>) -> Result<Option<Self>, Error> {
+        Ok(view.find_root(root)?.map(Self::at))
     }
 
     /// The queue at this object, which a field or a handle refers to.
@@ -161,24 +161,24 @@ impl<'g, V: View<'g>> Queue<'g, V> {
 }
 
 impl<'t, M: Medium> Queue<'t, Tx<'t, M>> {
-    /// Makes an empty queue and the root `name` for it.
+    /// Makes an empty queue and a root for it.
     ///
     /// Errors: there is such a root already ([`Error::WrongKind`]), or no place for another; the
     /// pool is full.
-    pub fn create(tx: Tx<'t, M>, name: &str) -> Result<Self, Error> {
-        crate::refuse_taken_name(tx, name)?;
+    pub fn create(tx: Tx<'t, M>, root: impl RootKey<QueueRoot>) -> Result<Self, Error> {
+        crate::refuse_taken_name(tx, root)?;
         let queue = Self::new(tx)?;
-        tx.set_root(name, queue.root)?;
+        tx.set_root(root, queue.root)?;
         Ok(queue)
     }
 
-    /// The queue of the root `name`, made if there is no such root.
+    /// The queue of a root, made if there is no such root.
     ///
     /// Errors: the root is no queue, the pool is full.
-    pub fn open_or_create(tx: Tx<'t, M>, name: &str) -> Result<Self, Error> {
-        match Self::find(tx, name)? {
+    pub fn open_or_create(tx: Tx<'t, M>, root: impl RootKey<QueueRoot>) -> Result<Self, Error> {
+        match Self::find(tx, root)? {
             Some(queue) => Ok(queue),
-            None => Self::create(tx, name),
+            None => Self::create(tx, root),
         }
     }
 

@@ -11,7 +11,7 @@
 
 mod read;
 
-use firn_heap::{Bytes, Error, Obj, Ref, Refs, Stored, Tx, TypeId, View};
+use firn_heap::{Bytes, Error, Obj, Ref, Refs, RootKey, Stored, Tx, TypeId, View};
 use firn_media::Medium;
 
 use crate::element::{self, Element, check_index, damaged};
@@ -68,18 +68,18 @@ fn string<'g, V: View<'g>>(root: Root<'g, V>, index: u64) -> Result<Option<Eleme
 }
 
 impl<'g, V: View<'g>> StringArray<'g, V> {
-    /// The array of the root `name`.
+    /// The array of a root, by its name or a [`RootHandle`](firn_heap::RootHandle).
     ///
     /// Errors: no such root, or it is no array.
-    pub fn open(view: V, name: &str) -> Result<Self, Error> {
-        view.root(name).map(Self::at)
+    pub fn open(view: V, root: impl RootKey<StringsRoot>) -> Result<Self, Error> {
+        view.root(root).map(Self::at)
     }
 
-    /// The array of the root `name`, or `None` if there is no such root.
+    /// The array of a root, or `None` if there is no such root.
     ///
     /// Errors: the root is no array.
-    pub fn find(view: V, name: &str) -> Result<Option<Self>, Error> {
-        Ok(view.find_root(name)?.map(Self::at))
+    pub fn find(view: V, root: impl RootKey<StringsRoot>) -> Result<Option<Self>, Error> {
+        Ok(view.find_root(root)?.map(Self::at))
     }
 
     /// The array at this object, which a field or a handle refers to.
@@ -135,14 +135,14 @@ impl<'g, V: View<'g>> StringArray<'g, V> {
 }
 
 impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
-    /// Makes an array of `len` clear elements and the root `name` for it. Takes time linear in `len`.
+    /// Makes an array of `len` clear elements and a root for it. Takes time linear in `len`.
     ///
     /// Errors: there is such a root already ([`Error::WrongKind`]), or no place for another; the
     /// pool is full, or `len` above [`MAX_STRINGS`] ([`Error::ObjectTooLarge`]).
-    pub fn create(tx: Tx<'t, M>, name: &str, len: u64) -> Result<Self, Error> {
-        crate::refuse_taken_name(tx, name)?;
+    pub fn create(tx: Tx<'t, M>, root: impl RootKey<StringsRoot>, len: u64) -> Result<Self, Error> {
+        crate::refuse_taken_name(tx, root)?;
         let array = Self::new(tx, len)?;
-        tx.set_root(name, array.root)?;
+        tx.set_root(root, array.root)?;
         Ok(array)
     }
 
@@ -150,14 +150,18 @@ impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
     ///
     /// Errors: the root is no array, or one of another length ([`Error::WrongKind`]); as
     /// [`StringArray::create`].
-    pub fn open_or_create(tx: Tx<'t, M>, name: &str, len: u64) -> Result<Self, Error> {
-        match Self::find(tx, name)? {
+    pub fn open_or_create(
+        tx: Tx<'t, M>,
+        root: impl RootKey<StringsRoot>,
+        len: u64,
+    ) -> Result<Self, Error> {
+        match Self::find(tx, root)? {
             Some(array) if array.len()? == len => Ok(array),
             Some(_) => Err(Error::WrongKind {
                 what: "opening an array of strings",
                 needs: "an array of the length that was asked for",
             }),
-            None => Self::create(tx, name, len),
+            None => Self::create(tx, root, len),
         }
     }
 

@@ -15,7 +15,7 @@ pub(crate) mod kind;
 mod range;
 mod read;
 
-use firn_heap::{Error, Obj, Tx, View};
+use firn_heap::{Error, Obj, RootKey, Tx, View};
 use firn_media::Medium;
 
 use crate::entry::Entry as OfKey;
@@ -43,18 +43,18 @@ pub struct Tree<'g, V: View<'g>, K: Kind> {
 }
 
 impl<'g, V: View<'g>, K: Kind> Tree<'g, V, K> {
-    /// The tree of the root `name`.
+    /// The tree of a root, by its name or a [`RootHandle`](firn_heap::RootHandle).
     ///
     /// Errors: no such root, or it is no tree of this kind.
-    pub fn open(view: V, name: &str) -> Result<Self, Error> {
-        view.root(name).map(Self::at)
+    pub fn open(view: V, root: impl RootKey<K::Root>) -> Result<Self, Error> {
+        view.root(root).map(Self::at)
     }
 
-    /// The tree of the root `name`, or `None` if there is no such root.
+    /// The tree of a root, or `None` if there is no such root.
     ///
     /// Errors: the root is no tree of this kind.
-    pub fn find_root(view: V, name: &str) -> Result<Option<Self>, Error> {
-        Ok(view.find_root(name)?.map(Self::at))
+    pub fn find_root(view: V, root: impl RootKey<K::Root>) -> Result<Option<Self>, Error> {
+        Ok(view.find_root(root)?.map(Self::at))
     }
 
     /// The tree at this object, which a field or a handle refers to.
@@ -126,24 +126,24 @@ impl<'g, V: View<'g>, K: Kind> Tree<'g, V, K> {
 }
 
 impl<'t, M: Medium, K: Kind> Tree<'t, Tx<'t, M>, K> {
-    /// Makes an empty tree and the root `name` for it.
+    /// Makes an empty tree and a root for it.
     ///
     /// Errors: there is such a root already ([`Error::WrongKind`]), or no place for another; the
     /// pool is full.
-    pub fn create(tx: Tx<'t, M>, name: &str) -> Result<Self, Error> {
-        crate::refuse_taken_name(tx, name)?;
+    pub fn create(tx: Tx<'t, M>, root: impl RootKey<K::Root>) -> Result<Self, Error> {
+        crate::refuse_taken_name(tx, root)?;
         let tree = Self::new(tx)?;
-        tx.set_root(name, tree.root)?;
+        tx.set_root(root, tree.root)?;
         Ok(tree)
     }
 
-    /// The tree of the root `name`, made if there is no such root.
+    /// The tree of a root, made if there is no such root.
     ///
     /// Errors: the root is no tree of this kind, the pool is full.
-    pub fn open_or_create(tx: Tx<'t, M>, name: &str) -> Result<Self, Error> {
-        match Self::find_root(tx, name)? {
+    pub fn open_or_create(tx: Tx<'t, M>, root: impl RootKey<K::Root>) -> Result<Self, Error> {
+        match Self::find_root(tx, root)? {
             Some(tree) => Ok(tree),
-            None => Self::create(tx, name),
+            None => Self::create(tx, root),
         }
     }
 

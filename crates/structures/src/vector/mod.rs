@@ -10,7 +10,7 @@
 
 mod read;
 
-use firn_heap::{Bytes, Error, Obj, Ref, Refs, Stored, Tx, View};
+use firn_heap::{Bytes, Error, Obj, Ref, Refs, RootKey, Stored, Tx, View};
 use firn_media::Medium;
 
 use crate::element::{self, Element, check_index, present};
@@ -65,18 +65,18 @@ pub struct Vector<'g, V: View<'g>> {
 }
 
 impl<'g, V: View<'g>> Vector<'g, V> {
-    /// The vector of the root `name`.
+    /// The vector of a root, by its name or a [`RootHandle`](firn_heap::RootHandle).
     ///
     /// Errors: no such root, or it is no vector.
-    pub fn open(view: V, name: &str) -> Result<Self, Error> {
-        view.root(name).map(Self::at)
+    pub fn open(view: V, root: impl RootKey<VectorRoot>) -> Result<Self, Error> {
+        view.root(root).map(Self::at)
     }
 
-    /// The vector of the root `name`, or `None` if there is no such root.
+    /// The vector of a root, or `None` if there is no such root.
     ///
     /// Errors: the root is no vector.
-    pub fn find(view: V, name: &str) -> Result<Option<Self>, Error> {
-        Ok(view.find_root(name)?.map(Self::at))
+    pub fn find(view: V, root: impl RootKey<VectorRoot>) -> Result<Option<Self>, Error> {
+        Ok(view.find_root(root)?.map(Self::at))
     }
 
     /// The vector at this object, which a field or a handle refers to.
@@ -132,24 +132,24 @@ impl<'g, V: View<'g>> Vector<'g, V> {
 }
 
 impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
-    /// Makes an empty vector and the root `name` for it.
+    /// Makes an empty vector and a root for it.
     ///
     /// Errors: there is such a root already ([`Error::WrongKind`]), or no place for another; the
     /// pool is full.
-    pub fn create(tx: Tx<'t, M>, name: &str) -> Result<Self, Error> {
-        crate::refuse_taken_name(tx, name)?;
+    pub fn create(tx: Tx<'t, M>, root: impl RootKey<VectorRoot>) -> Result<Self, Error> {
+        crate::refuse_taken_name(tx, root)?;
         let vector = Self::new(tx)?;
-        tx.set_root(name, vector.root)?;
+        tx.set_root(root, vector.root)?;
         Ok(vector)
     }
 
-    /// The vector of the root `name`, made if there is no such root.
+    /// The vector of a root, made if there is no such root.
     ///
     /// Errors: the root is no vector, the pool is full.
-    pub fn open_or_create(tx: Tx<'t, M>, name: &str) -> Result<Self, Error> {
-        match Self::find(tx, name)? {
+    pub fn open_or_create(tx: Tx<'t, M>, root: impl RootKey<VectorRoot>) -> Result<Self, Error> {
+        match Self::find(tx, root)? {
             Some(vector) => Ok(vector),
-            None => Self::create(tx, name),
+            None => Self::create(tx, root),
         }
     }
 

@@ -14,6 +14,7 @@ namespace detail
 
 struct map_calls {
 	static constexpr auto root = firn_map_root;
+	static constexpr auto named = firn_map_named;
 	static constexpr auto make = firn_map_new;
 	static constexpr auto len = firn_map_len;
 	static constexpr auto check = firn_map_check;
@@ -39,6 +40,11 @@ public:
 
 	/* The map of the root `name`. Fails if there is none. */
 	map_view(const reading &in, const char *name) : base(in, name)
+	{
+	}
+
+	/* The same of a name that is kept. */
+	map_view(const reading &in, const root_name &name) : base(in, name)
 	{
 	}
 
@@ -134,6 +140,11 @@ protected:
 	{
 	}
 
+	/* The same of a name that is kept. */
+	map_view(const transaction &in, const root_name &name) : base(in, name)
+	{
+	}
+
 	const void *container_at() const
 	{
 		return detail::container_view<detail::map_calls, map<K, V>>::at();
@@ -172,6 +183,11 @@ public:
 
 	/* The map of the root `name`, made if there is no such root. */
 	map(transaction &in, const char *name) : base(in, name)
+	{
+	}
+
+	/* The same of a name that is kept. */
+	map(transaction &in, const root_name &name) : base(in, name)
 	{
 	}
 

@@ -14,6 +14,7 @@ namespace detail
 
 struct hash_calls {
 	static constexpr auto root = firn_hash_root;
+	static constexpr auto named = firn_hash_named;
 	static constexpr auto make = firn_hash_new;
 	static constexpr auto len = firn_hash_len;
 	static constexpr auto check = firn_hash_check;
@@ -39,6 +40,11 @@ public:
 
 	/* The map of the root `name`. Fails if there is none. */
 	unordered_map_view(const reading &in, const char *name) : base(in, name)
+	{
+	}
+
+	/* The same of a name that is kept. */
+	unordered_map_view(const reading &in, const root_name &name) : base(in, name)
 	{
 	}
 
@@ -120,6 +126,11 @@ protected:
 	{
 	}
 
+	/* The same of a name that is kept. */
+	unordered_map_view(const transaction &in, const root_name &name) : base(in, name)
+	{
+	}
+
 	const void *container_at() const
 	{
 		return detail::container_view<detail::hash_calls, unordered_map<K, V>>::at();
@@ -135,6 +146,11 @@ class unordered_map : public detail::keyed<unordered_map_view<K, V>, detail::has
 public:
 	/* The map of the root `name`, made if there is no such root. */
 	unordered_map(transaction &in, const char *name) : base(in, name)
+	{
+	}
+
+	/* The same of a name that is kept. */
+	unordered_map(transaction &in, const root_name &name) : base(in, name)
 	{
 	}
 

@@ -16,6 +16,7 @@ namespace detail
 
 struct vector_calls {
 	static constexpr auto root = firn_vector_root;
+	static constexpr auto named = firn_vector_named;
 	static constexpr auto make = firn_vector_new;
 	static constexpr auto len = firn_vector_len;
 	static constexpr auto check = firn_vector_check;
@@ -37,6 +38,11 @@ public:
 
 	/* The vector of the root `name`. Fails if there is none. */
 	vector_view(const reading &in, const char *name) : base(in, name)
+	{
+	}
+
+	/* The same of a name that is kept. */
+	vector_view(const reading &in, const root_name &name) : base(in, name)
 	{
 	}
 
@@ -200,6 +206,11 @@ protected:
 	{
 	}
 
+	/* The same of a name that is kept. */
+	vector_view(const transaction &in, const root_name &name) : base(in, name)
+	{
+	}
+
 	const void *container_at() const
 	{
 		return base::at();
@@ -218,6 +229,11 @@ public:
 
 	/* The vector of the root `name`, made if there is no such root. */
 	vector(transaction &in, const char *name) : vector_view<T>(in, name)
+	{
+	}
+
+	/* The same of a name that is kept. */
+	vector(transaction &in, const root_name &name) : vector_view<T>(in, name)
 	{
 	}
 

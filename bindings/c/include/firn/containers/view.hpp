@@ -149,6 +149,11 @@ protected:
 	{
 	}
 
+	container_view(const operation &in, const root_name &name)
+		: container_view(in, in.template object<Self>(checked(Calls::named(in.session(), name.get()))))
+	{
+	}
+
 	container_view(const operation &in, obj<Self> object)
 		: session_(in.session()), object_(std::move(object)), at_once_(in.may_change() ? 1 : batch_entries)
 	{

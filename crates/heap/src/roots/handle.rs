@@ -1,0 +1,163 @@
+//! What a root is found by: its name, or a handle that remembers where it was.
+
+use core::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use firn_format::root::{MAX_NAME_BYTES, Name};
+
+use crate::error::Error;
+
+/// The name of a root that refers to a `T`, for programs that look it up often: in each of their operations, say.
+///
+/// Means what the name means, in every pool and at every moment: the object that the root refers to now, or none if it
+/// was removed. It remembers where the root lies, so that an operation turns it into its object in a few loads, without
+/// a search and without a lock. Make one for the whole program; threads share it.
+///
+/// ```
+/// # use firn_heap::{Bytes, Error, Pool, PoolOptions, RootHandle, View};
+/// # use firn_mapped::{Mapped, MappedOptions};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let pool = Pool::create(Mapped::anonymous(16 << 20, &MappedOptions::default())?, &PoolOptions::new("example"))?;
+/// # let mut session = pool.session()?;
+/// let greeting = RootHandle::<Bytes>::new("greeting")?;
+/// session.transaction(|tx| tx.set_root(&greeting, tx.alloc_bytes(b"grüezi")?))?;
+/// let length = session.read(|view| Ok::<_, Error>(view.root(&greeting)?.len()))?;
+/// # assert_eq!(length, 7);
+/// # Ok(())
+/// # }
+/// ```
+pub struct RootHandle<T> {
+    name: RootName,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> RootHandle<T> {
+    /// The handle of the root `name`, which need not be there yet.
+    ///
+    /// Errors: [`Error::RootName`] for a name that no root can have.
+    pub fn new(name: &str) -> Result<Self, Error> {
+        let of = PhantomData;
+        RootName::new(name).map(|name| Self { name, of })
+    }
+}
+
+impl<T> Clone for RootHandle<T> {
+    fn clone(&self) -> Self {
+        let (name, of) = (self.name.clone(), PhantomData);
+        Self { name, of }
+    }
+}
+
+impl<T> core::fmt::Debug for RootHandle<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "root `{}`", self.name.name)
+    }
+}
+
+/// The same for a program that knows only when it looks what the root should refer to: one in another language.
+pub struct RootName {
+    name: Name,
+    /// The place where the root was found last. Whether it is there still is looked at each time.
+    place: AtomicUsize,
+}
+
+impl RootName {
+    /// The name `name`, of a root which need not be there yet.
+    ///
+    /// Errors: [`Error::RootName`] for a name that no root can have.
+    pub fn new(name: &str) -> Result<Self, Error> {
+        Ok(Self {
+            name: checked(name)?,
+            place: AtomicUsize::new(0),
+        })
+    }
+
+    #[inline]
+    fn as_wanted(&self) -> Wanted<'_> {
+        Wanted {
+            name: self.name,
+            place: Some(&self.place),
+        }
+    }
+}
+
+impl Clone for RootName {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name,
+            place: AtomicUsize::new(self.place.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+/// What names a root that refers to a `T`: a string, a [`RootHandle`], or a [`RootName`].
+pub trait RootKey<T>: Copy + private::Sealed {
+    #[doc(hidden)]
+    fn wanted(&self) -> Option<Wanted<'_>>;
+
+    #[doc(hidden)]
+    fn text(&self) -> String;
+}
+
+/// A name to look for, and where the root was last.
+#[doc(hidden)]
+pub struct Wanted<'k> {
+    pub(crate) name: Name,
+    pub(crate) place: Option<&'k AtomicUsize>,
+}
+
+impl<T, S: AsRef<str> + ?Sized> RootKey<T> for &S {
+    /// None for what no root can be called, so that there is none.
+    #[inline]
+    fn wanted(&self) -> Option<Wanted<'_>> {
+        let name = checked(self.as_ref()).ok()?;
+        Some(Wanted { name, place: None })
+    }
+
+    fn text(&self) -> String {
+        self.as_ref().to_owned()
+    }
+}
+
+impl<T> RootKey<T> for &RootName {
+    #[inline]
+    fn wanted(&self) -> Option<Wanted<'_>> {
+        Some(self.as_wanted())
+    }
+
+    fn text(&self) -> String {
+        self.name.to_string()
+    }
+}
+
+impl<T> RootKey<T> for &RootHandle<T> {
+    #[inline]
+    fn wanted(&self) -> Option<Wanted<'_>> {
+        Some(self.name.as_wanted())
+    }
+
+    fn text(&self) -> String {
+        self.name.name.to_string()
+    }
+}
+
+/// A name as it lies on media.
+///
+/// Errors: one that is empty, too long, or has a zero in it.
+#[inline]
+pub(crate) fn checked(name: &str) -> Result<Name, Error> {
+    if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains('\0') {
+        return Err(Error::RootName {
+            name: name.to_owned(),
+            limit: MAX_NAME_BYTES,
+        });
+    }
+    Ok(Name::new(name))
+}
+
+mod private {
+    pub trait Sealed {}
+    impl<S: AsRef<str> + ?Sized> Sealed for &S {}
+    impl Sealed for &super::RootName {}
+    impl<T> Sealed for &super::RootHandle<T> {}
+}
