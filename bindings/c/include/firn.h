@@ -191,22 +191,56 @@ typedef struct firn_options {
 	/* Looked at when the pool is created. */
 	firn_kind kind;
 	firn_domain domain;
+	/* Not 0: the pool may lie on any file system. By itself a pool is opened for writing only where a store to blocks
+	 * that it has needs no others: ext2, ext3, ext4, xfs, tmpfs, DAX. Elsewhere (btrfs, overlayfs, NFS) a store on a
+	 * full disk ends the program with SIGBUS. */
+	int any_file_system;
 } firn_options;
 
 /* Makes a pool in a new file, or in memory that goes with the process if `path` is null. `options` may be null.
  * The pool belongs to the caller, who closes it.
+ * The file appears whole: it is made under another name, `.NAME.firn-new`, and gets its own last. What a killed
+ * program left under the other name is removed; while another process makes the same pool, this fails with FIRN_EXISTS.
  * Fails: FIRN_EXISTS, FIRN_PERMISSION, FIRN_NO_SPACE, FIRN_INVALID, FIRN_IO; no file is left behind.
  * Durable on return: an empty pool. */
 firn_status firn_create(const char *path, const firn_options *options, firn_pool **pool);
 
 /* Opens the pool in a file, and recovers it if it was not closed: what was committed is there, what was not is not.
  * That takes time in the work that was in flight, not in the size of the pool.
+ * A pool that was open on an ordinary file when the machine went down is FIRN_DAMAGED; firn_salvage makes a new one of it.
  * Fails: FIRN_NOT_FOUND, FIRN_IN_USE, FIRN_NOT_A_POOL, FIRN_DAMAGED, FIRN_PERMISSION, FIRN_INVALID, FIRN_IO. */
 firn_status firn_open(const char *path, const firn_options *options, firn_pool **pool);
 
 /* Opens the pool in a file without ever storing to it, beside other readers.
  * Fails: as firn_open, and FIRN_NEEDS_RECOVERY. */
 firn_status firn_open_read_only(const char *path, const firn_options *options, firn_pool **pool);
+
+/* What firn_salvage found. */
+typedef struct firn_salvaged {
+	/* Objects in the new pool, and their bytes. */
+	uint64_t objects;
+	uint64_t bytes;
+	/* References to what is lost: null in the new pool. */
+	uint64_t lost_references;
+	/* Roots whose objects are lost: not in the new pool. */
+	uint64_t lost_roots;
+	/* Places that made no sense; a thousand are counted. */
+	uint64_t findings;
+} firn_salvaged;
+
+/* Makes a new pool, in the file `new_path`, of what is whole in a pool that was open on an ordinary file when the
+ * machine went down, which firn_open refuses with FIRN_DAMAGED. The old file is only read. What makes sense and can be
+ * reached is copied; what refers to the rest becomes null. A pool of a program that was written for libpmemobj is taken
+ * as it is, if nothing in it makes no sense, or not at all. `tell`, if it is not null, is called with a sentence for
+ * each loss, which lasts as long as the call, and with `context`. `salvaged`, if it is not null, gets the numbers.
+ *
+ * Bytes of an object that are no references have no checksum: whether they are the last ones nothing can tell.
+ *
+ * `options` are those of both pools; what the new one is like the old one says. It may be null.
+ * Fails: FIRN_NOT_FOUND, FIRN_IN_USE, FIRN_NOT_A_POOL, FIRN_DAMAGED, FIRN_EXISTS, FIRN_NO_SPACE, FIRN_PERMISSION,
+ * FIRN_IO; there is no new file then. Durable on return: the new pool, closed. */
+firn_status firn_salvage(const char *path, const char *new_path, const firn_options *options,
+			 void (*tell)(const char *what, void *context), void *context, firn_salvaged *salvaged);
 
 /* Closes a pool, which is not to be used afterwards. A null pool is none. Any thread may.
  * Fails: FIRN_BUSY while sessions or handles are open or a collection is under way: the pool stays open then. */

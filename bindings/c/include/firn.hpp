@@ -237,6 +237,22 @@ public:
 		return made;
 	}
 
+	/* Makes a new, closed pool in a file of what is whole in one that was open on an ordinary file when the machine went
+	 * down; see firn_salvage. `lost` gets a sentence for each loss. */
+	static firn_salvaged salvage(const char *path, const char *new_path, const firn_options &options = {},
+				     std::vector<std::string> *lost = nullptr)
+	{
+		firn_salvaged salvaged = {};
+		detail::check(firn_salvage(
+			path, new_path, &options,
+			[](const char *what, void *context) {
+				if (context != nullptr)
+					static_cast<std::vector<std::string> *>(context)->emplace_back(what);
+			},
+			lost, &salvaged));
+		return salvaged;
+	}
+
 	/* In memory, which goes with the process. */
 	static pool in_memory(const firn_options &options = {})
 	{

@@ -1,15 +1,15 @@
 //! Pools.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use firn_heap::collector::BackgroundCollector;
-use firn_heap::{PoolKind, PoolOptions};
-use firn_mapped::{Mapped, MappedOptions};
+use firn_heap::{CopyError, PoolKind, PoolOptions};
+use firn_mapped::{FileSystems, Mapped, MappedOptions};
 use firn_media::Domain;
 
 use crate::collection::Collects;
@@ -55,6 +55,7 @@ pub struct Options {
     pub sessions: u32,
     pub kind: c_int,
     pub domain: c_int,
+    pub any_file_system: c_int,
 }
 
 impl Default for Options {
@@ -66,6 +67,7 @@ impl Default for Options {
             sessions: 0,
             kind: 0,
             domain: 0,
+            any_file_system: 0,
         }
     }
 }
@@ -111,6 +113,9 @@ unsafe fn options(of: *const Options) -> Outcome<(PoolOptions, MappedOptions)> {
             )));
         }
     };
+    if of.any_file_system != 0 {
+        mapped = mapped.file_systems(FileSystems::Any);
+    }
     Ok((heap, mapped))
 }
 
@@ -212,6 +217,70 @@ pub unsafe extern "C" fn firn_open_read_only(
         unsafe { hand_out(found, Collects::WhenAsked, pool) };
         Ok(())
     })
+}
+
+/// `firn_salvaged`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Salvaged {
+    pub objects: u64,
+    pub bytes: u64,
+    pub lost_references: u64,
+    pub lost_roots: u64,
+    pub findings: u64,
+}
+
+/// What hears of each loss.
+pub type Tell = unsafe extern "C" fn(what: *const c_char, context: *mut c_void);
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_salvage(
+    at: *const c_char,
+    new: *const c_char,
+    how: *const Options,
+    tell: Option<Tell>,
+    context: *mut c_void,
+    numbers: *mut Salvaged,
+) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of the options and the paths.
+        let ((heap, mapped), at, new) = unsafe { (options(how)?, path(at)?, path(new)?) };
+        let target = Mapped::create(new, 0, &mapped)?;
+        let torn = Mapped::open_private(at, &mapped)?;
+        let (pool, salvaged) =
+            firn_heap::Pool::salvage(torn, target, &heap.layout, &mut |_| {}).map_err(of_copy)?;
+        pool.close()?;
+        let roots = salvaged.lost_roots.iter();
+        let lost = (salvaged.findings.iter().map(ToString::to_string))
+            .chain(roots.map(|root| format!("root `{root}`, and what only it leads to, is lost")));
+        for what in lost {
+            let what = CString::new(what.replace('\0', "\u{fffd}")).unwrap_or_default();
+            if let Some(tell) = tell {
+                // SAFETY: the header asks for a function that can be called so; the text lives until it returns.
+                unsafe { tell(what.as_ptr(), context) };
+            }
+        }
+        if !numbers.is_null() {
+            let found = Salvaged {
+                objects: salvaged.objects,
+                bytes: salvaged.bytes,
+                lost_references: salvaged.lost_references,
+                lost_roots: salvaged.lost_roots.len() as u64,
+                findings: salvaged.findings.len() as u64,
+            };
+            // SAFETY: it is not null, and the header asks for room.
+            unsafe { numbers.write(found) };
+        }
+        Ok(())
+    })
+}
+
+fn of_copy(error: CopyError) -> Failure {
+    match error {
+        CopyError::Target(error) => error.into(),
+        CopyError::Objects(error) => error.into(),
+        other => Failure::new(Status::Damaged, other.to_string()),
+    }
 }
 
 #[unsafe(no_mangle)]

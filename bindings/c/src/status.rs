@@ -149,6 +149,7 @@ impl From<MappedError> for Failure {
             MappedError::NotFound { .. } => Status::NotFound,
             MappedError::Exists { .. } | MappedError::BeingCreated { .. } => Status::Exists,
             MappedError::InUse { .. } => Status::InUse,
+            MappedError::NoPromise { .. } => Status::Invalid,
             MappedError::IsDirectory { .. }
             | MappedError::NotRegular { .. }
             | MappedError::BadLength { .. } => Status::NotAPool,

@@ -1,8 +1,13 @@
 //! Do the C programs compile with both compilers, without a warning, and do what they say?
 
+#[path = "../../../crates/firn/tests/support/superblocks.rs"]
+mod superblocks;
 mod support;
 
 use std::path::PathBuf;
+
+use firn_format::superblock::{OpenState, StoredDomain};
+use superblocks::change_superblocks;
 
 use support::{AT_SAFEPOINTS, BESIDE, SANITIZED};
 use support::{Language, command, compile, compilers, here, output, run, run_while};
@@ -36,6 +41,32 @@ fn a_list_is_still_there_the_next_time() {
         let refused = output(&program, &["/nowhere/list.firn"]);
         let told = String::from_utf8(refused.stderr).unwrap();
         assert!(told.contains("/nowhere/list.firn: not found"), "{told}");
+    });
+}
+
+#[test]
+fn a_pool_that_was_open_when_the_machine_died_is_salvaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = compile(
+        "gcc",
+        Language::C11,
+        &here("examples/list.c"),
+        &["-D_GNU_SOURCE"],
+        folder.path(),
+    );
+    each("tests/c/salvaged.c", |program, _| {
+        let folder = tempfile::tempdir().unwrap();
+        let [torn, new] = ["torn", "new"].map(|name| folder.path().join(name));
+        let [torn, new] = [&torn, &new].map(|path| path.to_str().unwrap());
+        assert_eq!(run(&list, &[torn, "1", "2", "3"]), "3: 3 2 1\n");
+        change_superblocks(torn, |superblock| {
+            superblock.state = OpenState::Open;
+            superblock.domain = StoredDomain::Process;
+            superblock.boot_id = [7; 16];
+        });
+        let expected = "FIRN_DAMAGED\nnames it\nsalvaged\n4 objects, 0 losses\nFIRN_EXISTS\n";
+        assert_eq!(run(&program, &[torn, new]), expected);
+        assert_eq!(run(&list, &[new, "4"]), "4: 4 3 2 1\n");
     });
 }
 

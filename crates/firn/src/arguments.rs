@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use firn_lab::{PageSize, churn};
+use firn_lab::{FileSystems, MappedOptions, PageSize, churn};
 
 /// Ordered maps in pools that survive crashes
 ///
@@ -114,11 +114,12 @@ Examples:
     /// Checks every invariant of a pool and of the collections in it
     #[command(after_long_help = "\
 Prints what is wrong; exit status 1 if anything is. A pool that was open on an ordinary file when the
-machine died is checked in memory; if nothing is found, `firn copy --salvage` makes a new pool of it.
+machine died is checked in memory: that nothing opens it is the first line then, and `firn copy
+--salvage` makes a new pool of what is whole.
 
 Example:
   firn check p.firn && cp p.firn backup.firn")]
-    Check(Pool),
+    Check(Check),
     /// Changes how far a pool may grow, for whoever opens it
     #[command(after_long_help = "\
 A pool keeps the limit that it was made with, and says that it is full there. Pools of the first format have
@@ -218,6 +219,8 @@ pub struct Load {
     pub max_bytes: Option<u64>,
     #[command(flatten)]
     pub map: MapName,
+    #[command(flatten)]
+    pub on: On,
 }
 
 #[derive(Args, Debug)]
@@ -227,6 +230,8 @@ pub struct Limit {
     /// Bytes beyond which it does not grow, or `none`
     #[arg(value_parser = limit)]
     pub limit: Bytes,
+    #[command(flatten)]
+    pub on: On,
 }
 
 /// How many bytes, or as many as there are.
@@ -254,6 +259,8 @@ pub struct Get {
     pub keys: Vec<std::ffi::OsString>,
     #[command(flatten)]
     pub map: MapName,
+    #[command(flatten)]
+    pub on: On,
 }
 
 #[derive(Args, Debug)]
@@ -267,6 +274,8 @@ pub struct Scan {
     pub limit: Option<u64>,
     #[command(flatten)]
     pub map: MapName,
+    #[command(flatten)]
+    pub on: On,
 }
 
 #[derive(Args, Debug)]
@@ -284,6 +293,8 @@ pub struct Delete {
     pub seed: u64,
     #[command(flatten)]
     pub map: MapName,
+    #[command(flatten)]
+    pub on: On,
 }
 
 /// Which map of the pool.
@@ -292,6 +303,31 @@ pub struct MapName {
     /// The root that names the map, where a pool holds several
     #[arg(long = "map", value_name = "NAME", default_value = "map")]
     pub name: String,
+}
+
+/// What the pool may lie on.
+#[derive(Args, Debug)]
+pub struct On {
+    /// Works on any file system, also where a full disk may end the program (SIGBUS): btrfs, overlayfs, NFS
+    #[arg(long)]
+    pub any_file_system: bool,
+}
+
+impl On {
+    pub fn mapped(&self) -> MappedOptions {
+        match self.any_file_system {
+            true => MappedOptions::default().file_systems(FileSystems::Any),
+            false => MappedOptions::default(),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct Check {
+    /// The pool's file
+    pub pool: PathBuf,
+    #[command(flatten)]
+    pub on: On,
 }
 
 #[derive(Args, Debug)]
@@ -340,9 +376,12 @@ pub struct Copy {
     pub pool: PathBuf,
     /// The copy's file, which must not exist
     pub new: PathBuf,
-    /// Copies a pool that was open on an ordinary file when the machine died; check it first
+    /// Copies what is whole of a pool that was open on an ordinary file when the machine died, and says what is lost;
+    /// exit status 1 if something is
     #[arg(long)]
     pub salvage: bool,
+    #[command(flatten)]
+    pub on: On,
 }
 
 #[derive(Args, Debug)]
@@ -361,6 +400,8 @@ pub struct Defrag {
     /// Draws the pool before and after, side by side; the name ends in .svg or .png
     #[arg(long, value_name = "FILE")]
     pub map: Option<PathBuf>,
+    #[command(flatten)]
+    pub on: On,
 }
 
 #[derive(Args, Debug)]
@@ -394,6 +435,8 @@ pub struct Churn {
     /// The root that names the map
     #[arg(long, value_name = "NAME", default_value = "churn")]
     pub map: String,
+    #[command(flatten)]
+    pub on: On,
 }
 
 /// Two ratios and a colon between them.

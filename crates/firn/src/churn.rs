@@ -32,6 +32,7 @@ pub fn run(arguments: &Churn, output: &mut Output) -> Result<Verdict, Failure> {
     };
     let plan = ChurnPlan {
         pool: arguments.pool.clone(),
+        mapped: arguments.on.mapped(),
         map: arguments.map.clone(),
         entries: arguments.n,
         value_bytes: arguments.value_bytes as usize,

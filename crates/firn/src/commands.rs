@@ -9,7 +9,7 @@ use firn_lab::{DefragPlan, LabError, LoadReport, Store, StoreOptions, Torn};
 use serde_json::json;
 
 use crate::Verdict;
-use crate::arguments::{Copy, Defrag, Delete, Get, Limit, Load, Map, MapName, Scan};
+use crate::arguments::{Check, Copy, Defrag, Delete, Get, Limit, Load, Map, MapName, On, Scan};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::figures;
@@ -18,9 +18,10 @@ use crate::output::Output;
 /// Bytes read at once.
 const BUFFER_BYTES: usize = 1 << 20;
 
-fn options(map: &MapName) -> StoreOptions {
+fn options(map: &MapName, on: &On) -> StoreOptions {
     StoreOptions {
         map: map.name.clone(),
+        mapped: on.mapped(),
         ..StoreOptions::default()
     }
 }
@@ -31,7 +32,7 @@ pub fn load(load: &Load, output: &mut Output) -> Result<Verdict, Failure> {
     let source = Source::open(load)?;
     let options = StoreOptions {
         max_bytes: load.max_bytes,
-        ..options(&load.map)
+        ..options(&load.map, &load.on)
     };
     let mut store = Store::open_or_create(&load.pool, &options, &mut bars)?;
     let loaded = source.load(&mut store, &mut bars);
@@ -96,7 +97,7 @@ impl Source {
 }
 
 pub fn get(get: &Get, output: &mut Output) -> Result<Verdict, Failure> {
-    let mut store = Store::open_to_read(&get.pool, &options(&get.map), &mut Bars::new())?;
+    let mut store = Store::open_to_read(&get.pool, &options(&get.map, &get.on), &mut Bars::new())?;
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for key in &get.keys {
         match store.get(key.as_bytes())? {
@@ -122,7 +123,8 @@ pub fn get(get: &Get, output: &mut Output) -> Result<Verdict, Failure> {
 }
 
 pub fn scan(scan: &Scan, output: &mut Output) -> Result<Verdict, Failure> {
-    let mut store = Store::open_to_read(&scan.pool, &options(&scan.map), &mut Bars::new())?;
+    let mut store =
+        Store::open_to_read(&scan.pool, &options(&scan.map, &scan.on), &mut Bars::new())?;
     let (prefix, limit) = (scan.prefix.as_bytes(), scan.limit.unwrap_or(u64::MAX));
     let (mut left, mut printed) = (limit, Ok(()));
     let mut entries = Vec::new();
@@ -154,7 +156,7 @@ pub fn scan(scan: &Scan, output: &mut Output) -> Result<Verdict, Failure> {
 
 pub fn delete(delete: &Delete, output: &mut Output) -> Result<Verdict, Failure> {
     let mut bars = Bars::new();
-    let mut store = Store::open(&delete.pool, &options(&delete.map), &mut bars)?;
+    let mut store = Store::open(&delete.pool, &options(&delete.map, &delete.on), &mut bars)?;
     let deleted = match delete.fraction {
         Some(fraction) => {
             firn_lab::delete_fraction(&mut store, fraction, delete.seed, &mut bars).map(|n| (n, 0))
@@ -205,12 +207,12 @@ pub fn map(map: &Map, output: &mut Output) -> Result<Verdict, Failure> {
     Ok(Verdict::Well)
 }
 
-pub fn check(pool: &Path, output: &mut Output) -> Result<Verdict, Failure> {
-    let report = firn_lab::check(pool, &mut Bars::new())?;
+pub fn check(check: &Check, output: &mut Output) -> Result<Verdict, Failure> {
+    let report = firn_lab::check(&check.pool, &check.on.mapped(), &mut Bars::new())?;
     if output.json() {
         output.object(&report)?;
     } else if report.ok {
-        output.line(&format!("{}: ok", pool.display()))?;
+        output.line(&format!("{}: ok", check.pool.display()))?;
     } else {
         for finding in &report.findings {
             output.line(finding)?;
@@ -220,7 +222,7 @@ pub fn check(pool: &Path, output: &mut Output) -> Result<Verdict, Failure> {
 }
 
 pub fn limit(limit: &Limit, output: &mut Output) -> Result<Verdict, Failure> {
-    let report = firn_lab::set_limit(&limit.pool, limit.limit.0)?;
+    let report = firn_lab::set_limit(&limit.pool, limit.limit.0, &limit.on.mapped())?;
     if output.json() {
         output.object(&report)?;
     } else {
@@ -237,13 +239,22 @@ pub fn copy(copy: &Copy, output: &mut Output) -> Result<Verdict, Failure> {
     } else {
         Torn::Refuse
     };
-    let report = firn_lab::copy(&copy.pool, &copy.new, torn, &mut Bars::new())?;
+    let report = firn_lab::copy(
+        &copy.pool,
+        &copy.new,
+        torn,
+        &copy.on.mapped(),
+        &mut Bars::new(),
+    )?;
     if output.json() {
         output.object(&report)?;
     } else {
         output.line(&figures::copied(&report))?;
+        for what in &report.lost {
+            output.line(what)?;
+        }
     }
-    Ok(Verdict::Well)
+    Ok(verdict(report.lost.is_empty()))
 }
 
 pub fn defrag(defrag: &Defrag, output: &mut Output) -> Result<Verdict, Failure> {
@@ -253,6 +264,7 @@ pub fn defrag(defrag: &Defrag, output: &mut Output) -> Result<Verdict, Failure> 
         pages: defrag.pages.into(),
         scheme: firn_lab::scheme(&defrag.scheme)?,
         map: defrag.map.clone(),
+        mapped: defrag.on.mapped(),
     };
     let report = firn_lab::defrag(&plan, &mut Bars::new())?;
     if output.json() {

@@ -68,7 +68,7 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Stat(pool) => commands::stat(&pool.pool, output),
         Command::Top(top) => top::run(&top, output),
         Command::Map(map) => commands::map(&map, output),
-        Command::Check(pool) => commands::check(&pool.pool, output),
+        Command::Check(check) => commands::check(&check, output),
         Command::Limit(limit) => commands::limit(&limit, output),
         Command::Copy(copy) => commands::copy(&copy, output),
         Command::Defrag(defrag) => commands::defrag(&defrag, output),

@@ -161,7 +161,14 @@ fn a_pool_that_was_open_when_the_machine_died() {
     );
     let before = std::fs::read(&pool).unwrap();
     let checked = firn(&["check", &pool]);
-    assert_eq!(checked.status, 0, "{}{}", checked.out, checked.err);
+    // What no open takes is not well, whatever is found in it.
+    assert_eq!(checked.status, 1, "{}{}", checked.out, checked.err);
+    assert_eq!(checked.out.lines().count(), 1, "{}", checked.out);
+    assert!(
+        checked.out.contains("firn copy --salvage"),
+        "{}",
+        checked.out
+    );
     assert!(checked.err.contains("in memory"), "{}", checked.err);
     let saved = folder.arg("saved");
     let copied = firn(&["copy", "--salvage", &pool, &saved]);

@@ -4,6 +4,7 @@ mod support;
 
 use std::path::Path;
 
+use firn_format::superblock::{OpenState, StoredDomain};
 use firn_heap::{Error, Pool, PoolOptions, View};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Medium;
@@ -11,6 +12,7 @@ use firn_structures::{
     AvlTree, HashMap, InlineTree, List, Map, Queue, RedBlackTree, StringArray, Vector,
 };
 use firn_units::VirtAddr;
+use support::superblocks::change_superblocks;
 use support::{Called, Folder, firn};
 
 const ELEMENTS: u64 = 50;
@@ -211,4 +213,31 @@ fn a_wrong_number_of_elements_is_found_in_each_collection() {
         let medium = Mapped::open(Path::new(&path), &MappedOptions::default()).unwrap();
         medium.store_u64(VirtAddr(at), FEW);
     }
+}
+
+#[test]
+fn what_a_salvage_loses_is_named_and_the_rest_is_there() {
+    let folder = Folder::new();
+    let (path, new) = (folder.arg("pool"), folder.arg("new"));
+    make(&path).close().unwrap();
+    damage(&path, |pool, root| (root, load(pool, root) ^ 0x7fff));
+    change_superblocks(&path, |superblock| {
+        superblock.state = OpenState::Open;
+        superblock.domain = StoredDomain::Process;
+        superblock.boot_id = [7; 16];
+    });
+    let before = std::fs::read(&path).unwrap();
+    let called = firn(&["copy", "--salvage", &path, &new]);
+    assert_eq!(called.status, 1, "{}{}", called.out, called.err);
+    assert!(called.out.contains("root `queue`"), "{}", called.out);
+    assert!(
+        before == std::fs::read(&path).unwrap(),
+        "the pool is only read"
+    );
+    assert_eq!(check(&new).status, 0, "{}", check(&new).out);
+    let medium = Mapped::open_read_only(Path::new(&new), &MappedOptions::default()).unwrap();
+    let pool = Pool::open_read_only(medium, "lists").unwrap();
+    let mut session = pool.session().unwrap();
+    let guard = session.guard();
+    assert_eq!(guard.view().root_names().unwrap(), ["words"]);
 }

@@ -86,3 +86,97 @@ fn no_room_for_a_new_pool() {
         assert_eq!(left, 0, "{arguments:?} leaves nothing behind");
     }
 }
+
+fn blocks_bytes(path: &std::path::Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).expect("a file").blocks() * 512
+}
+
+/// The page cache holds the file in larger pieces than a page, and a store to one allocates all of it.
+fn holes_stay(device: Option<SmallFileSystem>) {
+    let Some(device) = device else { return };
+    let folder = Folder::new();
+    let (path, lines) = (device.path().join("pool"), folder.arg("lines"));
+    let pool = path.to_str().expect("text");
+    std::fs::write(&lines, lines_of(100_000)).expect("written");
+    let run = |arguments: &[&str]| {
+        let called = firn(arguments);
+        assert_eq!(
+            called.status, 0,
+            "{arguments:?}: {}{}",
+            called.out, called.err
+        );
+    };
+    run(&["load", pool, &lines]);
+    let loaded = blocks_bytes(&path);
+    run(&["delete", pool, "--fraction", "0.9"]);
+    run(&["defrag", pool]);
+    let packed = blocks_bytes(&path);
+    assert!(packed * 2 < loaded, "{loaded} bytes, then {packed}");
+    // Another program reads it, as a backup does.
+    std::fs::copy(&path, folder.path("backup")).expect("copied");
+    run(&["delete", pool, "--fraction", "0.01"]);
+    std::fs::File::open(&path)
+        .and_then(|file| file.sync_all())
+        .expect("synced");
+    let now = blocks_bytes(&path);
+    assert!(now <= packed + (4 << 20), "{packed} bytes, then {now}");
+    // With nothing left on the device every command ends by itself, and what is there can be read.
+    device.fill();
+    let before = firn(&["scan", pool, ""]).out;
+    for arguments in [
+        &["delete", pool, "--fraction", "0.1"][..],
+        &["load", pool, &lines],
+        &["defrag", pool],
+    ] {
+        let called = firn(arguments);
+        let well =
+            called.status == 0 || (called.status == ERROR && called.err.contains("no space"));
+        assert!(well, "{arguments:?}: {} {}", called.status, called.err);
+    }
+    run(&["check", pool]);
+    assert!(!before.is_empty());
+}
+
+#[test]
+fn holes_that_a_defragmentation_left_stay_on_ext4() {
+    holes_stay(SmallFileSystem::image("mkfs.ext4", 160 << 10));
+}
+
+#[test]
+fn holes_that_a_defragmentation_left_stay_on_xfs() {
+    holes_stay(SmallFileSystem::image("mkfs.xfs", 400 << 10));
+}
+
+#[test]
+fn a_file_system_without_a_promise_is_used_where_it_is_asked_for() {
+    let Some(device) = SmallFileSystem::image("mkfs.btrfs", 128 << 10) else {
+        return;
+    };
+    let folder = Folder::new();
+    let (path, lines) = (device.path().join("pool"), folder.arg("lines"));
+    let pool = path.to_str().expect("text");
+    std::fs::write(&lines, lines_of(100)).expect("written");
+    let refused = firn(&["load", pool, &lines]);
+    assert_eq!(refused.status, ERROR, "{}", refused.out);
+    assert!(
+        refused.err.contains("btrfs") && refused.err.contains("--any-file-system"),
+        "{}",
+        refused.err
+    );
+    assert!(!path.exists());
+    for arguments in [
+        &["load", pool, &lines][..],
+        &["delete", pool, "--fraction", "0.5"],
+        &["defrag", pool],
+    ] {
+        let called = firn(&[arguments, &["--any-file-system"]].concat());
+        assert_eq!(called.status, 0, "{arguments:?}: {}", called.err);
+    }
+    let checked = firn(&["check", pool]);
+    assert_eq!(
+        checked.status, 0,
+        "reading needs no promise: {}",
+        checked.err
+    );
+}

@@ -7,7 +7,7 @@ use firn_format::sealed::Seal;
 use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::{OpenState, PoolKind};
 use firn_media::{Domain, Medium, MediumExt};
-use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
 use crate::alloc::FrameRun;
 use crate::collector::PageSize;
@@ -90,7 +90,7 @@ impl<M: Medium> Inner<M> {
             let durable = self.redo.known_durable();
             let runs = self.allocator.space().lock(&self.medium).take_punchable(
                 &mut cursor,
-                pages.frames_together(),
+                self.frames_given_back(pages),
                 durable,
             );
             if runs.is_empty() {
@@ -110,6 +110,13 @@ impl<M: Medium> Inner<M> {
         tally::add(&self.medium, &change);
         self.cut_end()?;
         Ok(released)
+    }
+
+    /// Frames whose blocks are given back together: as many as the pages have that count, or as the medium gives back
+    /// at once.
+    pub(crate) fn frames_given_back(&self, pages: PageSize) -> u64 {
+        let at_once = self.medium.discard_bytes() / FRAME_BYTES;
+        pages.frames_together().max(at_once)
     }
 
     /// Makes durable that nothing recovery finds speaks of these runs, whose blocks are to go: one fence.

@@ -10,10 +10,12 @@ use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::Slot;
-use crate::check::each_allocated;
+use crate::check::{Finding, each_allocated};
 use crate::error::{Error, OpenError};
 use crate::pool::{Inner, Pool, PoolOptions};
 use crate::roots;
+use crate::salvage::Salvaged;
+use crate::shape::Shapes;
 use crate::tally::{Tally, type_index};
 use crate::trace::{InCycle, Trace, Visitor};
 use crate::tx::redo::Ring;
@@ -77,21 +79,10 @@ impl<M: Medium> Pool<M> {
         target: N,
         progress: &mut dyn FnMut(CopyProgress),
     ) -> Result<Pool<N>, CopyError> {
-        let (layout, lanes) = {
-            let superblock = self.inner.superblock.lock(&self.inner.medium);
-            (superblock.layout.clone(), superblock.lanes as usize)
-        };
-        let (kind, max_bytes) = (self.inner.kind, self.limit_bytes());
-        let options = PoolOptions {
-            kind,
-            lanes,
-            max_bytes,
-            ..PoolOptions::new(&layout)
-        };
-        let copy = Pool::create_unpublished(target, &options)?;
+        let copy = Pool::create_unpublished(target, &self.options_of_copy())?;
         let stopped = self
             .inner
-            .stopped(|| copy_objects(&self.inner, &copy.inner, progress));
+            .stopped(|| copy_objects(&self.inner, &copy.inner, &mut Loss::Refused, progress));
         match stopped.and_then(|copied| copied) {
             Ok(()) => Ok(copy),
             Err(error) => {
@@ -100,6 +91,28 @@ impl<M: Medium> Pool<M> {
             }
         }
     }
+}
+
+impl<M: Medium> Pool<M> {
+    /// How a copy of this pool is created.
+    pub(crate) fn options_of_copy(&self) -> PoolOptions {
+        let max_bytes = self.limit_bytes();
+        let superblock = self.inner.superblock.lock(&self.inner.medium);
+        PoolOptions {
+            kind: self.inner.kind,
+            lanes: superblock.lanes as usize,
+            max_bytes,
+            ..PoolOptions::new(&superblock.layout)
+        }
+    }
+}
+
+/// What becomes of a copy of a pool in which something makes no sense.
+pub(crate) enum Loss {
+    /// There is none.
+    Refused,
+    /// It lacks that, and this says what.
+    Counted(Salvaged),
 }
 
 /// A copy failed.
@@ -112,15 +125,24 @@ pub enum CopyError {
     /// The old pool could not be read, or the new one is full.
     #[error(transparent)]
     Objects(#[from] Error),
+    /// The pool is not whole, and nothing of it can be left out: its references lie in pairs of words.
+    #[error(
+        "the pool is damaged ({finding}), and a pool of a libpmemobj program can be salvaged whole or not at all; restore the last copy"
+    )]
+    NotWhole {
+        /// The first thing that makes no sense.
+        finding: Finding,
+    },
 }
 
-fn copy_objects<M: Medium, N: Medium>(
+pub(crate) fn copy_objects<M: Medium, N: Medium>(
     from: &Inner<M>,
     to: &Inner<N>,
+    loss: &mut Loss,
     progress: &mut dyn FnMut(CopyProgress),
 ) -> Result<(), Error> {
     let cycle = InCycle::of(from);
-    let items = collect(from, cycle.clone())?;
+    let items = collect(from, cycle.clone(), loss)?;
     let used: HashSet<TypeId> = items.iter().map(|item| item.header.type_id()).collect();
     for record in from.types.records() {
         if used.contains(&record.id) || from.types.is_newest(&record) {
@@ -140,6 +162,7 @@ fn copy_objects<M: Medium, N: Medium>(
         cycle,
         places,
         tally: Tally::new(0, u32::MAX),
+        loss,
     };
     let of = items.len() as u64;
     for (done, item) in (0..).zip(&items) {
@@ -150,8 +173,10 @@ fn copy_objects<M: Medium, N: Medium>(
     }
     progress(CopyProgress { done: of, of });
     for (i, found) in roots::references(&from.medium).into_iter().enumerate() {
-        let (name, _, reference) = found?;
-        let words = root::encode(&name, writer.forward(reference)?.0);
+        let Some((name, reference)) = writer.root(found)? else {
+            continue;
+        };
+        let words = root::encode(&name, reference.0);
         to.medium
             .store_bytes(root::root_at(i), bytemuck::cast_slice(&words));
         to.medium.write_back(root::root_at(i), root::ROOT_BYTES);
@@ -164,16 +189,25 @@ fn copy_objects<M: Medium, N: Medium>(
     Ok(())
 }
 
-fn collect<'m, M: Medium>(from: &'m Inner<M>, cycle: InCycle<'m, M>) -> Result<Vec<Item>, Error> {
+fn collect<'m, M: Medium>(
+    from: &'m Inner<M>,
+    cycle: InCycle<'m, M>,
+    loss: &mut Loss,
+) -> Result<Vec<Item>, Error> {
     let items = Vec::new();
     let visitor = Collect { items, cycle };
     let mut trace = Trace::new(&from.medium, from.id, &from.types, visitor);
     trace.run(&from.handles.strong(&from.medium));
-    if let Some(finding) = trace.findings.first() {
-        return Err(Error::Damaged {
-            what: "a reference or an object",
-            at: finding.at,
-        });
+    match loss {
+        Loss::Counted(salvaged) => salvaged.findings = trace.findings,
+        Loss::Refused => {
+            if let Some(finding) = trace.findings.first() {
+                return Err(Error::Damaged {
+                    what: "a reference or an object",
+                    at: finding.at,
+                });
+            }
+        }
     }
     let Collect { mut items, cycle } = trace.visitor;
     if from.logs_allocation() {
@@ -182,7 +216,7 @@ fn collect<'m, M: Medium>(from: &'m Inner<M>, cycle: InCycle<'m, M>) -> Result<V
         let moved = cycle
             .cycle()
             .or_else(|| from.collector.releasing(&from.medium));
-        each_allocated(&from.medium, moved.as_deref(), |slot, header| {
+        let walked = each_allocated(&from.medium, moved.as_deref(), |slot, header| {
             if !marks.has(&slot)
                 && let Some(requested) = crate::object::requested_bytes(header, slot.bytes)
             {
@@ -193,7 +227,26 @@ fn collect<'m, M: Medium>(from: &'m Inner<M>, cycle: InCycle<'m, M>) -> Result<V
                     requested,
                 });
             }
-        })?;
+        });
+        match (walked, &mut *loss) {
+            (Err(error), Loss::Counted(salvaged)) => salvaged.findings.push(Finding {
+                at: 0,
+                what: error.to_string(),
+            }),
+            (walked, _) => walked?,
+        }
+    }
+    if let Loss::Counted(salvaged) = loss {
+        // Where the references of an object are cannot be told if it is not what its type says.
+        let shapes = Shapes::new(&from.types);
+        let medium = &from.medium;
+        items.retain(|item| {
+            let whole =
+                shapes.references(medium, item.content, item.header, item.requested, |_| {});
+            whole.is_ok()
+        });
+        salvaged.objects = items.len() as u64;
+        salvaged.bytes = items.iter().map(|item| item.requested).sum();
     }
     Ok(items)
 }
@@ -204,18 +257,55 @@ struct Writer<'a, M: Medium, N: Medium> {
     cycle: InCycle<'a, M>,
     places: HashMap<u64, Slot>,
     tally: Tally,
+    loss: &'a mut Loss,
 }
 
 impl<M: Medium, N: Medium> Writer<'_, M, N> {
-    fn forward(&self, reference: RefWord) -> Result<RefWord, Error> {
+    /// A root that the copy has.
+    fn root(
+        &mut self,
+        found: Result<(String, VirtAddr, RefWord), Error>,
+    ) -> Result<Option<(String, RefWord)>, Error> {
+        match (found, &mut *self.loss) {
+            (Err(_), Loss::Counted(salvaged)) => {
+                salvaged
+                    .lost_roots
+                    .push("a root whose name is damaged".into());
+                Ok(None)
+            }
+            (Ok((name, _, reference)), Loss::Counted(salvaged)) => {
+                let lost = salvaged.lost_references;
+                let forwarded = self.forward(reference)?;
+                match &mut *self.loss {
+                    Loss::Counted(salvaged) if salvaged.lost_references > lost => {
+                        salvaged.lost_references = lost;
+                        salvaged.lost_roots.push(name);
+                        Ok(None)
+                    }
+                    _ => Ok(Some((name, forwarded))),
+                }
+            }
+            (found, Loss::Refused) => {
+                let (name, _, reference) = found?;
+                Ok(Some((name, self.forward(reference)?)))
+            }
+        }
+    }
+
+    fn forward(&mut self, reference: RefWord) -> Result<RefWord, Error> {
         if reference.is_null() {
             return Ok(reference);
         }
         let at = self.cycle.forward(reference.address());
-        let slot = self
-            .places
-            .get(&at.0)
-            .ok_or(Error::NotAllocated { at: at.0 })?;
+        let foreign = reference.pool() != self.from.id;
+        let slot = match (self.places.get(&at.0).filter(|_| !foreign), &mut *self.loss) {
+            (Some(slot), _) => slot,
+            (None, Loss::Refused) => return Err(Error::NotAllocated { at: at.0 }),
+            (None, Loss::Counted(salvaged)) => {
+                salvaged.lost_references += 1;
+                return Ok(RefWord::NULL);
+            }
+        };
         Ok(RefWord::new(self.to.id, slot.at).with_tag(reference.tag()))
     }
 

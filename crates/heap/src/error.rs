@@ -42,7 +42,7 @@ pub enum OpenError {
     },
     /// The pool was open in domain `process` when the machine went down.
     #[error(
-        "{pool}: was open on an ordinary file when the machine went down, so the disk may hold a torn state; `firn check` says what is damaged, otherwise restore the last copy"
+        "{pool}: was open on an ordinary file when the machine went down, so the disk may hold a torn state; `firn copy --salvage`, `Pool::salvage` or `firn_salvage` makes a new pool of what is whole and names the rest; otherwise restore the last copy"
     )]
     MachineDied {
         /// The medium's name.

@@ -254,13 +254,22 @@ impl<M: Medium> Pool<M> {
     /// Errors: not a pool, damaged, of another layout, torn by the death of the machine. Nothing was
     /// written then, except by a recovery that could finish. Crash: opening again recovers again.
     pub fn open(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
+        Self::open_any(medium, options, false)
+    }
+
+    /// As [`Pool::open`], and where `torn` is allowed a pool that was open when the machine went down.
+    pub(crate) fn open_any(
+        medium: M,
+        options: &PoolOptions,
+        torn: bool,
+    ) -> Result<Self, OpenError> {
         options.check(&medium.name(), medium.capacity())?;
         if !medium.is_writable() {
             return Err(OpenError::ReadOnly {
                 pool: medium.name(),
             });
         }
-        let superblock = sound_superblock(&medium, &options.layout)?;
+        let superblock = sound_superblock(&medium, &options.layout, torn)?;
         let recovered = match superblock.state {
             OpenState::Closed | OpenState::ClosedUntraced => {
                 recovery::watermark(&medium).map(|watermark| Recovered {
@@ -290,7 +299,7 @@ impl<M: Medium> Pool<M> {
     ///
     /// Errors: as [`Pool::open`], and a pool that needs recovery.
     pub fn open_read_only(medium: M, layout: &str) -> Result<Self, OpenError> {
-        let superblock = sound_superblock(&medium, layout)?;
+        let superblock = sound_superblock(&medium, layout, false)?;
         if superblock.state == OpenState::Open {
             return Err(OpenError::NeedsRecovery {
                 pool: medium.name(),

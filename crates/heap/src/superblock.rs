@@ -49,10 +49,11 @@ pub(crate) fn newest_superblock<M: Medium>(medium: &M) -> Result<Superblock, For
     }
 }
 
-/// The superblock of a pool that may be opened.
+/// The superblock of a pool that may be opened; of one that may be `torn`, too, where that is asked for.
 pub(crate) fn sound_superblock<M: Medium>(
     medium: &M,
     layout: &str,
+    torn: bool,
 ) -> Result<Superblock, OpenError> {
     let pool = || medium.name();
     let superblock = newest_superblock(medium).map_err(|source| OpenError::Format {
@@ -67,7 +68,8 @@ pub(crate) fn sound_superblock<M: Medium>(
             expected,
         });
     }
-    let died = superblock.state == OpenState::Open
+    let died = !torn
+        && superblock.state == OpenState::Open
         && superblock.domain == StoredDomain::Process
         && superblock.boot_id != medium.boot_id();
     if died {

@@ -93,3 +93,69 @@ fn stores_through_damaged_references_are_refused() {
         assert_eq!(number, 10);
     }
 }
+
+/// Makes a header name a type that is not registered.
+fn break_header(crash: &Crash, at: u64) {
+    crash.store_u64(VirtAddr(at), crash.load_u64(VirtAddr(at)) ^ 0x7fff);
+}
+
+#[test]
+fn a_salvage_brings_what_is_whole_and_names_the_rest() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let crash = Crash::new(16 << 20, CrashOptions::default());
+        let pool = Pool::create(crash.clone(), &options(kind)).unwrap();
+        let mut session = pool.session().unwrap();
+        // first -> second -> third, and two roots of one object each.
+        let [second, broken] = session
+            .transaction(|tx| {
+                let link = |number| Link {
+                    next: Ref::NULL,
+                    number,
+                };
+                let numbers = [1, 2, 3, 4, 5].map(|number| tx.alloc(link(number)));
+                let [first, second, third, whole, broken] = numbers;
+                let (first, second) = (first?, second?);
+                first.link(Link::NEXT, Some(second));
+                second.link(Link::NEXT, Some(third?));
+                tx.set_root("first", first)?;
+                tx.set_root("whole", whole?)?;
+                let broken = broken?;
+                tx.set_root("broken", broken)?;
+                Ok::<_, Error>([second.address().0, broken.address().0])
+            })
+            .unwrap();
+        drop(session);
+        pool.abandon();
+        let whole = Pool::salvage(crash.clone(), target(), "damage", &mut |_| {}).unwrap();
+        assert!(whole.1.is_whole(), "{:?}", whole.1);
+        assert_eq!(whole.1.objects, 5);
+
+        break_header(&crash, second);
+        break_header(&crash, broken);
+        let (copy, salvaged) =
+            Pool::salvage(crash.clone(), target(), "damage", &mut |_| {}).unwrap();
+        assert_eq!(salvaged.lost_roots, ["broken"]);
+        assert_eq!(salvaged.lost_references, 1, "first has no next any more");
+        assert!(salvaged.findings.len() >= 2, "{:?}", salvaged.findings);
+        // What only the second led to is out of reach where nothing but that counts.
+        let objects = match kind {
+            PoolKind::Traced => 2,
+            PoolKind::Explicit => 3,
+        };
+        assert_eq!((salvaged.objects, salvaged.is_whole()), (objects, false));
+        assert_eq!(copy.check().unwrap(), []);
+        let mut session = copy.session().unwrap();
+        session.read(|view| {
+            let first = view.root::<Link>("first").unwrap();
+            assert_eq!(first.load(Link::NUMBER), 1);
+            assert!(first.follow(Link::NEXT).is_none());
+            let whole = view.root::<Link>("whole").unwrap();
+            assert_eq!(whole.load(Link::NUMBER), 4);
+            assert!(view.find_root::<Link>("broken").unwrap().is_none());
+        });
+    }
+}
+
+fn target() -> Crash {
+    Crash::new(16 << 20, CrashOptions::default())
+}

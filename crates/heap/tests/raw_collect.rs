@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering;
 
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{
-    Error, LogKind, Obj, Pool, PoolKind, PoolOptions, RawGuard, RawTx, Session, TypeId, Untyped,
+    CopyError, Error, LogKind, Obj, Pool, PoolKind, PoolOptions, RawGuard, RawTx, Session, TypeId,
+    Untyped,
 };
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::{Medium, MediumExt};
@@ -558,4 +559,47 @@ fn a_list_of_objects_moves_these_and_nothing_else() {
     program.check(&mut session);
     drop(session);
     assert_eq!(program.pool.check().unwrap(), []);
+}
+
+#[test]
+fn a_pool_of_pairs_is_salvaged_as_it_is_or_not_at_all() {
+    use std::os::unix::fs::FileExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    let mut program = Program::on(Mapped::create(&path, 0, &MappedOptions::default()).unwrap());
+    let mut session = program.pool.session().unwrap();
+    for key in 0..200 {
+        program.allocate(&mut session, key, 64 + key * 8, key * 7);
+    }
+    drop(session);
+    let id = program.pool.pair_id();
+    program.pool.clone().abandon();
+    let objects = std::mem::take(&mut program.objects);
+    drop(program);
+    let before = std::fs::read(&path).unwrap();
+    let salvage = |name: &str| {
+        let torn = Mapped::open_private(&path, &MappedOptions::default()).unwrap();
+        let target = Mapped::create(folder.path().join(name), 0, &MappedOptions::default());
+        Pool::salvage(torn, target.unwrap(), "raw", &mut |_| {})
+    };
+    let (pool, salvaged) = salvage("new").unwrap();
+    assert!(salvaged.is_whole(), "{salvaged:?}");
+    assert_eq!(salvaged.objects, 201, "and the table");
+    assert_eq!(pool.pair_id(), id);
+    for known in objects.values() {
+        let at = known.addresses[0];
+        assert_eq!(pool.medium().load_u64(at), known.value);
+        assert_eq!(pool.medium().load_u64(at + (known.len - 8)), !known.value);
+    }
+    pool.close().unwrap();
+    assert!(folder.path().join("new").exists());
+    assert!(before == std::fs::read(&path).unwrap(), "it is only read");
+
+    // An object whose header names no type that is registered.
+    let header = objects[&7].addresses[0].0 - 8;
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.write_all_at(&[0xff, 0x7f], header).unwrap();
+    let refused = salvage("other").err().unwrap();
+    assert!(matches!(refused, CopyError::NotWhole { .. }), "{refused}");
+    assert!(!folder.path().join("other").exists());
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 use firn_heap::{OpenError, Pool, PoolOptions};
 use firn_mapped::{Mapped, MappedOptions};
 
-use crate::scratch::copy_of_this_boot;
 use crate::{LabError, Progress};
 
 /// What becomes of a pool that was open on an ordinary file when the machine died.
@@ -13,7 +12,7 @@ use crate::{LabError, Progress};
 pub enum Torn {
     /// It is refused.
     Refuse,
-    /// It is copied into memory and recovered there; the file stays as it is.
+    /// It is recovered in memory; the file stays as it is.
     InMemory,
 }
 
@@ -23,21 +22,23 @@ pub enum Torn {
 pub(crate) fn open_any(
     path: &Path,
     torn: Torn,
+    mapped: &MappedOptions,
     progress: &mut dyn Progress,
 ) -> Result<Pool<Mapped>, LabError> {
     let any_layout = PoolOptions::new("");
-    let medium = Mapped::open_read_only(path, &MappedOptions::default())?;
+    let medium = Mapped::open_read_only(path, mapped)?;
     match Pool::open_read_only(medium, "") {
         Err(OpenError::NeedsRecovery { pool }) => {
             progress.remark(&format!("{pool}: was not closed, recovering it"));
-            let medium = Mapped::open(path, &MappedOptions::default())?;
+            let medium = Mapped::open(path, mapped)?;
             Ok(Pool::open(medium, &any_layout)?)
         }
         Err(OpenError::MachineDied { pool }) if torn == Torn::InMemory => {
             progress.remark(&format!(
-                "{pool}: was open when the machine died; looking at a copy in memory"
+                "{pool}: was open when the machine died; looking at it in memory"
             ));
-            Ok(Pool::open(copy_of_this_boot(path, progress)?, &any_layout)?)
+            let medium = Mapped::open_private(path, mapped)?;
+            Ok(Pool::open_torn(medium, &any_layout)?)
         }
         other => Ok(other?),
     }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use firn_heap::{Error, Pool, Target, View};
+use firn_heap::{Error, OpenError, Pool, Target, View};
+use firn_mapped::{Backing, MappedOptions};
 use firn_media::Medium;
 use firn_structures::avl::AvlRoot;
 use firn_structures::hash::HashRoot;
@@ -33,19 +34,30 @@ pub struct CheckReport {
 /// Checks the pool in `path`, whatever it holds: tables, headers, types, references, allocation, and
 /// every collection that a root names. A pool that was closed is only read. One that was not is
 /// recovered first, as any open would; one that was open when the machine died is recovered and
-/// checked in memory, and its file stays as it is.
+/// checked in memory, and its file stays as it is. That no open takes it is the first finding then.
 ///
 /// Errors: no such file, in use, not a pool. What is wrong inside a pool is a finding.
-pub fn check(path: &Path, progress: &mut dyn Progress) -> Result<CheckReport, LabError> {
-    let findings = match open_any(path, Torn::InMemory, progress) {
+pub fn check(
+    path: &Path,
+    mapped: &MappedOptions,
+    progress: &mut dyn Progress,
+) -> Result<CheckReport, LabError> {
+    let findings = match open_any(path, Torn::InMemory, mapped, progress) {
         Ok(pool) => {
             progress.begin("checking", None);
-            let findings = findings(&pool);
+            let found = findings(&pool);
             progress.end();
+            // What is only in memory is the copy of a pool that no open takes, whatever is found in it.
+            let torn = pool.medium().backing() == Backing::Anonymous;
             let closed = pool.close();
-            findings
+            let mut found = found
                 .and_then(|f| closed.map(|()| f))
-                .map_err(LabError::pool(path))?
+                .map_err(LabError::pool(path))?;
+            if torn {
+                let pool = path.display().to_string();
+                found.insert(0, OpenError::MachineDied { pool }.to_string());
+            }
+            found
         }
         Err(error) if error.is_damage() => vec![error.to_string()],
         Err(error) => return Err(error),

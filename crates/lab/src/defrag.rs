@@ -30,6 +30,8 @@ pub struct DefragPlan {
     pub scheme: &'static Scheme,
     /// Draws the pool before and after into this SVG or PNG file, which is made or replaced.
     pub map: Option<PathBuf>,
+    /// How its file is mapped.
+    pub mapped: MappedOptions,
 }
 
 /// What came of it.
@@ -145,7 +147,7 @@ pub fn defrag(plan: &DefragPlan, progress: &mut dyn Progress) -> Result<DefragRe
         refuse_unnamed(picture)?;
         refuse_pool(&plan.pool, picture)?;
     }
-    let pool = open(&plan.pool, progress)?;
+    let pool = open(&plan.pool, &plan.mapped, progress)?;
     let defragmented = on(&pool, plan, progress);
     let closed = pool.close().map_err(LabError::pool(&plan.pool));
     let mut report = defragmented?;
@@ -155,8 +157,12 @@ pub fn defrag(plan: &DefragPlan, progress: &mut dyn Progress) -> Result<DefragRe
 }
 
 /// Opens the pool for changes, whatever its content is called, and tells what lives in it.
-pub(crate) fn open(path: &Path, progress: &mut dyn Progress) -> Result<Pool<Mapped>, LabError> {
-    let medium = Mapped::open(path, &MappedOptions::default())?;
+pub(crate) fn open(
+    path: &Path,
+    mapped: &MappedOptions,
+    progress: &mut dyn Progress,
+) -> Result<Pool<Mapped>, LabError> {
+    let medium = Mapped::open(path, mapped)?;
     let pool = Pool::open(medium, &PoolOptions::new(""))?;
     if pool.needs_trace() {
         let name = path.display();

@@ -22,13 +22,17 @@ pub struct LimitReport {
 ///
 /// Errors: no such file, in use, not a pool, damaged; a limit that is less than what every pool takes.
 /// Crash: the pool has the one limit or the other.
-pub fn set_limit(path: &Path, limit: Option<u64>) -> Result<LimitReport, LabError> {
+pub fn set_limit(
+    path: &Path,
+    limit: Option<u64>,
+    mapped: &MappedOptions,
+) -> Result<LimitReport, LabError> {
     let options = PoolOptions {
         // One that no pool reaches is none.
         max_bytes: Some(limit.unwrap_or(u64::MAX)),
         ..PoolOptions::new("")
     };
-    let pool = Pool::open(Mapped::open(path, &MappedOptions::default())?, &options)?;
+    let pool = Pool::open(Mapped::open(path, mapped)?, &options)?;
     let limit_bytes = pool.limit_bytes();
     pool.close().map_err(LabError::pool(path))?;
     let file = std::fs::metadata(path).map_err(LabError::file(path, "reading the length"))?;

@@ -5,7 +5,7 @@ mod options;
 use std::path::{Path, PathBuf};
 
 use firn_heap::{Error, OpenError, Pool, Session};
-use firn_mapped::{Mapped, MappedError, MappedOptions};
+use firn_mapped::{Mapped, MappedError};
 use firn_structures::Map;
 use firn_structures::map::Scan;
 
@@ -43,7 +43,7 @@ impl Store {
         options: &StoreOptions,
         progress: &mut dyn Progress,
     ) -> Result<Self, LabError> {
-        let medium = match Mapped::open(path, &MappedOptions::default()) {
+        let medium = match Mapped::open(path, &options.mapped) {
             Err(MappedError::NotFound { .. }) => return Self::create(path, options),
             other => other?,
         };
@@ -56,7 +56,7 @@ impl Store {
 
     /// Makes a new pool in `path` with an empty map, which is found there once it has it.
     fn create(path: &Path, options: &StoreOptions) -> Result<Self, LabError> {
-        let medium = Mapped::create(path, 0, &MappedOptions::default())?;
+        let medium = Mapped::create(path, 0, &options.mapped)?;
         let pool = Pool::create_unpublished(medium, &options.of_pool())?;
         let make = || {
             let mut store = Self::on(pool.clone(), path, options)?;
@@ -89,7 +89,7 @@ impl Store {
     ///
     /// Errors: as [`Store::open`].
     pub fn open_untraced(path: &Path, options: &StoreOptions) -> Result<Self, LabError> {
-        let medium = Mapped::open(path, &MappedOptions::default())?;
+        let medium = Mapped::open(path, &options.mapped)?;
         Self::on(Pool::open(medium, &options.of_pool())?, path, options)
     }
 
@@ -102,7 +102,7 @@ impl Store {
         options: &StoreOptions,
         progress: &mut dyn Progress,
     ) -> Result<Self, LabError> {
-        let medium = Mapped::open_read_only(path, &MappedOptions::default())?;
+        let medium = Mapped::open_read_only(path, &options.mapped)?;
         match Pool::open_read_only(medium, LAYOUT) {
             Ok(pool) => Self::on(pool, path, options),
             Err(OpenError::NeedsRecovery { pool }) => {

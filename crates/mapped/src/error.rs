@@ -68,6 +68,18 @@ pub enum MappedError {
         /// The system's own word.
         source: io::Error,
     },
+    /// The file system may need a block for a store that a full disk does not have.
+    #[error(
+        "{path}: lies on {system}, {reason}: with a full disk a store may end the program (SIGBUS); move the pool to ext4, xfs, tmpfs or DAX, or accept it: --any-file-system, `MappedOptions::file_systems`, `firn_options.any_file_system`, FIRN_ANY_FILE_SYSTEM=1"
+    )]
+    NoPromise {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What the file system is called.
+        system: &'static str,
+        /// Why nothing is promised.
+        reason: &'static str,
+    },
     /// The process may not reserve the address window.
     #[error(
         "{name}: no {bytes} bytes of address space for the window; raise the limit (ulimit -v), or ask for a smaller capacity"

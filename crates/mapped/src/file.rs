@@ -8,12 +8,12 @@ use std::sync::{Mutex, PoisonError};
 
 use firn_units::FRAME_BYTES;
 use rustix::fs::{
-    FileType, FlockOperation, Mode, OFlags, SeekFrom, fchmod, flock, fstat, fstatfs, lstat, open,
-    seek,
+    FileType, FlockOperation, Mode, OFlags, SeekFrom, fchmod, flock, fstat, lstat, open, seek,
 };
 use rustix::io::Errno;
 
 use crate::draft::{Draft, Instead, sync_directory};
+use crate::file_system::FileSystem;
 use crate::{Backing, MappedError};
 
 /// How a file is opened and whom its lock keeps out.
@@ -151,13 +151,14 @@ impl PoolFile {
 
     /// What lies under the file, if its mapping is not [`Backing::Dax`].
     pub(crate) fn backing(&self) -> Result<Backing, MappedError> {
-        const TMPFS_MAGIC: u64 = 0x0102_1994;
-        const RAMFS_MAGIC: u64 = 0x8584_58f6;
-        let system = fstatfs(&self.file).map_err(|e| self.error("asking the file system", e))?;
-        Ok(match system.f_type as u64 {
-            TMPFS_MAGIC | RAMFS_MAGIC => Backing::Tmpfs,
-            _ => Backing::Disk,
+        Ok(match self.file_system()? {
+            FileSystem::Memory => Backing::Tmpfs,
+            FileSystem::InPlace | FileSystem::Unsure(..) => Backing::Disk,
         })
+    }
+
+    pub(crate) fn file_system(&self) -> Result<FileSystem, MappedError> {
+        FileSystem::below(&self.file).map_err(|e| self.error("asking the file system", e))
     }
 
     /// Whether every byte of the file is zero.

@@ -63,6 +63,7 @@ fn gather(file: &File, page: Range<u64>) -> Result<(), Errno> {
     let how = FileMapping {
         writable: true,
         dax: false,
+        private: false,
     };
     Aside::map(page, file, how)?.gather_huge_pages()
 }

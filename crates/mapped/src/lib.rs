@@ -16,6 +16,14 @@
 //! [`MappedOptions::assume_persistent`] overrides the domain, so that code for persistent memory
 //! can be measured where there is none.
 //!
+//! # Blocks before stores
+//!
+//! A store needs no block that the device may not have: it is SIGBUS where it does and there is none. Blocks are
+//! allocated ahead by [`Medium::reserve`], in whole pieces of 2 MiB on a disk, because the kernel's page cache may hold
+//! a file in folios of that size, and the first store to a folio allocates what it lacks. File systems that write to
+//! new blocks each time, or of which that is not known, cannot keep this: a pool there is opened for writing only with
+//! [`FileSystems::Any`].
+//!
 //! # What the crate relies on
 //!
 //! Nobody shortens the file behind its back while it is open: the kernel answers an access to a page
@@ -25,6 +33,7 @@
 //! SIGXFSZ; then it is an error. Linux on x86-64 only.
 //!
 //! [`Medium::sync`]: firn_media::Medium::sync
+//! [`Medium::reserve`]: firn_media::Medium::reserve
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("firn-mapped needs Linux on x86-64: mmap windows, clwb and total store order");
@@ -34,7 +43,9 @@ pub mod barrier;
 mod copy;
 mod draft;
 mod error;
+mod extents;
 mod file;
+mod file_system;
 mod flush;
 mod holes;
 mod huge;
@@ -52,7 +63,7 @@ pub use backing::Backing;
 pub use error::MappedError;
 pub use flush::FlushInstruction;
 pub use mapped::Mapped;
-pub use options::{HugePages, MappedOptions, Placement};
+pub use options::{FileSystems, HugePages, MappedOptions, Placement};
 pub use place::MappedPlace;
 pub use whole::write_whole;
 pub use words::MappedWords;

@@ -9,12 +9,13 @@ use firn_media::{Domain, Medium};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, round_up};
 
 use crate::file::{Access, PoolFile};
+use crate::file_system::FileSystem;
 use crate::flush::Flush;
 use crate::place::PLACE_ALIGNMENT;
 use crate::space::Space;
 use crate::system::{Randomness, boot_id};
 use crate::window::{FileMapping, Window};
-use crate::{Backing, FlushInstruction, MappedError, MappedOptions};
+use crate::{Backing, FileSystems, FlushInstruction, HugePages, MappedError, MappedOptions};
 
 /// Real memory: a file mapped into a reserved window, or anonymous memory.
 ///
@@ -47,6 +48,8 @@ pub struct Mapped {
     // Unmapped before the file is closed: both hold the lock.
     pub(crate) window: Window,
     pub(crate) file: Option<PoolFile>,
+    /// The file that this is a copy of, in memory.
+    pub(crate) original: Option<PoolFile>,
 }
 
 // SAFETY: `base` is the only field that is not `Send` by itself; it points into `window`, which is
@@ -124,6 +127,30 @@ impl Mapped {
         Ok(medium)
     }
 
+    /// Opens a copy of the pool in `path`, in memory of this process: loads see the file, stores stay here and go with
+    /// the medium. The file is not changed, and nobody else stores to it meanwhile. Takes memory for the pages that are
+    /// stored to.
+    ///
+    /// Errors: as [`Mapped::open_read_only`].
+    pub fn open_private(
+        path: impl AsRef<Path>,
+        options: &MappedOptions,
+    ) -> Result<Self, MappedError> {
+        let file = PoolFile::open(path.as_ref(), Access::ReadOnly)?;
+        let len = file.pool_len(Access::ReadOnly)?;
+        let (access, backing) = (Access::ReadWrite, Backing::Anonymous);
+        let mut medium = Self::assemble(None, access, len, len, backing, options)?;
+        let private = FileMapping {
+            writable: true,
+            dax: false,
+            private: true,
+        };
+        let mapped = medium.window.map_file(0..len, &file.file, private);
+        mapped.map_err(|e| file.error("mapping the file", e))?;
+        medium.original = Some(file);
+        Ok(medium)
+    }
+
     /// What lies under the mapping.
     pub fn backing(&self) -> Backing {
         self.backing
@@ -181,7 +208,29 @@ impl Mapped {
         let file = PoolFile::open(path, access)?;
         let len = file.pool_len(access)?;
         let backing = file.backing()?;
-        Self::assemble(Some(file), access, len, len, backing, options)
+        let medium = Self::assemble(Some(file), access, len, len, backing, options)?;
+        if access.writable() {
+            medium.check_promise()?;
+            medium.complete_pieces()?;
+        }
+        Ok(medium)
+    }
+
+    /// Refuses a file system of which it is not known that a store to an allocated block needs no other, unless the
+    /// caller takes any.
+    fn check_promise(&self) -> Result<(), MappedError> {
+        let asked = self.options.file_systems == FileSystems::Promising;
+        let Some(file) = self.file.as_ref().filter(|_| asked) else {
+            return Ok(());
+        };
+        match (self.backing, file.file_system()?) {
+            (Backing::Disk, FileSystem::Unsure(system, reason)) => Err(MappedError::NoPromise {
+                path: file.path.clone(),
+                system,
+                reason,
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn fill_new(
@@ -195,6 +244,7 @@ impl Mapped {
             file.set_mode(mode)?;
         }
         let medium = Self::assemble(Some(file), Access::ReadWrite, 0, len, backing, options)?;
+        medium.check_promise()?;
         medium.reserve(VirtAddr(0), len)?;
         Ok(medium)
     }
@@ -218,10 +268,12 @@ impl Mapped {
             let dax = FileMapping {
                 writable,
                 dax: true,
+                private: false,
             };
             let cached = FileMapping {
                 writable,
                 dax: false,
+                private: false,
             };
             // An empty file cannot be mapped; its first frame can, unused as it is.
             let front = 0..len.max(FRAME_BYTES);
@@ -232,7 +284,7 @@ impl Mapped {
                     .map_file(front, &file.file, cached)
                     .map_err(|e| error("mapping the file", e.into()))?;
             }
-            window.advise_huge_pages(0..len, options.huge_pages);
+            window.advise_huge_pages(0..len, asked_of(backing, options));
             if len == 0 {
                 let unmapped = window.map_zeros(0..FRAME_BYTES);
                 unmapped.map_err(|e| error("mapping the window", e.into()))?;
@@ -258,6 +310,7 @@ impl Mapped {
             space: Mutex::default(),
             window,
             file,
+            original: None,
         })
     }
 
@@ -270,7 +323,16 @@ impl Mapped {
 
     /// What this medium is called in errors.
     pub(crate) fn display_name(&self) -> String {
-        display_name(self.file.as_ref())
+        display_name(self.file.as_ref().or(self.original.as_ref()))
+    }
+}
+
+/// What is asked for where the medium lies. A page cache that holds a disk's file in huge pages reads and writes
+/// 2 MiB for each word.
+pub(crate) fn asked_of(backing: Backing, options: &MappedOptions) -> HugePages {
+    match (backing, options.huge_pages) {
+        (Backing::Disk, HugePages::Ask) => HugePages::System,
+        (_, asked) => asked,
     }
 }
 

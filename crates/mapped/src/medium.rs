@@ -299,6 +299,10 @@ impl Medium for Mapped {
         self.discard_space(at.0..at.0.saturating_add(len))
     }
 
+    fn discard_bytes(&self) -> u64 {
+        self.piece_bytes()
+    }
+
     fn truncate(&self, len: u64) -> Result<(), MediumError> {
         assert_whole_frames(VirtAddr(0), len);
         self.truncate_space(len)

@@ -17,6 +17,8 @@ pub struct MappedOptions {
     pub placement: Placement,
     /// Whether to ask for huge pages.
     pub huge_pages: HugePages,
+    /// On which file systems a pool may be opened for stores.
+    pub file_systems: FileSystems,
     /// Permission bits of a new file, whatever the process's mask is. Without it the file may be written by its
     /// owner and read by all whom the mask lets.
     pub mode: Option<u32>,
@@ -34,11 +36,24 @@ pub enum Placement {
     Random(u64),
 }
 
+/// On which file systems a pool may be opened for stores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FileSystems {
+    /// On those of which it is known that a store to an allocated block needs no other: ext2, ext3, ext4, xfs, tmpfs,
+    /// and all on DAX.
+    #[default]
+    Promising,
+    /// On any. Where the promise does not hold, a store on a full disk ends the process with SIGBUS. What was
+    /// committed is not lost by that.
+    Any,
+}
+
 /// Whether to ask for huge pages. Never fails where they are not offered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum HugePages {
-    /// Ask for them: `MADV_HUGEPAGE`, and on tmpfs `MADV_COLLAPSE` (Linux 6.1 and later) of each whole 2 MiB
-    /// that is reserved and holds nothing yet.
+    /// Ask for them where the pool lies in memory or on DAX: `MADV_HUGEPAGE`, and on tmpfs `MADV_COLLAPSE` (Linux 6.1
+    /// and later) of each whole 2 MiB that is reserved and holds nothing yet. On a disk nothing is asked: a load of
+    /// one page would read 2 MiB, and a store to one would write as much.
     #[default]
     Ask,
     /// Leave it to the system's setting.
@@ -75,6 +90,12 @@ impl MappedOptions {
         self
     }
 
+    /// Sets [`MappedOptions::file_systems`].
+    pub fn file_systems(mut self, file_systems: FileSystems) -> Self {
+        self.file_systems = file_systems;
+        self
+    }
+
     /// Sets [`MappedOptions::mode`].
     pub fn mode(mut self, mode: u32) -> Self {
         self.mode = Some(mode);
@@ -89,6 +110,7 @@ impl Default for MappedOptions {
             assume_persistent: None,
             placement: Placement::System,
             huge_pages: HugePages::Ask,
+            file_systems: FileSystems::Promising,
             mode: None,
         }
     }

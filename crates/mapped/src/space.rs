@@ -1,5 +1,10 @@
 //! Space: blocks are had before they are stored to, and given back.
 //!
+//! On a disk that goes by whole pieces. The kernel may hold a file in folios of up to 2 MiB, aligned to their length:
+//! it does after whoever reads ahead, another program that copies the file included. The first store to a folio
+//! allocates every block that it lacks, and is SIGBUS where there is none. So no such stretch of the file ever has
+//! some blocks and lacks others, but for those that nobody stores to until the next try to reserve them.
+//!
 //! Concurrency: one thread at a time, under the mutex of [`Space`]; others load and store meanwhile.
 //! Whatever is mapped anew reads the same before, during and after, except for what the caller asked
 //! to change.
@@ -10,12 +15,14 @@ use std::os::unix::fs::FileExt;
 use std::sync::{MutexGuard, PoisonError};
 
 use firn_media::{Medium, MediumError, MediumExt};
-use firn_units::VirtAddr;
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, WORD_BYTES};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstat, fsync, ftruncate, seek};
 use rustix::io::Errno;
 
+use crate::extents::{self, Blocks};
 use crate::file::{PoolFile, retry};
 use crate::holes::Holes;
+use crate::mapped::asked_of;
 use crate::window::FileMapping;
 use crate::{Backing, HugePages, Mapped, huge};
 
@@ -39,7 +46,10 @@ impl Mapped {
         }
         let old_len = self.len();
         if let Some(file) = &self.file {
-            self.allocate_blocks(&mut space, file, range.clone(), old_len)?;
+            for blocks in self.pieces_of(&range, old_len) {
+                self.allocate_blocks(&mut space, file, blocks, old_len)
+                    .map_err(|refused| self.refusal("allocating blocks", range.clone(), refused))?;
+            }
             self.fill_in(&mut space, file, range.clone())?;
         }
         if range.end > old_len {
@@ -61,22 +71,117 @@ impl Mapped {
             return Ok(());
         }
         let Some(file) = &self.file else {
-            let forgotten = self.window.forget(range);
+            // Forgotten, a page of the original would be back.
+            let forgotten = match self.original.is_some() {
+                true => self.window.map_memory(range),
+                false => self.window.forget(range),
+            };
             return forgotten.map_err(|e| self.io("discarding a range", e));
         };
-        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        let len = range.end - range.start;
-        match retry(|| fallocate(&file.file, punch, range.start, len)) {
-            Ok(()) => {
-                self.cover(&mut space, range);
-                Ok(())
-            }
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-                self.zero(VirtAddr(range.start), len);
-                Ok(())
-            }
-            Err(other) => Err(self.io("discarding a range", other)),
+        let whole = self.whole_pieces(&range);
+        if whole.is_empty() {
+            self.erase(range);
+            return Ok(());
         }
+        match punch(&file.file, &whole) {
+            Ok(()) => self.cover(&mut space, whole.clone()),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.erase(whole.clone()),
+            Err(other) => return Err(self.io("discarding a range", other)),
+        }
+        self.erase(range.start..whole.start);
+        self.erase(whole.end..range.end);
+        Ok(())
+    }
+
+    /// What has blocks as a whole or none, see the head of this file. In memory every page is by itself. DAX has no
+    /// folios, but maps 2 MiB at once where it can, and allocates for that.
+    pub(crate) fn piece_bytes(&self) -> u64 {
+        match self.backing {
+            Backing::Tmpfs | Backing::Anonymous => FRAME_BYTES,
+            Backing::Disk | Backing::Dax => CHUNK_BYTES,
+        }
+    }
+
+    /// The whole pieces of a range; the last one of the medium ends with it.
+    fn whole_pieces(&self, range: &Range<u64>) -> Range<u64> {
+        let piece = self.piece_bytes();
+        let start = range.start.next_multiple_of(piece);
+        let end = match range.end == self.len() {
+            true => range.end,
+            false => range.end - range.end % piece,
+        };
+        start..end.max(start)
+    }
+
+    /// Makes a range read as zeros. What reads so already is not stored to: it may have no blocks.
+    fn erase(&self, range: Range<u64>) {
+        for frame in range.step_by(FRAME_BYTES as usize) {
+            let words = (frame..frame + FRAME_BYTES).step_by(WORD_BYTES as usize);
+            if words.map(VirtAddr).any(|at| self.load_u64(at) != 0) {
+                self.zero(VirtAddr(frame), FRAME_BYTES);
+            }
+        }
+    }
+
+    /// What needs blocks when a range is reserved: the pieces that hold it, as far as the file will reach, and
+    /// where the file grows the rest of the piece that its end was in.
+    fn pieces_of(&self, range: &Range<u64>, old_len: u64) -> Vec<Range<u64>> {
+        let piece = self.piece_bytes();
+        let len = old_len.max(range.end);
+        let start = range.start - range.start % piece;
+        let whole = start..range.end.next_multiple_of(piece).min(len);
+        let cut = old_len - old_len % piece;
+        if range.end <= old_len || cut == old_len || start <= cut {
+            return vec![whole];
+        }
+        vec![cut..(cut + piece).min(len), whole]
+    }
+
+    /// Gives every piece that has some blocks the others, and blocks of its own in the place of those that it shares:
+    /// of a pool that an older version left, or a copy that left zeros out or copied nothing yet.
+    ///
+    /// Errors: no space; the content is unchanged.
+    pub(crate) fn complete_pieces(&self) -> Result<(), MediumError> {
+        let Some(file) = self
+            .file
+            .as_ref()
+            .filter(|_| self.piece_bytes() > FRAME_BYTES)
+        else {
+            return Ok(());
+        };
+        let len = self.len();
+        let asking = |e| self.io("asking for the file's blocks", e);
+        let known = extents::blocks(&file.file, len).map_err(asking)?;
+        let blocks = match known {
+            Some(blocks) => blocks,
+            None => {
+                let ranges = self.ranges_with_data()?.unwrap_or_default();
+                let owned = |range| Blocks {
+                    range,
+                    shared: false,
+                };
+                ranges.into_iter().map(owned).collect()
+            }
+        };
+        for part in incomplete(&blocks, self.piece_bytes(), len) {
+            self.allocate_blocks(&mut Space::default(), file, part.clone(), len)
+                .map_err(|refused| self.refusal("allocating blocks", part, refused))?;
+        }
+        for Blocks { range, .. } in blocks.into_iter().filter(|blocks| blocks.shared) {
+            let (unshare, bytes) = (FallocateFlags::UNSHARE_RANGE, range.end - range.start);
+            match retry(|| fallocate(&file.file, unshare, range.start, bytes)) {
+                // Where nothing is promised there is no such call either.
+                Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+                Err(refused) => {
+                    return Err(self.refusal(
+                        "copying blocks that another file shares",
+                        range,
+                        refused,
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn truncate_space(&self, len: u64) -> Result<(), MediumError> {
@@ -218,7 +323,7 @@ impl Mapped {
             None => {
                 self.window.map_memory(grown.clone())?;
                 self.window
-                    .advise_huge_pages(grown, self.options.huge_pages);
+                    .advise_huge_pages(grown, asked_of(self.backing, &self.options));
                 Ok(())
             }
         }
@@ -229,7 +334,7 @@ impl Mapped {
             .map_file(range.clone(), &file.file, self.mapping())?;
         // Neighbours that are advised alike become one mapping.
         self.window
-            .advise_huge_pages(range, self.options.huge_pages);
+            .advise_huge_pages(range, asked_of(self.backing, &self.options));
         Ok(())
     }
 
@@ -237,6 +342,7 @@ impl Mapped {
         FileMapping {
             writable: self.writable,
             dax: self.backing == Backing::Dax,
+            private: false,
         }
     }
 
@@ -247,20 +353,28 @@ impl Mapped {
         file: &PoolFile,
         range: Range<u64>,
         old_len: u64,
-    ) -> Result<(), MediumError> {
+    ) -> Result<(), Errno> {
         if self.backing == Backing::Tmpfs && self.options.huge_pages == HugePages::Ask {
             huge::allocate(&mut space.luck, &file.file, range.clone());
         }
         let len = range.end - range.start;
         let plain = FallocateFlags::empty();
         let result = match retry(|| fallocate(&file.file, plain, range.start, len)) {
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => fill_holes(file, range.clone(), old_len),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                let mut filled = Vec::new();
+                // Zeros that were written look like content, and who opens the file next would go on.
+                fill_holes(file, range, old_len, &mut filled).inspect_err(|_| {
+                    for hole in &filled {
+                        // What stays is found by the next try.
+                        let _ = punch(&file.file, hole);
+                    }
+                })
+            }
             other => other,
         };
-        result.map_err(|refused| {
+        result.inspect_err(|_| {
             // What was allocated inside the old length reads as zeros and is found by the next try.
             let _ = retry(|| ftruncate(&file.file, old_len));
-            self.refusal("allocating blocks", range, refused)
         })
     }
 
@@ -277,7 +391,14 @@ impl Mapped {
 
 /// Allocates blocks where the file system has no call for it: writes zeros into the range's holes.
 /// Nobody stores to a hole before it is reserved, so no store is lost.
-fn fill_holes(file: &PoolFile, range: Range<u64>, old_len: u64) -> Result<(), Errno> {
+///
+/// `filled` gets the holes that were written to.
+fn fill_holes(
+    file: &PoolFile,
+    range: Range<u64>,
+    old_len: u64,
+    filled: &mut Vec<Range<u64>>,
+) -> Result<(), Errno> {
     const STEP_BYTES: u64 = 64 << 10;
     static ZEROS: [u8; STEP_BYTES as usize] = [0; STEP_BYTES as usize];
     let mut at = range.start;
@@ -285,6 +406,9 @@ fn fill_holes(file: &PoolFile, range: Range<u64>, old_len: u64) -> Result<(), Er
         let hole = next_hole(&file.file, at, old_len)?;
         at = hole.start.min(range.end);
         let end = hole.end.min(range.end);
+        if at < end {
+            filled.push(at..end);
+        }
         while at < end {
             let step = (end - at).min(STEP_BYTES);
             let zeros = &ZEROS[..step as usize];
@@ -294,6 +418,42 @@ fn fill_holes(file: &PoolFile, range: Range<u64>, old_len: u64) -> Result<(), Er
         }
     }
     Ok(())
+}
+
+fn punch(file: &File, range: &Range<u64>) -> Result<(), Errno> {
+    let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    retry(|| fallocate(file, punch, range.start, range.end - range.start))
+}
+
+/// Those pieces of a file of `len` bytes that have some blocks and lack others.
+fn incomplete(blocks: &[Blocks], piece: u64, len: u64) -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = Vec::new();
+    let (mut start, mut held) = (0, 0);
+    let mut end_piece = |start: u64, held: u64| {
+        let whole = start..(start + piece).min(len);
+        if held == 0 || held >= whole.end - whole.start {
+            return;
+        }
+        match found.last_mut() {
+            Some(last) if last.end == whole.start => last.end = whole.end,
+            _ => found.push(whole),
+        }
+    };
+    for Blocks { range, .. } in blocks {
+        let mut at = range.start;
+        while at < range.end {
+            let here = at - at % piece;
+            if here != start {
+                end_piece(start, held);
+                (start, held) = (here, 0);
+            }
+            let end = range.end.min(here + piece);
+            held += end - at;
+            at = end;
+        }
+    }
+    end_piece(start, held);
+    found
 }
 
 /// The first hole at or behind `at`; everything from `len`, the file's length, on is one.
@@ -307,5 +467,28 @@ fn next_hole(file: &File, at: u64, len: u64) -> Result<Range<u64>, Errno> {
         // No data behind the hole.
         Err(Errno::NXIO) => Ok(start..u64::MAX),
         Err(other) => Err(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_with_some_blocks_are_found() {
+        let blocks = |ranges: &[Range<u64>]| -> Vec<Blocks> {
+            let owned = |range: &Range<u64>| Blocks {
+                range: range.clone(),
+                shared: false,
+            };
+            ranges.iter().map(owned).collect()
+        };
+        let found = |ranges: &[Range<u64>]| incomplete(&blocks(ranges), 8, 36);
+        assert_eq!(found(&[]), []);
+        assert_eq!(found(&[0..8, 16..24, 32..36]), []);
+        assert_eq!(found(&[0..4, 4..8, 9..10]), [8..16]);
+        assert_eq!(found(&[1..7, 7..8]), [0..8]);
+        assert_eq!(found(&[4..20, 33..36]), [0..8, 16..24, 32..36]);
+        assert_eq!(found(&[4..8, 8..12, 23..33]), [0..24, 32..36]);
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct FileMapping {
     pub(crate) writable: bool,
     /// Whether the kernel vouches that no page cache lies in between (`MAP_SYNC`).
     pub(crate) dax: bool,
+    /// Whether stores stay in this process, in memory of its own (`MAP_PRIVATE`).
+    pub(crate) private: bool,
 }
 
 /// A reserved range of the address space, unmapped when dropped.
@@ -98,7 +100,7 @@ impl Window {
             .inspect_err(|_| self.mend(range))
     }
 
-    /// Maps the same range of `file`, shared.
+    /// Maps the same range of `file`.
     pub(crate) fn map_file(
         &self,
         range: Range<u64>,
@@ -225,17 +227,18 @@ pub(crate) struct Aside {
 }
 
 impl Aside {
-    /// Maps a range of `file`, shared, at a multiple of a huge page if it is as long as one.
+    /// Maps a range of `file`, at a multiple of a huge page if it is as long as one.
     pub(crate) fn map(range: Range<u64>, file: &File, how: FileMapping) -> Result<Self, Errno> {
         let len = (range.end - range.start) as usize;
         let mut prot = ProtFlags::READ;
         if how.writable {
             prot |= ProtFlags::WRITE;
         }
-        let share = if how.dax {
-            MapFlags::SHARED_VALIDATE | MapFlags::SYNC
-        } else {
-            MapFlags::SHARED
+        let share = match how {
+            // No memory is set aside for what may never be stored to.
+            FileMapping { private: true, .. } => MapFlags::PRIVATE | MapFlags::NORESERVE,
+            FileMapping { dax: true, .. } => MapFlags::SHARED_VALIDATE | MapFlags::SYNC,
+            _ => MapFlags::SHARED,
         };
         let hint = if len < CHUNK_BYTES as usize {
             core::ptr::null_mut()

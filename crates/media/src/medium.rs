@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
+use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use crate::{
     Capabilities, Domain, Lookup, MediumError, Move, Place, Scope, ScopeGuard, Step, Table,
@@ -212,6 +212,12 @@ pub trait Medium: Send + Sync + Sized + 'static {
     /// a frame. Durable after the next [`Medium::sync`], or earlier: the caller must not need the
     /// old content from the moment of the call.
     fn discard(&self, at: VirtAddr, len: u64) -> Result<(), MediumError>;
+
+    /// What [`Medium::discard`] gives back at once: the blocks of whole aligned pieces of so many bytes, a power of two
+    /// and a frame at least. The rest of a range reads as zeros afterwards and keeps its blocks.
+    fn discard_bytes(&self) -> u64 {
+        FRAME_BYTES
+    }
 
     /// Shortens the medium to `len` bytes, a multiple of a frame.
     fn truncate(&self, len: u64) -> Result<(), MediumError>;

@@ -11,7 +11,7 @@ struct Package {
     found_by: &'static [&'static str],
 }
 
-const PACKAGES: [Package; 9] = [
+const PACKAGES: [Package; 11] = [
     Package {
         name: "libpmemobj1",
         purpose: "the persistent heap that Firn is compared with",
@@ -26,6 +26,16 @@ const PACKAGES: [Package; 9] = [
         name: "e2fsprogs",
         purpose: "small file systems that fill up",
         found_by: &["mkfs.ext4"],
+    },
+    Package {
+        name: "xfsprogs",
+        purpose: "the same, of a kind that shares blocks between files",
+        found_by: &["mkfs.xfs"],
+    },
+    Package {
+        name: "btrfs-progs",
+        purpose: "the same, of a kind that writes to new blocks each time",
+        found_by: &["mkfs.btrfs"],
     },
     Package {
         name: "mount",

@@ -36,6 +36,10 @@
  * type the object has. FIRN_ASSUME_PERSISTENT=adr, or eadr, has pools flushed as on persistent memory wherever they
  * lie, to measure.
  *
+ * A pool that was open on an ordinary file when the machine went down is not opened again: firn_salvage (firn.h), or
+ * `firn copy --salvage`, makes a new one of it if it is whole. FIRN_ANY_FILE_SYSTEM=1 lets pools lie on file systems
+ * where a store on a full disk may end the program (SIGBUS), such as btrfs, overlayfs and NFS.
+ *
  * What is missing is listed in docs/pmemobj.md. Pools of libpmemobj's are not read. Needs GCC or Clang.
  */
 #ifndef FIRN_PMEMOBJ_H

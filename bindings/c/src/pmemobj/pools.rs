@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use firn_heap::collector::{BackgroundCollector, CollectorOptions};
 use firn_heap::{LogKind, Obj, PoolKind, PoolOptions, TypeId, Untyped};
-use firn_mapped::{Mapped, MappedOptions};
+use firn_mapped::{FileSystems, Mapped, MappedOptions};
 use firn_media::{Domain, Medium};
 use firn_units::VirtAddr;
 
@@ -221,7 +221,16 @@ fn options(layout: &str) -> PoolOptions {
 /// written for Firn says in its environment.
 fn mapped_options(bytes: u64) -> Outcome<MappedOptions> {
     let addresses = MappedOptions::DEFAULT_CAPACITY.max(bytes.saturating_mul(ADDRESSES));
-    let options = MappedOptions::default().capacity(addresses);
+    let mut options = MappedOptions::default().capacity(addresses);
+    match std::env::var("FIRN_ANY_FILE_SYSTEM").as_deref() {
+        Err(_) | Ok("" | "0") => {}
+        Ok("1") => options = options.file_systems(FileSystems::Any),
+        Ok(other) => {
+            return Err(Failure::invalid(format!(
+                "FIRN_ANY_FILE_SYSTEM is `0` or `1`, not `{other}`"
+            )));
+        }
+    }
     match std::env::var("FIRN_ASSUME_PERSISTENT").as_deref() {
         Err(_) | Ok("") => Ok(options),
         Ok("adr") => Ok(options.assume_persistent(Domain::Adr)),

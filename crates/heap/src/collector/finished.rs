@@ -53,7 +53,7 @@ impl<M: Medium> Inner<M> {
         }
         frames.sort_unstable();
         cycle.lacks_blocks.store(true, Ordering::Relaxed);
-        let together = pages.frames_together();
+        let together = self.frames_given_back(pages);
         let runs = self
             .allocator
             .space()

@@ -187,8 +187,8 @@ impl<M: Medium> Inner<M> {
             // the time, and giving blocks back takes long.
             let has_gone = || space.each_taken(chunk).all(|frame| kept.holds(frame));
             let together = match !options.everything && has_gone() {
-                true => PageSize::Small.frames_together(),
-                false => options.pages.frames_together(),
+                true => self.frames_given_back(PageSize::Small),
+                false => self.frames_given_back(options.pages),
             };
             runs.extend(space.take_finished(emptied, together));
         }

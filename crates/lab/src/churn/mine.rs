@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use firn_heap::{Target, View};
-use firn_mapped::MappedError;
+use firn_mapped::{MappedError, MappedOptions};
 use firn_structures::map::MapRoot;
 
 use super::entries::PREFIX;
@@ -18,12 +18,18 @@ const UNKNOWN: &str = "of a type that is not registered";
 /// run left there are removed.
 ///
 /// Errors: as [`Store::open_or_create`]; the root is no map, or one that holds other entries.
-pub(super) fn open(path: &Path, map: &str, progress: &mut dyn Progress) -> Result<Store, LabError> {
+pub(super) fn open(
+    path: &Path,
+    map: &str,
+    mapped: &MappedOptions,
+    progress: &mut dyn Progress,
+) -> Result<Store, LabError> {
     let options = StoreOptions {
         map: map.to_owned(),
+        mapped: mapped.clone(),
         ..StoreOptions::default()
     };
-    let pool = match open_any_layout(path, progress) {
+    let pool = match open_any_layout(path, mapped, progress) {
         Err(LabError::Mapped(MappedError::NotFound { .. })) => {
             return Store::open_or_create(path, &options, progress);
         }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use firn_heap::Pool;
 use firn_heap::collector::{BackgroundCollector, CollectOptions, CollectorOptions, PageSize};
-use firn_mapped::Mapped;
+use firn_mapped::{Mapped, MappedOptions};
 
 use crate::bench::{Moment, Times};
 use crate::{CollectorWork, Entry, LabError, Progress, Standing, Store};
@@ -46,6 +46,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct ChurnPlan {
     /// The pool's file, made if it is not there.
     pub pool: PathBuf,
+    /// How its file is mapped.
+    pub mapped: MappedOptions,
     /// The root that names the map.
     pub map: String,
     /// Entries; [`LEAST_ENTRIES`] at least.
@@ -70,7 +72,7 @@ pub struct ChurnPlan {
 pub fn churn(plan: &ChurnPlan, progress: &mut dyn Progress) -> Result<ChurnReport, LabError> {
     let start = Instant::now();
     refuse_nonsense(plan)?;
-    let mut store = mine::open(&plan.pool, &plan.map, progress)?;
+    let mut store = mine::open(&plan.pool, &plan.map, &plan.mapped, progress)?;
     let churned = on(&mut store, plan, progress);
     let cleaned = match plan.keep {
         true => Ok(0),

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use firn_heap::Occupancy;
 use firn_heap::collector::scheme::PIGGYBACK;
+use firn_mapped::MappedOptions;
 
 use crate::kill::{Collecting, KillPlan, KillReport, run as kill_and_compare};
 use crate::map::occupancy;
@@ -108,7 +109,7 @@ pub fn run(
     let compactions = demo.kill_compactions()?;
     let (defrag, verified) = demo.pack()?;
     let pool = demo.place.pool();
-    let checked = check(pool, demo.progress)?;
+    let checked = check(pool, &MappedOptions::default(), demo.progress)?;
     let mut report = DemoReport {
         ok: false,
         tree: plan.tree.display().to_string(),
@@ -251,6 +252,7 @@ impl Demo<'_> {
             pages: PageSize::Huge,
             scheme: &PIGGYBACK,
             map: None,
+            mapped: MappedOptions::default(),
         };
         let defragmented = defrag(&plan, self.progress)?;
         let mut store = self.open()?;

@@ -94,7 +94,9 @@ fn temporary_folder() -> Result<PathBuf, LabError> {
             made.push(folder);
         }
     }
-    let on_disk = made.iter().position(|folder| outlives_power(folder));
+    let found: Vec<Option<bool>> = made.iter().map(|folder| outlives_power(folder)).collect();
+    let mut wanted = [Some(true), Some(false)].into_iter();
+    let on_disk = wanted.find_map(|wanted| found.iter().position(|&found| found == wanted));
     if made.is_empty() {
         let denied = std::io::ErrorKind::PermissionDenied.into();
         let doing = "making a directory, here and in /var/tmp,";
@@ -135,9 +137,11 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-fn outlives_power(folder: &Path) -> bool {
+/// Whether what lies there does; nothing where no pool can be made.
+fn outlives_power(folder: &Path) -> Option<bool> {
     let probe = folder.join("probe");
     // Never named, it goes at once.
     Mapped::create(&probe, 0, &MappedOptions::default())
-        .is_ok_and(|medium| medium.backing().outlives_power())
+        .ok()
+        .map(|medium| medium.backing().outlives_power())
 }

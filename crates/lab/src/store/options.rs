@@ -1,6 +1,7 @@
 //! Which map of which pool.
 
 use firn_heap::PoolOptions;
+use firn_mapped::MappedOptions;
 
 /// What the command line calls the content of its pools.
 pub const LAYOUT: &str = "firn map";
@@ -12,6 +13,8 @@ pub struct StoreOptions {
     pub map: String,
     /// Bytes beyond which the pool does not grow; unlimited if `None`.
     pub max_bytes: Option<u64>,
+    /// How its file is mapped.
+    pub mapped: MappedOptions,
 }
 
 impl Default for StoreOptions {
@@ -19,6 +22,7 @@ impl Default for StoreOptions {
         Self {
             map: "map".into(),
             max_bytes: None,
+            mapped: MappedOptions::default(),
         }
     }
 }

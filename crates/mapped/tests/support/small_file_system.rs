@@ -27,17 +27,19 @@ impl SmallFileSystem {
         })
     }
 
-    /// Mounts an image of `kib` KiB that `mkfs` made (`mkfs.ext4`, `mkfs.ext2`). `None`, with a
-    /// message, where the tests do not run as root.
+    /// Mounts an image of `kib` KiB that `mkfs` made (`mkfs.ext4`, `mkfs.ext2`, `mkfs.xfs` from 300 MiB on,
+    /// `mkfs.btrfs` from 110). `None`, with a message, where the tests do not run as root.
     pub fn image(mkfs: &str, kib: u64) -> Option<Self> {
         let mount = mount_point()?;
         let folder = tempfile::tempdir().expect("a temporary directory");
         let image = folder.path().join("image");
         let file = std::fs::File::create(&image).expect("an image");
         file.set_len(kib << 10).expect("its length");
-        run(Command::new(mkfs)
-            .args(["-q", "-b", "4096", "-m", "0"])
-            .arg(&image));
+        let options: &[&str] = match mkfs {
+            "mkfs.xfs" | "mkfs.btrfs" => &["-q", "-f"],
+            _ => &["-q", "-b", "4096", "-m", "0"],
+        };
+        run(Command::new(mkfs).args(options).arg(&image));
         run(Command::new("mount")
             .args(["-o", "loop"])
             .arg(&image)
@@ -55,6 +57,22 @@ impl SmallFileSystem {
             .arg(self.mount.path()));
     }
 
+    /// Takes all space that is left.
+    pub fn fill(&self) {
+        use std::io::Write;
+        for (number, piece) in [1 << 20, 4096, 4096].into_iter().enumerate() {
+            let path = self.path().join(format!("ballast-{number}"));
+            // No space for the file itself is as full as it gets.
+            let Ok(mut ballast) = std::fs::File::create(path) else {
+                break;
+            };
+            let piece = vec![1; piece];
+            while ballast.write_all(&piece).is_ok() {}
+            // What the file system set aside for this one it may have by then.
+            let _ = ballast.sync_all();
+        }
+    }
+
     pub fn path(&self) -> &Path {
         self.mount.path()
     }
@@ -62,7 +80,11 @@ impl SmallFileSystem {
 
 impl Drop for SmallFileSystem {
     fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg(self.mount.path()).status();
+        // Lazily: a child of another thread, between its fork and its exec, has this file system's files open.
+        let unmounted = Command::new("umount")
+            .arg("-l")
+            .arg(self.mount.path())
+            .status();
         if !unmounted.is_ok_and(|status| status.success()) {
             // Keeps the folder: removing it would empty the file system instead.
             self.mount.disable_cleanup(true);
