@@ -3,6 +3,8 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::time::Duration;
 use std::ffi::CString;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use firn_heap::Error;
 use firn_heap::collector::{CollectOptions, Collected as Figures, CollectorOptions, PageSize};
@@ -68,17 +70,44 @@ impl Collects {
     }
 }
 
-/// A cycle in which as much moves as can, beside other threads' operations; none if another is under way or a thread
-/// stays inside an operation. The caller has none open.
-pub(crate) fn collect_wholly(heap: &firn_heap::Pool<Mapped>) -> Outcome<()> {
-    let options = CollectOptions {
-        pages: PageSize::Small,
-        everything: true,
-        ..CollectOptions::default()
-    };
-    match heap.collect(&options) {
-        Ok(_) | Err(Error::Busy { .. } | Error::Collecting) => Ok(()),
-        Err(error) => Err(error.into()),
+/// Has as much moved as can be, at each safepoint of a program.
+#[derive(Default)]
+pub(crate) struct Wholly {
+    /// Until when a thread that stays inside an operation is not waited for again.
+    rests_until: Mutex<Option<Instant>>,
+}
+
+impl Wholly {
+    /// How long a moment without an open operation is waited for. A thread that holds pointers and waits for others keeps
+    /// everything from moving, and would hold up each safepoint of theirs.
+    const PATIENCE: Duration = Duration::from_millis(100);
+    /// As many times as long nobody is asked again.
+    const REST: u32 = 10;
+
+    /// A cycle beside other threads' operations; none if another is under way or a thread stays inside an operation. The
+    /// caller has none open.
+    pub(crate) fn collect(&self, heap: &firn_heap::Pool<Mapped>) -> Outcome<()> {
+        let rests_until = || {
+            self.rests_until
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if rests_until().is_some_and(|until| Instant::now() < until) {
+            return Ok(());
+        }
+        let options = CollectOptions {
+            pages: PageSize::Small,
+            everything: true,
+            patience: Self::PATIENCE,
+            ..CollectOptions::default()
+        };
+        let busy = match heap.collect(&options) {
+            Ok(_) | Err(Error::Collecting) => false,
+            Err(Error::Busy { .. }) => true,
+            Err(error) => return Err(error.into()),
+        };
+        *rests_until() = busy.then(|| Instant::now() + Self::PATIENCE * Self::REST);
+        Ok(())
     }
 }
 

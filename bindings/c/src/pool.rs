@@ -12,7 +12,7 @@ use firn_heap::{CopyError, PoolKind, PoolOptions};
 use firn_mapped::{FileSystems, Mapped, MappedOptions};
 use firn_media::Domain;
 
-use crate::collection::Collects;
+use crate::collection::{Collects, Wholly};
 use crate::describe::{Type, descriptor, text};
 use crate::shelf::{Shelf, Shelved, open};
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
@@ -23,6 +23,7 @@ pub struct Pool {
     pub(crate) heap: firn_heap::Pool<Mapped>,
     pub(crate) collector: Mutex<Option<BackgroundCollector<Mapped>>>,
     pub(crate) collects: Collects,
+    pub(crate) wholly: Wholly,
     /// Sessions and handles.
     pub(crate) users: AtomicUsize,
 }
@@ -142,6 +143,7 @@ unsafe fn hand_out(heap: firn_heap::Pool<Mapped>, collects: Collects, to: *mut *
         heap,
         collector: Mutex::new(None),
         collects,
+        wholly: Wholly::default(),
         users: AtomicUsize::new(0),
     });
     // SAFETY: the caller says so.

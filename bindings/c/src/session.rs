@@ -14,7 +14,7 @@ use firn_mapped::Mapped;
 use firn_media::Medium;
 use firn_units::VirtAddr;
 
-use crate::collection::{Collects, collect_wholly};
+use crate::collection::Collects;
 use crate::containers::Found;
 use crate::describe::{Type, descriptor};
 use crate::pool::Pool;
@@ -519,7 +519,7 @@ impl Session {
         self.flags.set(QUIET);
         if self.moves_everything {
             // What keeps it from moving does not change what became of the operation.
-            let _ = collect_wholly(self.heap());
+            let _ = self.pool().wholly.collect(self.heap());
         }
     }
 

@@ -99,6 +99,22 @@ fn nothing_moves_but_what_the_program_lists() {
     }
 }
 
+/// A call that hands no pointer out keeps no other thread from moving objects. Nor does a thread that has one keep
+/// another waiting at each of its two thousand safepoints.
+#[test]
+fn a_thread_without_pointers_is_waited_for_by_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    for program in built("waits.c", &["-O2"], folder.path()) {
+        let pools = tempfile::tempdir().unwrap();
+        let pool = |name: &str| pools.path().join(name);
+        for collects in [NEVER, BESIDE, AT_SAFEPOINTS] {
+            assert_eq!(run_while(collects, &program, &[pool(collects)]), "done\n");
+        }
+        let holds = [pool("held").into_os_string(), "holds".into()];
+        assert_eq!(run_while(AT_SAFEPOINTS, &program, &holds), "done\n");
+    }
+}
+
 #[test]
 fn what_a_program_may_not_do_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -439,6 +439,14 @@ impl Medium for Crash {
         self.pause_thread(attempt);
     }
 
+    fn wait_while(&self, words: &CrashWords, index: usize, seen: u64, until_ns: u64) {
+        self.wait_thread(words, index, seen, until_ns);
+    }
+
+    fn wake(&self, words: &CrashWords, index: usize) {
+        self.wake_threads(words, index);
+    }
+
     fn now_ns(&self) -> u64 {
         let mut state = self.shared.lock();
         state.clock_ns += LOOK_NS;

@@ -25,10 +25,32 @@ pub(crate) struct ThreadState {
     pub(crate) note: u64,
     /// Waits until another thread has done something.
     pub(crate) paused: bool,
+    /// Waits until somebody wakes it, or its time has come.
+    pub(crate) parked: Option<Parked>,
     /// Paused since the last progress of anyone.
     pub(crate) idle: bool,
     pub(crate) finished: bool,
     pub(crate) panicked: bool,
+}
+
+/// What a thread waits for that sleeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Parked {
+    /// The word: where its array is, and which of it.
+    pub(crate) word: (usize, usize),
+    pub(crate) until_ns: u64,
+}
+
+impl ThreadState {
+    /// Whether it waits.
+    pub(crate) fn waits(&self) -> bool {
+        self.paused || self.parked.is_some()
+    }
+
+    /// Ends its sleep if its time has come.
+    pub(crate) fn wake_at(&mut self, ns: u64) {
+        self.parked = self.parked.filter(|parked| parked.until_ns > ns);
+    }
 }
 
 /// How far a run goes before the context that started it looks again.
@@ -92,7 +114,7 @@ impl Offer {
         self.runnable.clear();
         self.buffered.clear();
         for (id, thread) in threads.iter().enumerate().skip(1) {
-            if !thread.finished && !thread.paused {
+            if !thread.finished && !thread.waits() {
                 self.runnable.push(id);
             }
             if !thread.buffer.is_empty() {

@@ -4,12 +4,14 @@ use std::sync::{Arc, MutexGuard};
 use std::thread::panicking;
 
 use firn_fibers::{self as fiber, Fiber, Progress, fleet};
+use firn_media::Medium;
 
 use crate::crash::Crash;
 use crate::run::{ThreadPanic, panic_message};
 use crate::schedule::{Action, View};
 use crate::shared::Shared;
-use crate::state::{State, Stuck, ThreadState};
+use crate::state::{Parked, State, Stuck, ThreadState};
+use crate::words::CrashWords;
 
 /// Simulated nanoseconds of a pause.
 const PAUSE_NS: u64 = 1_000;
@@ -62,8 +64,10 @@ impl Shared {
             return fiber::suspend();
         }
         let me = state.current;
+        let now_ns = state.clock_ns;
         for thread in &mut state.threads {
             thread.paused = false;
+            thread.wake_at(now_ns);
         }
         if let Some(left) = state.slice {
             state.slice = left.checked_sub(1);
@@ -93,7 +97,7 @@ impl Shared {
                 return None;
             }
             let alone = |(id, thread): (usize, &ThreadState)| {
-                let other = Some(id) != current && !thread.finished && !thread.paused;
+                let other = Some(id) != current && !thread.finished && !thread.waits();
                 !other && thread.buffer.is_empty()
             };
             if current.is_some() && state.threads.iter().enumerate().skip(1).all(alone) {
@@ -132,6 +136,24 @@ impl Shared {
             self.drain(state, thread);
             state.threads[thread].paused = false;
         }
+        let live = state
+            .threads
+            .iter()
+            .skip(1)
+            .filter(|thread| !thread.finished);
+        let sleeps = live.map(|thread| thread.parked.map(|parked| parked.until_ns));
+        // Where all sleep, the time of one comes next, or of none.
+        if let Some(least) = sleeps.min_by_key(|until| until.unwrap_or(0)).flatten() {
+            match least {
+                u64::MAX => state.stuck = Stuck::Deadlock,
+                least => state.clock_ns = state.clock_ns.max(least),
+            }
+        }
+        let now_ns = state.clock_ns;
+        state
+            .threads
+            .iter_mut()
+            .for_each(|thread| thread.wake_at(now_ns));
     }
 
     /// Marks the current thread as waiting and counts rounds in which nothing changed.
@@ -142,7 +164,9 @@ impl Shared {
         state.scheduler.paused(me);
         state.threads[me].paused = true;
         state.threads[me].idle = true;
-        let live = |(id, thread): (usize, &ThreadState)| id > 0 && !thread.finished && !thread.idle;
+        let live = |(id, thread): (usize, &ThreadState)| {
+            id > 0 && !thread.finished && !thread.idle && thread.parked.is_none()
+        };
         if !state.threads.iter().enumerate().any(live) {
             state.idle_rounds += 1;
             for thread in &mut state.threads {
@@ -279,6 +303,44 @@ impl Crash {
             return shared.switch_from(state, None);
         }
         self.lend(attempt);
+    }
+
+    /// The look and the beginning of the sleep are one step. A change that nobody announces leaves the thread asleep.
+    pub(crate) fn wait_thread(&self, words: &CrashWords, index: usize, seen: u64, until_ns: u64) {
+        let shared = &self.shared;
+        if !shared.simulating() {
+            let mut attempt = 0;
+            while words.peek(index) == seen && self.now_ns() < until_ns {
+                self.pause_thread(attempt);
+                attempt += 1;
+            }
+            return;
+        }
+        shared.point();
+        let mut state = shared.lock();
+        shared.drain_current(&mut state);
+        if words.peek(index) != seen || state.clock_ns >= until_ns {
+            return;
+        }
+        let me = state.current;
+        shared.mark_paused(&mut state);
+        state.threads[me].parked = Some(Parked {
+            word: words.name(index),
+            until_ns,
+        });
+        shared.switch_from(state, None);
+    }
+
+    /// Ends the sleeps of all that wait for a word.
+    pub(crate) fn wake_threads(&self, words: &CrashWords, index: usize) {
+        self.shared.point();
+        let mut state = self.shared.lock();
+        self.shared.drain_current(&mut state);
+        let word = words.name(index);
+        for thread in &mut state.threads {
+            thread.parked = thread.parked.filter(|parked| parked.word != word);
+        }
+        state.progress();
     }
 
     /// A wait outside all simulated threads: lets one of them run for a while.

@@ -39,6 +39,18 @@ impl CrashWords {
         self.array.get_or_init(zeros)
     }
 
+    /// What media holds of a word now.
+    pub(crate) fn peek(&self, index: usize) -> u64 {
+        self.array
+            .get()
+            .map_or(0, |array| array[index].load(Relaxed))
+    }
+
+    /// What tells a word from all others.
+    pub(crate) fn name(&self, index: usize) -> (usize, usize) {
+        (Arc::as_ptr(self.array()).addr(), index)
+    }
+
     /// A locked instruction: empties the store buffer, then changes the word in one step.
     fn locked(&self, index: usize, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
         self.shared.point();

@@ -544,11 +544,20 @@ impl<M: Medium> Inner<M> {
         stops: &mut Stops,
         change: impl FnOnce() -> R,
     ) -> Result<R, Error> {
-        self.safepoint
-            .stop(&self.medium, STOP_LIMIT_NS, stops, change)
-            .ok_or(Error::Busy {
-                waited_ms: STOP_LIMIT_NS / 1_000_000,
-            })
+        self.stopped_within(STOP_LIMIT_NS, stops, change)
+    }
+
+    /// The same; gives up after so long.
+    pub(crate) fn stopped_within<R>(
+        &self,
+        limit_ns: u64,
+        stops: &mut Stops,
+        change: impl FnOnce() -> R,
+    ) -> Result<R, Error> {
+        let stopped = self.safepoint.stop(&self.medium, limit_ns, stops, change);
+        stopped.ok_or(Error::Busy {
+            waited_ms: limit_ns / 1_000_000,
+        })
     }
 
     /// Makes sure that a lane's log and counters have blocks.

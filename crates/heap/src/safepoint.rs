@@ -7,8 +7,12 @@
 //! A request keeps everybody from beginning an operation for no longer than short ones take. One that
 //! takes longer is waited for alone: the stop word names its lane, whose next operation waits, while all
 //! others go on. As it has ended, everybody is asked again.
+//!
+//! Nobody waits for long by looking: who is kept out sleeps until the stop word changes, which is announced each time.
+//! Leaving an operation is a plain store that nobody announces, so a request looks for it, the more seldom the longer
+//! it has waited; but a lane that is kept out has left, and announces that.
 
-use firn_media::{Lock, Medium, Words};
+use firn_media::{Lock, Medium, MediumExt, Step, Words};
 
 use crate::stops::Stops;
 
@@ -26,9 +30,19 @@ const PATIENCE_NS: u64 = 50_000;
 /// operations that are long, and follow each other on several threads, do not starve it.
 const PATIENCE_SHARE: u64 = 64;
 /// How long a single operation is waited for without sleeping, in nanoseconds.
-const AWAKE_NS: u64 = 10_000_000;
+const AWAKE_NS: u64 = 1_000_000;
+/// One look in so many parts of the time that an operation has been waited for, and the longest time between two.
+const LOOK_SHARE: u64 = 16;
+const LOOK_NS: u64 = 20_000_000;
 /// Pauses of a wait after which a medium yields, and does not sleep yet.
 const YIELDING: u32 = 128;
+
+/// A step that tests take away: the stop word's changes are announced.
+static STOP_WORD_ANNOUNCED: Step = Step {
+    name: "stop-word-announced",
+    rule: "T1",
+    what: "who is kept out is told that the stop word has changed",
+};
 
 fn flag_at(lane: usize) -> usize {
     (lane + 1) * STRIDE
@@ -67,20 +81,26 @@ impl<M: Medium> Safepoint<M> {
     #[cold]
     fn enter_later(&self, medium: &M, lane: usize) -> bool {
         let mut attempt = 0;
-        while self.keeps_out(lane) {
+        while self.kept_out_by(lane).is_some() {
             self.leave(lane);
-            while self.keeps_out(lane) {
-                medium.pause(attempt);
-                attempt += 1;
+            // A request may have this lane alone to wait for.
+            medium.wake(&self.words, flag_at(lane));
+            while let Some(word) = self.kept_out_by(lane) {
+                match attempt {
+                    ..YIELDING => medium.pause(attempt),
+                    _ => medium.wait_while(&self.words, 0, word, u64::MAX),
+                }
+                attempt = YIELDING.min(attempt + 1);
             }
             self.words.store_light(flag_at(lane), INSIDE);
         }
         attempt > 0
     }
 
-    fn keeps_out(&self, lane: usize) -> bool {
+    /// The stop word, if it keeps a lane out.
+    fn kept_out_by(&self, lane: usize) -> Option<u64> {
         let word = self.words.load(0);
-        word == EVERYBODY || word == name_of(lane)
+        (word == EVERYBODY || word == name_of(lane)).then_some(word)
     }
 
     /// Leaves the operation.
@@ -105,7 +125,10 @@ impl<M: Medium> Safepoint<M> {
         let _request = self.requests.lock(medium);
         let begin = Instant::now(medium);
         let end_ns = begin.ns.saturating_add(limit_ns);
-        let word = StopWord(self);
+        let word = StopWord {
+            safepoint: self,
+            medium,
+        };
         let mut standing = begin;
         loop {
             let asked_ns = standing.ns.saturating_sub(begin.ns);
@@ -158,14 +181,15 @@ impl<M: Medium> Safepoint<M> {
                 return Some(seen);
             }
             seen = now;
-            medium.pause(attempt);
             // Sleeping is for operations beside which it does not count.
-            let most = if now.ns.saturating_sub(begin.ns) < AWAKE_NS {
-                YIELDING
-            } else {
-                u32::MAX
-            };
-            attempt = most.min(attempt + 1);
+            let waited_ns = now.ns.saturating_sub(begin.ns);
+            if waited_ns < AWAKE_NS {
+                medium.pause(attempt);
+                attempt = YIELDING.min(attempt + 1);
+                continue;
+            }
+            let look_ns = now.ns + LOOK_NS.min(waited_ns / LOOK_SHARE);
+            medium.wait_while(&self.words, flag_at(lane), INSIDE, look_ns.min(end_ns));
         }
     }
 }
@@ -207,16 +231,22 @@ impl Instant {
 
 /// The stop word in the hands of a request. It keeps nobody out afterwards, even if the change, or waiting
 /// for it, panics.
-struct StopWord<'a, M: Medium>(&'a Safepoint<M>);
+struct StopWord<'a, M: Medium> {
+    safepoint: &'a Safepoint<M>,
+    medium: &'a M,
+}
 
 impl<M: Medium> StopWord<'_, M> {
     /// A barrier follows, so that a look at the lanes' flags comes after it.
     fn keep_out(&self, whom: u64) {
-        self.0.words.store_heavy(0, whom);
+        self.safepoint.words.store_heavy(0, whom);
     }
 
     fn let_in(&self) {
-        self.0.words.store(0, NOBODY);
+        self.safepoint.words.store(0, NOBODY);
+        if self.medium.keeps(&STOP_WORD_ANNOUNCED) {
+            self.medium.wake(&self.safepoint.words, 0);
+        }
     }
 }
 
@@ -311,10 +341,50 @@ mod tests {
         });
     }
 
-    /// One that takes long is waited for alone, and the next of its thread waits.
+    /// Who is kept out for long sleeps, and is told when it may enter. Without that it sleeps for ever.
+    #[test]
+    fn who_is_kept_out_is_told_when_the_world_goes_on() {
+        let ends = |leave_out, seed| {
+            let options = CrashOptions {
+                leave_out,
+                ..CrashOptions::default()
+            };
+            let crash = Crash::new(4096, options);
+            let safepoint = Arc::new(Safepoint::new(&crash, 1));
+            let stands = Arc::new(AtomicBool::new(false));
+            let (mine, medium, begun) = (safepoint.clone(), crash.clone(), stands.clone());
+            let enter = move || {
+                while !begun.load(Relaxed) {
+                    medium.pause(0);
+                }
+                assert!(mine.enter(&medium, 0), "it did not wait");
+                mine.leave(0);
+            };
+            let medium = crash.clone();
+            let stop = move || {
+                let mut stops = Stops::default();
+                let stopped = safepoint.stop(&medium, u64::MAX, &mut stops, || {
+                    stands.store(true, Relaxed);
+                    (0..4 * YIELDING).for_each(|_| medium.pause(0));
+                });
+                assert!(stopped.is_some());
+            };
+            let jobs: Vec<Box<dyn FnOnce() + Send>> = vec![Box::new(enter), Box::new(stop)];
+            crash.run(jobs, Schedule::Random { seed }).finished()
+        };
+        for seed in 0..20 {
+            assert_eq!(ends(None, seed), Ok(()), "seed {seed}");
+            let missed = ends(Some(&STOP_WORD_ANNOUNCED), seed);
+            assert!(missed.is_err(), "seed {seed}");
+        }
+    }
+
+    /// One that takes long is waited for alone, and the next of its thread waits, unless the stop comes and goes before
+    /// it begins.
     #[test]
     fn short_operations_go_on_while_a_long_one_is_waited_for() {
         const SHORT: u64 = 500;
+        let waited = Arc::new(AtomicU64::new(0));
         for seed in 0..20 {
             let crash = Crash::new(4096, CrashOptions::default());
             let safepoint = Arc::new(Safepoint::new(&crash, 2));
@@ -322,7 +392,7 @@ mod tests {
             let begun = Arc::new(AtomicBool::new(false));
             let stopped = Arc::new(AtomicBool::new(false));
             let (on, medium, count) = (safepoint.clone(), crash.clone(), went_on.clone());
-            let is_inside = begun.clone();
+            let (is_inside, next) = (begun.clone(), waited.clone());
             let long = move || {
                 on.enter(&medium, 0);
                 is_inside.store(true, Relaxed);
@@ -330,7 +400,7 @@ mod tests {
                     medium.pause(0);
                 }
                 on.leave(0);
-                assert!(on.enter(&medium, 0), "the next one did not wait");
+                next.fetch_add(on.enter(&medium, 0).into(), Relaxed);
                 on.leave(0);
             };
             let (on, medium, count, done) =
@@ -361,5 +431,6 @@ mod tests {
             let outcome = crash.run(jobs, Schedule::Random { seed });
             assert_eq!(outcome.finished(), Ok(()), "seed {seed}");
         }
+        assert!(waited.load(Relaxed) > 10, "{waited:?} of 20 waited");
     }
 }

@@ -330,18 +330,30 @@ impl Medium for Mapped {
         MappedWords::new(count)
     }
 
-    /// Spins, then yields, then sleeps.
+    /// Spins, then yields, then sleeps: at first for 50 us, and never for much more than a thirtieth of the time that
+    /// the wait has lasted.
     fn pause(&self, attempt: u32) {
         const SPINS: u32 = 64;
         const YIELDS: u32 = 256;
         const SLEEP: Duration = Duration::from_micros(50);
+        /// Sleeps after which they become twice as long, and how often they do.
+        const SLEEPS: u32 = 64;
+        const DOUBLINGS: u32 = 7;
         if attempt < SPINS {
             core::hint::spin_loop();
         } else if attempt < YIELDS {
             thread::yield_now();
         } else {
-            thread::sleep(SLEEP);
+            thread::sleep(SLEEP * (1 << ((attempt - YIELDS) / SLEEPS).min(DOUBLINGS)));
         }
+    }
+
+    fn wait_while(&self, words: &MappedWords, index: usize, seen: u64, until_ns: u64) {
+        words.wait_while(index, seen, until_ns);
+    }
+
+    fn wake(&self, words: &MappedWords, index: usize) {
+        words.wake(index);
     }
 
     fn now_ns(&self) -> u64 {

@@ -1,12 +1,14 @@
 //! Volatile shared words: plain atomics.
 
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use firn_media::Words;
 use firn_units::{LINE_BYTES, WORD_BYTES, WORDS_PER_LINE};
+use rustix::thread::futex::{self, Flags, Timespec};
 
 use crate::barrier;
+use crate::system::now_ns;
 
 /// Volatile words of a [`crate::Mapped`], the first one at the start of a line.
 ///
@@ -41,6 +43,36 @@ impl MappedWords {
         assert!(index < self.count, "word {index} of {}", self.count);
         // SAFETY: `index` is under `count`, and `new` made the storage at least `first + count` long.
         unsafe { self.storage.get_unchecked(self.first + index) }
+    }
+}
+
+impl MappedWords {
+    /// The lower half of a word, which is what the system compares.
+    fn half(&self, index: usize) -> &AtomicU32 {
+        let word = self.word(index).as_ptr().cast::<u32>();
+        // SAFETY: the lower half of a word comes first on this machine and lives as long as the word. Nobody accesses it
+        // but the system's call, which loads it.
+        unsafe { AtomicU32::from_ptr(word) }
+    }
+
+    /// Waits in the system while a word holds `seen`, at most until `until_ns`.
+    pub(crate) fn wait_while(&self, index: usize, seen: u64, until_ns: u64) {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let left_ns = until_ns.saturating_sub(now_ns());
+        let left = (until_ns < u64::MAX).then_some(Timespec {
+            tv_sec: (left_ns / SECOND_NS) as i64,
+            tv_nsec: (left_ns % SECOND_NS) as i64,
+        });
+        if left_ns > 0 {
+            // Whatever ends it, the caller looks again.
+            let _ = futex::wait(self.half(index), Flags::PRIVATE, seen as u32, left.as_ref());
+        }
+    }
+
+    pub(crate) fn wake(&self, index: usize) {
+        const ALL: u32 = i32::MAX as u32;
+        // It only fails for memory that is not there.
+        let _ = futex::wake(self.half(index), Flags::PRIVATE, ALL);
     }
 }
 

@@ -86,6 +86,8 @@ const WAITING_MASK: u64 = 0x7fff_ffff << 32;
 const HOLD_OFF: u32 = 96;
 /// Pauses for which it then lets them in.
 const LET_IN: u32 = 16;
+/// The longest pause of a waiting writer, as an attempt: while it pauses new readers are held off.
+const LONGEST: u32 = 512;
 /// Pauses after which a wait without end looks again.
 const PATIENCE: u32 = 1 << 16;
 /// Words from one lock to the next, so that each has a cache line of its own.
@@ -186,7 +188,7 @@ impl<M: Medium> RwLockTable<M> {
             if self.try_write(index) {
                 return true;
             }
-            medium.pause(*attempt);
+            medium.pause(LONGEST.min(*attempt));
             *attempt += 1;
         }
         self.try_write(index)

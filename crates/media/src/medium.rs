@@ -21,7 +21,7 @@ pub struct Ticket(pub u64);
 ///
 /// Concurrency: every operation may be called from any thread. A thread may be switched away from
 /// at any of them, so a caller that holds a lock must expect others to find it held, and waits only
-/// through [`Medium::pause`].
+/// through [`Medium::pause`] and [`Medium::wait_while`].
 pub trait Medium: Send + Sync + Sized + 'static {
     /// A resolved location, borrowed from the medium.
     type Place<'m>: Place
@@ -260,8 +260,28 @@ pub trait Medium: Send + Sync + Sized + 'static {
     // ---- waiting, threads, time, randomness ----
 
     /// Waits a little; `attempt` counts the calls of one wait, so that a medium can spin first and
-    /// sleep later. The only way in which the heap waits.
+    /// sleep later, the longer the longer the wait has lasted. For what is likely to end soon, and for what nobody
+    /// announces.
     fn pause(&self, attempt: u32);
+
+    /// Waits while word `index` holds `seen`, until `until_ns` at the latest ([`Medium::now_ns`]; `u64::MAX` for ever).
+    /// Whoever changes the word calls [`Medium::wake`] afterwards. The look and the beginning of the wait are one step,
+    /// so a change that is announced is never missed. Takes no processor time where time is real.
+    ///
+    /// May return early, so the caller looks again. Values must differ in their lower 32 bits: media may compare no
+    /// more.
+    fn wait_while(&self, words: &Self::Words, index: usize, seen: u64, until_ns: u64) {
+        let mut attempt = 0;
+        while words.load(index) == seen && self.now_ns() < until_ns {
+            self.pause(attempt);
+            attempt += 1;
+        }
+    }
+
+    /// Ends the waits of all threads for word `index`, which the caller has changed.
+    fn wake(&self, words: &Self::Words, index: usize) {
+        let _ = (words, index);
+    }
 
     /// Monotonic nanoseconds; simulated where threads are.
     fn now_ns(&self) -> u64;

@@ -100,8 +100,10 @@ impl<T> Biased<T> {
         self.claimed.store(true, Ordering::Relaxed);
         barrier::heavy();
         // What the owner did happens before.
+        let mut sleep = Duration::from_micros(20);
         while self.inside.load(Ordering::Acquire) != 0 {
-            std::thread::sleep(Duration::from_micros(20));
+            std::thread::sleep(sleep);
+            sleep = (sleep + sleep / 16).min(Duration::from_millis(10));
         }
         body(&self.content)
     }

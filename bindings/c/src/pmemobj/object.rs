@@ -11,7 +11,7 @@ use super::direct::not_an_object;
 use super::lock::Orphans;
 use super::pools::{Constructor, Pobj, construct, pool_with_id};
 use super::sanitizer::{gives_up, was_given};
-use super::thread::in_operation;
+use super::thread::{in_operation, passing};
 use super::{Oid, TYPE_BYTES};
 use crate::shelf::open;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
@@ -144,11 +144,18 @@ pub unsafe extern "C" fn firn_pmemobj_alloc(
     status_of(|| {
         // SAFETY: as the header asks of pools.
         let it = unsafe { open(pool) }?;
-        it.atomically(|tx| {
-            let body = it.allocate(tx, bytes as u64, type_num)?;
-            construct(pool, constructor, argument, it.pointer(body + TYPE_BYTES))?;
-            it.store_oid(tx, to, it.oid(body + TYPE_BYTES))
-        })
+        let allocate = || {
+            it.atomically(|tx| {
+                let body = it.allocate(tx, bytes as u64, type_num)?;
+                construct(pool, constructor, argument, it.pointer(body + TYPE_BYTES))?;
+                it.store_oid(tx, to, it.oid(body + TYPE_BYTES))
+            })
+        };
+        match constructor {
+            None => passing(it, allocate),
+            // It has a pointer.
+            Some(_) => allocate(),
+        }
     })
 }
 
@@ -167,7 +174,7 @@ pub unsafe extern "C" fn firn_pmemobj_realloc(
             return Err(Failure::invalid("the OID to be changed is null"));
         };
         let mut orphans = Orphans::NONE;
-        it.atomically(|tx| match (old.is_null(), bytes) {
+        let change = |tx: RawTx<'_, Mapped>| match (old.is_null(), bytes) {
             (true, 0) => Ok(()),
             (true, _) => {
                 let body = it.allocate(tx, bytes as u64, type_num)?;
@@ -182,7 +189,8 @@ pub unsafe extern "C" fn firn_pmemobj_realloc(
                 let new = it.reallocated(tx, it.body(old)?, bytes as u64, type_num)?;
                 it.store_oid(tx, to, it.oid(new + TYPE_BYTES))
             }
-        })?;
+        };
+        passing(it, || it.atomically(change))?;
         it.locks.forget(orphans);
         Ok(())
     })
@@ -199,12 +207,13 @@ pub unsafe extern "C" fn firn_pmemobj_free(to: *mut Oid) -> Status {
             return Ok(());
         }
         let it = pool_with_id(old.pool)?;
-        let orphans = it.atomically(|tx| {
+        let free = |tx: RawTx<'_, Mapped>| {
             // SAFETY: the program's contract: nothing refers to the object any more.
             let orphans = unsafe { it.discard(tx, it.body(old)?) }?;
             it.store_oid(tx, to, Oid::NULL)?;
             Ok(orphans)
-        })?;
+        };
+        let orphans = passing(it, || it.atomically(free))?;
         it.locks.forget(orphans);
         Ok(())
     })
@@ -217,7 +226,7 @@ pub extern "C" fn firn_pmemobj_usable_size(oid: Oid) -> usize {
             return Ok(0);
         }
         let it = pool_with_id(oid.pool)?;
-        Ok(it.len_of(it.body(oid)?)? as usize)
+        passing(it, || Ok(it.len_of(it.body(oid)?)? as usize))
     })
 }
 
@@ -225,8 +234,10 @@ pub extern "C" fn firn_pmemobj_usable_size(oid: Oid) -> usize {
 pub extern "C" fn firn_pmemobj_type_num(oid: Oid) -> u64 {
     result_of(0, || {
         let it = pool_with_id(oid.pool)?;
-        let body = it.body(oid)?;
-        Ok(it.heap.medium().load_u64(body))
+        passing(it, || {
+            let body = it.body(oid)?;
+            Ok(it.heap.medium().load_u64(body))
+        })
     })
 }
 
@@ -254,7 +265,8 @@ impl Pobj {
 pub unsafe extern "C" fn firn_pmemobj_first(pool: *mut Pobj) -> Oid {
     result_of(Oid::NULL, || {
         // SAFETY: as the header asks of pools.
-        unsafe { open(pool) }?.next(VirtAddr(0))
+        let it = unsafe { open(pool) }?;
+        passing(it, || it.next(VirtAddr(0)))
     })
 }
 
@@ -265,7 +277,7 @@ pub extern "C" fn firn_pmemobj_next(oid: Oid) -> Oid {
             return Ok(Oid::NULL);
         }
         let it = pool_with_id(oid.pool)?;
-        it.next(it.place(oid)?)
+        passing(it, || it.next(it.place(oid)?))
     })
 }
 
@@ -276,15 +288,17 @@ pub unsafe extern "C" fn firn_pmemobj_pin_type(pool: *mut Pobj, type_num: u64) -
         // SAFETY: as the header asks of pools.
         let it = unsafe { open(pool) }?;
         it.pin(type_num);
-        let mut at = it.next(VirtAddr(0))?;
-        while !at.is_null() {
-            let body = VirtAddr(at.offset - TYPE_BYTES);
-            if it.heap.medium().load_u64(body) == type_num {
-                it.heap.pin(body)?;
+        passing(it, || {
+            let mut at = it.next(VirtAddr(0))?;
+            while !at.is_null() {
+                let body = VirtAddr(at.offset - TYPE_BYTES);
+                if it.heap.medium().load_u64(body) == type_num {
+                    it.heap.pin(body)?;
+                }
+                at = it.next(VirtAddr(at.offset))?;
             }
-            at = it.next(VirtAddr(at.offset))?;
-        }
-        Ok(())
+            Ok(())
+        })
     });
     super::errno_of(status)
 }

@@ -15,9 +15,9 @@ use firn_units::VirtAddr;
 use super::left::Left;
 use super::local::local;
 use super::lock::Locks;
-use super::thread::{Slot, in_operation, leave};
+use super::thread::{Slot, in_operation, leave, passing};
 use super::{Oid, TYPE_BYTES, errno_of};
-use crate::collection::{Collects, collect_wholly};
+use crate::collection::{Collects, Wholly};
 use crate::describe::text;
 use crate::pool::path;
 use crate::shelf::{Shelf, Shelved, open};
@@ -61,6 +61,7 @@ pub struct Pobj {
     pins: AtomicBool,
     pub(crate) collector: Mutex<Option<Watching>>,
     collects: Collects,
+    wholly: Wholly,
     pub(crate) left: Left,
     pub(crate) locks: Locks,
     /// What each thread has of it.
@@ -175,7 +176,7 @@ impl Pobj {
     pub(crate) fn safepoint(&self) -> Outcome<()> {
         leave(self)?;
         match self.collects {
-            Collects::AtSafepoints => collect_wholly(&self.heap),
+            Collects::AtSafepoints => self.wholly.collect(&self.heap),
             Collects::WhenAsked | Collects::Beside => Ok(()),
         }?;
         self.guard_what_was_left();
@@ -262,6 +263,7 @@ fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<*mut Pobj> {
         pins: AtomicBool::new(false),
         collector: Mutex::new(collector),
         collects,
+        wholly: Wholly::default(),
         left: Left::new()?,
         locks: Locks::default(),
         threads: Mutex::new(Vec::new()),
@@ -272,7 +274,8 @@ fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<*mut Pobj> {
     pools.push((id, Known(pool.as_ptr())));
     drop(pools);
     // SAFETY: it was handed out just now.
-    unsafe { pool.as_ref() }.pin_root()?;
+    let it = unsafe { pool.as_ref() };
+    passing(it, || it.pin_root())?;
     Ok(pool.as_ptr())
 }
 
@@ -501,9 +504,16 @@ pub unsafe extern "C" fn firn_pmemobj_root(
     result_of(Oid::NULL, || {
         // SAFETY: as the header asks of pools.
         let it = unsafe { open(pool) }?;
-        it.root_of(bytes as u64, &mut |object| {
-            construct(pool, constructor, argument, object)
-        })
+        let root = || {
+            it.root_of(bytes as u64, &mut |object| {
+                construct(pool, constructor, argument, object)
+            })
+        };
+        match constructor {
+            None => passing(it, root),
+            // It has a pointer.
+            Some(_) => root(),
+        }
     })
 }
 
@@ -512,10 +522,10 @@ pub unsafe extern "C" fn firn_pmemobj_root_size(pool: *mut Pobj) -> usize {
     result_of(0, || {
         // SAFETY: as the header asks of pools.
         let it = unsafe { open(pool) }?;
-        match it.root_body()? {
+        passing(it, || match it.root_body()? {
             Some(body) => Ok(it.len_of(body)? as usize),
             None => Ok(0),
-        }
+        })
     })
 }
 

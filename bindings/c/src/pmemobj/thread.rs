@@ -110,6 +110,18 @@ impl State {
         drop(self.operation.take());
     }
 
+    fn is_outside(&self) -> bool {
+        matches!(&*self.operation.borrow(), Operation::None)
+    }
+
+    /// Leaves the operation, unless the program took pointers meanwhile.
+    fn leave_without_pointers(&self) {
+        let is_reading = matches!(&*self.operation.borrow(), Operation::Reading(_));
+        if is_reading && self.caches.borrow().is_empty() {
+            self.leave();
+        }
+    }
+
     /// Enters an operation if none is open.
     fn enter(&self) -> Outcome<()> {
         let mut operation = self.changing()?;
@@ -246,6 +258,20 @@ pub(crate) fn in_operation<R>(
         Operation::Transaction(open) => body(open.guard()),
         Operation::None => Err(closed()),
     })
+}
+
+/// Does what hands no pointer out to the program: a thread that was outside of an operation is outside again
+/// afterwards, and keeps no collector waiting.
+pub(crate) fn passing<R>(pool: &Pobj, body: impl FnOnce() -> Outcome<R>) -> Outcome<R> {
+    let was_outside = with_state(pool, |state| Ok(state.is_outside()))?;
+    let result = body();
+    if was_outside {
+        with_state(pool, |state| {
+            state.leave_without_pointers();
+            Ok(())
+        })?;
+    }
+    result
 }
 
 /// Tells a thread's inline functions where the pool is, until the operation ends.

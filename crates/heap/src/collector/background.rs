@@ -2,14 +2,14 @@
 //!
 //! FFCCD asks for the ratio in every allocation and free. Here the counters are kept where any thread
 //! can read them, so a thread of its own looks at them from time to time, and allocation stays what it
-//! is.
+//! is. Where nothing changes it looks more and more seldom, and a collection that won nothing is not repeated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use firn_format::statistics::Counter;
-use firn_media::{Lock, Medium};
+use firn_media::{Lock, Medium, Words};
 
 use super::collection::CollectOptions;
 use super::figures::Collected;
@@ -22,7 +22,8 @@ pub struct CollectorOptions {
     /// Ratio of page bytes to live bytes at which objects begin to move; above the target. Where the
     /// ratio rises, marking begins ahead, at the target at the earliest.
     pub trigger: f64,
-    /// How often the ratio is looked at.
+    /// How often the ratio is looked at while the program changes something; up to sixteen times as seldom while it
+    /// does not.
     pub interval: Duration,
     /// Bytes of pages below which the ratio is let be, however high.
     pub least_bytes: u64,
@@ -57,8 +58,10 @@ pub struct Background {
     pub collected: Collected,
 }
 
-struct Shared {
+struct Shared<M: Medium> {
     stop: AtomicBool,
+    /// One word: not zero once the thread is to stop, and announced.
+    bell: M::Words,
     done: Lock<Background>,
     failed: Lock<Option<Error>>,
 }
@@ -67,7 +70,7 @@ struct Shared {
 /// is not told.
 pub struct BackgroundCollector<M: Medium> {
     inner: Arc<Inner<M>>,
-    shared: Arc<Shared>,
+    shared: Arc<Shared<M>>,
     thread: Option<M::Thread>,
 }
 
@@ -93,6 +96,7 @@ impl<M: Medium> Pool<M> {
         drop(self.collection(&options.collect)?);
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
+            bell: self.inner.medium.words(1),
             done: Lock::new(Background::default()),
             failed: Lock::new(None),
         });
@@ -130,6 +134,8 @@ impl<M: Medium> BackgroundCollector<M> {
 
     fn end(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
+        self.shared.bell.swap(0, 1);
+        self.inner.medium.wake(&self.shared.bell, 0);
         if let Some(thread) = self.thread.take() {
             self.inner.medium.join(thread);
         }
@@ -142,10 +148,14 @@ impl<M: Medium> Drop for BackgroundCollector<M> {
     }
 }
 
+/// Intervals between two looks at most, as a power of two.
+const MOST_DOUBLINGS: u32 = 4;
+
 /// The thread's life.
-fn watch<M: Medium>(pool: &Pool<M>, shared: &Shared, options: &CollectorOptions) {
+fn watch<M: Medium>(pool: &Pool<M>, shared: &Shared<M>, options: &CollectorOptions) {
     let medium = &pool.inner.medium;
     let mut foresight = Foresight::default();
+    let (mut seen, mut doublings) = (None, 0);
     while !shared.stop.load(Ordering::Acquire) {
         if foresight.is_due(&pool.inner, options) {
             let begin = Moment::of(&pool.inner, options);
@@ -162,7 +172,13 @@ fn watch<M: Medium>(pool: &Pool<M>, shared: &Shared, options: &CollectorOptions)
                 }
             }
         }
-        wait(medium, shared, options.interval);
+        let now = Some(Changes::of(&pool.inner));
+        doublings = match seen == now {
+            true => MOST_DOUBLINGS.min(doublings + 1),
+            false => 0,
+        };
+        seen = now;
+        wait(medium, shared, options.interval * (1 << doublings));
     }
 }
 
@@ -186,12 +202,33 @@ fn collect_once<M: Medium>(
     })
 }
 
-fn wait<M: Medium>(medium: &M, shared: &Shared, interval: Duration) {
-    let until = medium.now_ns().saturating_add(interval.as_nanos() as u64);
-    let mut attempt = 0;
-    while medium.now_ns() < until && !shared.stop.load(Ordering::Acquire) {
-        medium.pause(attempt);
-        attempt = attempt.saturating_add(1);
+fn wait<M: Medium>(medium: &M, shared: &Shared<M>, time: Duration) {
+    let until = medium.now_ns().saturating_add(time.as_nanos() as u64);
+    while medium.now_ns() < until && shared.bell.load(0) == 0 {
+        medium.wait_while(&shared.bell, 0, 0, until);
+    }
+}
+
+/// What a collection finds depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Changes {
+    commits: i64,
+    frames: i64,
+    chunks: i64,
+    /// Of the cycles that are kept, and of objects that may not move.
+    kept: u64,
+    pinned: usize,
+}
+
+impl Changes {
+    fn of<M: Medium>(inner: &Inner<M>) -> Self {
+        Self {
+            commits: inner.counter(Counter::Commits),
+            frames: inner.counter(Counter::LiveFrames),
+            chunks: inner.counter(Counter::LiveChunks),
+            kept: inner.collector.kept.version(),
+            pinned: inner.collector.pinned.lock(&inner.medium).len(),
+        }
     }
 }
 
@@ -209,8 +246,8 @@ struct Foresight {
     /// forgotten little by little, because an object is marked faster where few are.
     lead_ns: Option<f64>,
     /// What the last collection could not mend: the ratio that it left, and until when another is not
-    /// worth it unless the ratio rises.
-    left: Option<(f64, u64)>,
+    /// worth it unless the ratio rises. None is if nothing has changed at all.
+    left: Option<(f64, u64, Changes)>,
 }
 
 /// When a collection began, or ended, how many pages held objects then, and how many objects there were.
@@ -261,10 +298,9 @@ impl Foresight {
         }
         let lead_ns = objects(inner) as f64 * self.lead_ns.unwrap_or(ASSUMED_LEAD_NS);
         let ahead_ns = lead_ns + options.interval.as_nanos() as f64;
-        if self
-            .left
-            .is_some_and(|(left, until)| now < until && ratio <= left * WORSE)
-        {
+        if self.left.is_some_and(|(left, until, changes)| {
+            changes == Changes::of(inner) || now < until && ratio <= left * WORSE
+        }) {
             return false;
         }
         ratio > options.trigger
@@ -288,7 +324,7 @@ impl Foresight {
         let until = end.ns + REST * end.ns.saturating_sub(begin.ns);
         let ratio = inner.ratio(options.collect.pages);
         let in_vain = ratio > options.trigger && end.pages >= begin.pages;
-        self.left = in_vain.then_some((ratio, until));
+        self.left = in_vain.then(|| (ratio, until, Changes::of(inner)));
     }
 }
 

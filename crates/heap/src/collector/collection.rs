@@ -3,6 +3,7 @@
 //! Whoever drives it, a thread of its own or the program's, does the same steps; a crash may come
 //! between any two stores of them.
 
+use core::time::Duration;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -26,7 +27,7 @@ use super::scheme::{PIGGYBACK, Scheme};
 use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD};
 use crate::alloc::{FrameRun, Place, Run};
 use crate::error::Error;
-use crate::pool::{Inner, Pool};
+use crate::pool::{Inner, Pool, STOP_LIMIT_NS};
 use crate::shape::Shapes;
 use crate::steps;
 use crate::stops::Stops;
@@ -66,6 +67,8 @@ pub struct CollectOptions {
     /// Whether the blocks of sources are given back while the cycle goes on, as soon as everything in
     /// them has moved. Costs two fences for every 8 MiB of sources, and a word stored for each object.
     pub release_blocks: bool,
+    /// How long each moment without an open operation is waited for; 10 s by itself. Then the collection gives up.
+    pub patience: Duration,
 }
 
 impl Default for CollectOptions {
@@ -80,6 +83,7 @@ impl Default for CollectOptions {
             max_source_bytes: DEFAULT_SOURCE_BYTES,
             bytes_per_second: None,
             release_blocks: false,
+            patience: Duration::from_nanos(STOP_LIMIT_NS),
         }
     }
 }
@@ -216,6 +220,9 @@ impl<M: Medium> Drop for Collection<'_, M> {
 
 impl<'p, M: Medium> Collection<'p, M> {
     fn new(only: OnlyOne<'p, M>, options: CollectOptions) -> Self {
+        let patience_ns = u64::try_from(options.patience.as_nanos()).unwrap_or(u64::MAX);
+        let collector = &only.0.collector;
+        collector.patience_ns.store(patience_ns, Ordering::Relaxed);
         Self {
             inner: only.0,
             only: Some(only),
@@ -471,7 +478,8 @@ impl<M: Medium> Inner<M> {
     pub(super) fn stop_for_cycle<R>(&self, change: impl FnOnce() -> R) -> Result<R, Error> {
         let medium = &self.medium;
         let mut stops = Stops::default();
-        let result = self.stopped_counting(&mut stops, change);
+        let patience_ns = self.collector.patience_ns.load(Ordering::Relaxed);
+        let result = self.stopped_within(patience_ns, &mut stops, change);
         self.collector.stops.lock(medium).add_all(&stops);
         publish_stops(self, &stops);
         result

@@ -355,6 +355,11 @@ impl Kept {
         }
     }
 
+    /// Counts what is kept.
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Relaxed)
+    }
+
     fn has_changed(&self) {
         self.version.fetch_add(1, Ordering::Release);
     }

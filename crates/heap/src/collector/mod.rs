@@ -41,7 +41,7 @@ mod workflow;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use firn_format::geometry::Frame;
 use firn_format::reference::RefWord;
@@ -80,6 +80,8 @@ pub(crate) struct Collector<M: Medium> {
     deferred: Lock<Vec<Place>>,
     /// Whether a collection is under way, or something that no collection may disturb.
     pub(crate) busy: AtomicBool,
+    /// How long the collection that is under way waits for each of its stops.
+    patience_ns: AtomicU64,
     stops: Lock<Stops>,
     /// Cycles that have ended and whose addresses still lead to their objects.
     pub(crate) kept: Kept,
@@ -98,6 +100,7 @@ impl<M: Medium> Collector<M> {
             replaced: Lock::new(Vec::new()),
             deferred: Lock::new(Vec::new()),
             busy: AtomicBool::new(false),
+            patience_ns: AtomicU64::new(crate::pool::STOP_LIMIT_NS),
             stops: Lock::new(Stops::default()),
             kept,
             pinned: Lock::new(HashSet::new()),
