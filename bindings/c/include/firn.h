@@ -29,6 +29,11 @@
  * opened it. Reading an object that another thread may be changing needs the lock that both agree on
  * (firn_lock_shared, firn_lock_exclusive).
  *
+ * Processes. A forked child of a program has its pools in its hands, and its parent goes on with them: every call fails
+ * with FIRN_FORKED there. A child may exit, and destructors may run; it may open other pools, and the same ones once the
+ * parent has closed them. Where a call cannot fail, through pointers, a child of fork(3) reads what was there at the
+ * fork, or later, and what it stores stays its own. vfork and posix_spawn are as ever.
+ *
  * Durable means: safe from the end of the process always; safe from a loss of power if the pool lies in persistent
  * memory (a file system with DAX). On an ordinary file firn_sync makes a point that survives that, too.
  *
@@ -87,7 +92,9 @@ typedef enum firn_status {
 	/* The body of a transaction asked for its end. Never returned by the library on its own. */
 	FIRN_ABORTED = 18,
 	/* The library failed where it should not; the message says where. */
-	FIRN_INTERNAL = 19
+	FIRN_INTERNAL = 19,
+	/* This is a forked child of the process that opened the pool, which goes on with it. */
+	FIRN_FORKED = 20
 } firn_status;
 
 /* The status of this thread's last failure, FIRN_OK if there was none since it was last cleared. */

@@ -271,7 +271,9 @@ public:
 
 	~pool()
 	{
-		if (firn_close(pool_) != FIRN_OK)
+		/* A forked child ends with its parent's pools in its hands. */
+		firn_status closed = firn_close(pool_);
+		if (closed != FIRN_OK && closed != FIRN_FORKED)
 			std::fprintf(stderr, "firn: a pool was not closed: %s\n", firn_last_message());
 	}
 
@@ -355,7 +357,8 @@ public:
 
 	~session()
 	{
-		if (firn_session_close(session_) != FIRN_OK)
+		firn_status closed = firn_session_close(session_);
+		if (closed != FIRN_OK && closed != FIRN_FORKED)
 			std::fprintf(stderr, "firn: a session was not closed: %s\n", firn_last_message());
 	}
 

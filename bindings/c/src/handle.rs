@@ -25,6 +25,12 @@ impl Shelved for Handle {
     fn mark(&self) -> &AtomicU64 {
         &self.mark
     }
+
+    #[inline(always)]
+    fn is_ours(&self) -> bool {
+        // SAFETY: the pool counts this handle, and is not closed before it.
+        unsafe { &*self.pool }.heap.is_ours()
+    }
 }
 
 static SHELF: Shelf<Handle> = Shelf::new();

@@ -34,6 +34,11 @@ impl Shelved for Pool {
     fn mark(&self) -> &AtomicU64 {
         &self.mark
     }
+
+    #[inline(always)]
+    fn is_ours(&self) -> bool {
+        self.heap.is_ours()
+    }
 }
 
 static SHELF: Shelf<Pool> = Shelf::new();

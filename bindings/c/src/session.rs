@@ -74,6 +74,11 @@ impl Shelved for Session {
     fn mark(&self) -> &AtomicU64 {
         &self.mark
     }
+
+    #[inline(always)]
+    fn is_ours(&self) -> bool {
+        self.heap().is_ours()
+    }
 }
 
 static SHELF: Shelf<Session> = Shelf::new();

@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::status::{Failure, Outcome};
+use crate::status::{Failure, Outcome, Status};
 
 /// What the memory of something open begins with, but for what the program reads in front of it.
 const OPEN: u64 = 0x4669_726e_4f70_656e;
@@ -19,6 +19,12 @@ pub(crate) trait Shelved: Sized {
 
     /// Says whether it is open.
     fn mark(&self) -> &AtomicU64;
+
+    /// Whether this process opened it, and not one that this was forked from. What belongs to no pool is anybody's.
+    #[inline(always)]
+    fn is_ours(&self) -> bool {
+        true
+    }
 }
 
 /// Memory that is not in use.
@@ -80,9 +86,22 @@ pub(crate) unsafe fn open<'a, T: Shelved>(pointer: *const T) -> Outcome<&'a T> {
     // SAFETY: memory that was handed out is never given back.
     let found = unsafe { pointer.as_ref() };
     match found {
-        Some(it) if it.mark().load(Ordering::Acquire) == OPEN => Ok(it),
+        Some(it) if it.mark().load(Ordering::Acquire) == OPEN => match it.is_ours() {
+            true => Ok(it),
+            false => Err(forked::<T>()),
+        },
         found => Err(refused::<T>(found.is_none())),
     }
+}
+
+#[cold]
+pub(crate) fn forked<T: Shelved>() -> Failure {
+    let name = T::NAME;
+    let message = format!(
+        "the {name} belongs to the process from which this one was forked, which goes on with the pool; open it again \
+         when that has closed it"
+    );
+    Failure::new(Status::Forked, message)
 }
 
 #[cold]

@@ -34,9 +34,10 @@ pub enum Status {
     Damaged,
     Aborted,
     Internal,
+    Forked,
 }
 
-const NAMES: [&core::ffi::CStr; 20] = [
+const NAMES: [&core::ffi::CStr; 21] = [
     c"FIRN_OK",
     c"FIRN_INVALID",
     c"FIRN_MISUSE",
@@ -57,6 +58,7 @@ const NAMES: [&core::ffi::CStr; 20] = [
     c"FIRN_DAMAGED",
     c"FIRN_ABORTED",
     c"FIRN_INTERNAL",
+    c"FIRN_FORKED",
 ];
 
 /// Why a call failed: one word, so that what a call yields goes through registers.
@@ -106,6 +108,7 @@ impl From<Error> for Failure {
             | Error::NeedsMigration { .. }
             | Error::NewerType { .. } => Status::WrongType,
             Error::WrongKind { .. } | Error::NotLogged { .. } | Error::Closed => Status::Misuse,
+            Error::Forked { .. } => Status::Forked,
             Error::ReadOnly => Status::ReadOnly,
             Error::Conflict => Status::Conflict,
             Error::Busy { .. } | Error::Collecting => Status::Busy,

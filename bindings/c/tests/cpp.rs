@@ -238,3 +238,16 @@ fn what_may_not_be_stored_is_refused_by_the_compiler() {
         assert!(!accepted && told.contains("has no firn_name"), "{told}");
     }
 }
+
+#[test]
+fn a_forked_child_is_refused_and_runs_its_destructors() {
+    let folder = tempfile::tempdir().unwrap();
+    for program in each("tests/cpp/forked.cpp", &["-O2"], folder.path()) {
+        let pools = tempfile::tempdir().unwrap();
+        let output = command(&program).arg(pools.path().join("pool")).output();
+        let output = output.unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && told.is_empty(), "{told}");
+        assert_eq!(output.stdout, b"forked\n");
+    }
+}

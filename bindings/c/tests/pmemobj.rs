@@ -100,7 +100,7 @@ fn nothing_moves_but_what_the_program_lists() {
 }
 
 /// A call that hands no pointer out keeps no other thread from moving objects. Nor does a thread that has one keep
-/// another waiting at each of its two thousand safepoints.
+/// another waiting at each of its hundreds of safepoints.
 #[test]
 fn a_thread_without_pointers_is_waited_for_by_nobody() {
     let folder = tempfile::tempdir().unwrap();
@@ -112,6 +112,20 @@ fn a_thread_without_pointers_is_waited_for_by_nobody() {
         }
         let holds = [pool("held").into_os_string(), "holds".into()];
         assert_eq!(run_while(AT_SAFEPOINTS, &program, &holds), "done\n");
+    }
+}
+
+/// A child that uses its parent's pool is told so in every call, stores nothing there, and ends as programs end; the
+/// parent goes on.
+#[test]
+fn forked_children_are_refused_and_harm_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    for program in built("forked.c", &["-O2"], folder.path()) {
+        let pools = tempfile::tempdir().unwrap();
+        let output = command(&program).arg(pools.path()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && told.is_empty(), "{told}");
+        assert_eq!(output.stdout, b"forked\n");
     }
 }
 

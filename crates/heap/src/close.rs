@@ -31,6 +31,7 @@ impl<M: Medium> Inner<M> {
         if !self.writable || self.closed.load(Ordering::Acquire) {
             return Ok(());
         }
+        self.check_process()?;
         let _only = self.without_collector()?;
         let closed = self.stopped(|| {
             let mut lanes = self.lanes.lock(&self.medium);
@@ -82,6 +83,7 @@ impl<M: Medium> Inner<M> {
         if !self.writable {
             return Err(Error::ReadOnly);
         }
+        self.check_process()?;
         // Freed frames wait for older homes to become durable: make them so.
         self.redo.settle_homes(&self.medium, &mut Ring::default());
         let mut released = 0;

@@ -242,6 +242,14 @@ pub enum Error {
     /// The pool was closed.
     #[error("the pool is closed; open it again")]
     Closed,
+    /// The caller is a forked child of the process that opened the pool.
+    #[error(
+        "{pool}: opened by the process from which this one was forked, which goes on with it; a child opens it again when that has closed it"
+    )]
+    Forked {
+        /// The medium's name.
+        pool: String,
+    },
     /// The address range is not part of an object.
     #[error("{len} bytes at {at:#x} are not within one allocated object")]
     BadRange {

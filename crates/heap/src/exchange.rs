@@ -133,6 +133,7 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
         if !self.view().inner().writable {
             return Err(Error::ReadOnly);
         }
+        self.view().inner().check_process()?;
         let slot = locate(self.view().medium(), self.address())?;
         let offset = HEADER_BYTES + u64::from(field.offset());
         if offset + WORD_BYTES > slot.bytes {

@@ -167,6 +167,10 @@ impl<T, M: Medium> Handle<T, M> {
 
 impl<T, M: Medium> Drop for Handle<T, M> {
     fn drop(&mut self) {
+        // A forked child has the table, and not those who may hold its lock.
+        if !self.pool.medium.is_ours() {
+            return;
+        }
         let mut table = self.pool.handles.0.lock(&self.pool.medium);
         table.entries[self.index] = None;
         table.free.push(self.index);

@@ -106,6 +106,7 @@ impl LockSet {
         if let Some(place) = self.held.iter().position(|(i, _)| *i == index) {
             return self.retake(inner, place, mode);
         }
+        inner.check_process()?;
         let is_eager = mode == Mode::Read && self.eager[index / 64] >> (index % 64) & 1 != 0;
         let mode = if is_eager { Mode::Write } else { mode };
         let first = self.held.is_empty();

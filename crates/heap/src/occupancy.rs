@@ -155,6 +155,7 @@ impl<M: Medium> Pool<M> {
     /// Concurrency: stops nobody. Of transactions that commit meanwhile some part may be included.
     pub fn occupancy(&self) -> Result<Occupancy, Error> {
         let inner = &*self.inner;
+        inner.check_process()?;
         let (exact, knows) = (inner.exact.load(Ordering::Acquire), inner.knows_slots());
         let use_of = |frame| knows.then(|| inner.use_of(frame));
         Ok(Occupancy::gather(

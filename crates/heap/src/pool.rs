@@ -361,9 +361,16 @@ impl<M: Medium> Pool<M> {
         })
     }
 
+    /// Whether this is still the process that opened the pool. In a forked child every call that can fail does so
+    /// ([`Error::Forked`]), and whatever it has of the pool may be dropped. A guard that was open reads what was there
+    /// at the fork, or later; nothing that a child does reaches the pool.
+    pub fn is_ours(&self) -> bool {
+        self.inner.medium.is_ours()
+    }
+
     /// Opens a session for the calling thread.
     ///
-    /// Errors: every lane is in use, no space for a lane's log.
+    /// Errors: every lane is in use, no space for a lane's log; a forked child.
     pub fn session(&self) -> Result<Session<M>, Error> {
         Session::open(&self.inner)
     }
@@ -400,6 +407,7 @@ impl<M: Medium> Pool<M> {
     ///
     /// Errors: stored with another layout, in another version; the registry is full.
     pub fn register<T: Stored>(&self) -> Result<(), Error> {
+        self.inner.check_process()?;
         self.inner.type_id::<T>().map(|_| ())
     }
 
@@ -533,6 +541,22 @@ impl<M: Medium> Inner<M> {
         tally::sums(&self.medium, self.lane_count)
     }
 
+    /// Errors: the caller is a forked child of the process that opened the pool.
+    #[inline(always)]
+    pub(crate) fn check_process(&self) -> Result<(), Error> {
+        match self.medium.is_ours() {
+            true => Ok(()),
+            false => Err(self.forked()),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forked(&self) -> Error {
+        let pool = self.medium.name();
+        Error::Forked { pool }
+    }
+
     /// Runs `change` while no operation is open.
     pub(crate) fn stopped<R>(&self, change: impl FnOnce() -> R) -> Result<R, Error> {
         self.stopped_counting(&mut Stops::default(), change)
@@ -554,6 +578,7 @@ impl<M: Medium> Inner<M> {
         stops: &mut Stops,
         change: impl FnOnce() -> R,
     ) -> Result<R, Error> {
+        self.check_process()?;
         let stopped = self.safepoint.stop(&self.medium, limit_ns, stops, change);
         stopped.ok_or(Error::Busy {
             waited_ms: limit_ns / 1_000_000,

@@ -81,7 +81,8 @@ impl<M: Medium> Safepoint<M> {
     #[cold]
     fn enter_later(&self, medium: &M, lane: usize) -> bool {
         let mut attempt = 0;
-        while self.kept_out_by(lane).is_some() {
+        // In a forked child nobody is there who would let it in.
+        while self.kept_out_by(lane).is_some() && medium.is_ours() {
             self.leave(lane);
             // A request may have this lane alone to wait for.
             medium.wake(&self.words, flag_at(lane));

@@ -52,6 +52,7 @@ pub(crate) struct State {
 
 impl<M: Medium> Session<M> {
     pub(crate) fn open(inner: &Arc<Inner<M>>) -> Result<Self, Error> {
+        inner.check_process()?;
         let taken = inner.lanes.lock(&inner.medium).free.pop();
         let Some((lane, ring)) = taken else {
             return Err(Error::TooManySessions {
@@ -209,6 +210,10 @@ impl<M: Medium> Core<M> {
 
 impl<M: Medium> Drop for Session<M> {
     fn drop(&mut self) {
+        // In a forked child nobody uses its lane, and those are missing who held locks.
+        if !self.core.inner.medium.is_ours() {
+            return self.core.state.get_mut().ring.detach();
+        }
         // An abandoned pool is written to no more.
         if self.core.inner.writable && !self.core.inner.closed.load(Ordering::Acquire) {
             self.core.publish();

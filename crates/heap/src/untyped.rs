@@ -84,6 +84,7 @@ impl<M: Medium> Pool<M> {
     /// Errors: the description contradicts itself; stored with another layout, in another version; the
     /// registry is full.
     pub fn register_described(&self, descriptor: &'static TypeDescriptor) -> Result<Layout, Error> {
+        self.inner.check_process()?;
         check_descriptor(descriptor)?;
         let id = self.inner.described_type_id(descriptor)?;
         self.layout(id).ok_or(Error::Damaged {
@@ -105,6 +106,7 @@ impl<M: Medium> Pool<M> {
             );
             return Err(Error::WrongKind { what, needs });
         }
+        self.inner.check_process()?;
         self.inner.pairs_type_id(name)
     }
 

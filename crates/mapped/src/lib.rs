@@ -53,6 +53,7 @@ mod mapped;
 mod medium;
 mod options;
 mod place;
+mod process;
 mod space;
 mod system;
 mod whole;

@@ -12,6 +12,7 @@ use crate::file::{Access, PoolFile};
 use crate::file_system::FileSystem;
 use crate::flush::Flush;
 use crate::place::PLACE_ALIGNMENT;
+use crate::process::{Process, SharedFile};
 use crate::space::Space;
 use crate::system::{Randomness, boot_id};
 use crate::window::{FileMapping, Window};
@@ -23,6 +24,8 @@ use crate::{Backing, FileSystems, FlushInstruction, HugePages, MappedError, Mapp
 /// a lock of its own, which is never held while the heap's code runs.
 ///
 /// Crash: see the crate's table. The file's lock goes with the process.
+///
+/// Fork: a child may only drop it ([`Medium::is_ours`]). What it stores there stays its own.
 #[derive(Debug)]
 pub struct Mapped {
     /// Start of the window; aligned to a huge page.
@@ -45,6 +48,9 @@ pub struct Mapped {
     pub(crate) options: MappedOptions,
     /// Taken by what changes the medium's space.
     pub(crate) space: Mutex<Space>,
+    pub(crate) process: Process,
+    /// In front of the window and the file that it speaks of.
+    pub(crate) _shared: Option<SharedFile>,
     // Unmapped before the file is closed: both hold the lock.
     pub(crate) window: Window,
     pub(crate) file: Option<PoolFile>,
@@ -294,6 +300,11 @@ impl Mapped {
             Backing::Dax => Domain::Adr,
             _ => Domain::Process,
         });
+        let process = Process::this().map_err(|e| error("keeping a page from children", e))?;
+        let shared = file.as_ref().map(|file| {
+            let base = window.base().as_ptr();
+            SharedFile::new(base, window.bytes(), &file.file, writable)
+        });
         Ok(Self {
             base: window.base(),
             mask: window.bytes() - 1,
@@ -308,6 +319,8 @@ impl Mapped {
             randomness,
             options: options.clone(),
             space: Mutex::default(),
+            process,
+            _shared: shared,
             window,
             file,
             original: None,

@@ -107,6 +107,11 @@ impl Medium for Mapped {
     }
 
     #[inline(always)]
+    fn is_ours(&self) -> bool {
+        self.process.is_this()
+    }
+
+    #[inline(always)]
     fn place(&self, at: VirtAddr) -> MappedPlace<'_> {
         self.places()(at)
     }

@@ -149,10 +149,10 @@ impl<M: Medium> RwLockTable<M> {
             .is_ok()
     }
 
-    /// Waits for lock `index` for reading.
+    /// Waits for lock `index` for reading. In a forked child, where nobody is left to give it back, it does not wait.
     pub fn read(&self, medium: &M, index: usize) {
         let mut attempt = 0;
-        while !self.try_read(index) {
+        while !self.try_read(index) && medium.is_ours() {
             medium.pause(attempt);
             attempt += 1;
         }

@@ -67,6 +67,14 @@ pub trait Medium: Send + Sync + Sized + 'static {
     /// death of a process.
     fn boot_id(&self) -> [u8; 16];
 
+    /// Whether this is still the process that opened the medium, and not a forked child of it. A child shares what lies
+    /// below with its parent, and has none of the threads that may have held locks: it loads, stores and waits for
+    /// nothing, and may drop the medium. One load, where processes can fork.
+    #[inline(always)]
+    fn is_ours(&self) -> bool {
+        true
+    }
+
     // ---- persistent memory ----
 
     /// Resolves an address, masked into the medium's window and down to a multiple of 16.

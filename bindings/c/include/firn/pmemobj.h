@@ -40,6 +40,10 @@
  * `firn copy --salvage`, makes a new one of it if it is whole. FIRN_ANY_FILE_SYSTEM=1 lets pools lie on file systems
  * where a store on a full disk may end the program (SIGBUS), such as btrfs, overlayfs and NFS.
  *
+ * A forked child may not use its parent's pools: calls fail with EPERM, pmemobj_direct and D_RW yield null, transactions
+ * abort. Pointers from before lead to a copy of the child's own. It may exit, run what atexit was told, and open other
+ * pools.
+ *
  * What is missing is listed in docs/pmemobj.md. Pools of libpmemobj's are not read. Needs GCC or Clang.
  */
 #ifndef FIRN_PMEMOBJ_H

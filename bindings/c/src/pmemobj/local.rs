@@ -45,6 +45,12 @@ pub(crate) fn local() -> &'static Local {
     }
 }
 
+/// This thread's own, if it has one.
+pub(crate) fn known() -> Option<&'static Local> {
+    // SAFETY: as above.
+    unsafe { (*word()).as_ref() }
+}
+
 #[cold]
 fn make(word: *mut *const Local) -> &'static Local {
     let local = Box::leak(Box::new(Local {

@@ -65,6 +65,7 @@ pub(crate) const TYPE_BYTES: u64 = 8;
 pub(crate) fn errno_of(status: Status) -> c_int {
     match status {
         Status::Ok => 0,
+        Status::Forked => 1,
         Status::NotFound => 2,
         Status::Io => 5,
         Status::InUse | Status::Conflict => 11,

@@ -15,7 +15,7 @@ use firn_units::VirtAddr;
 use super::left::Left;
 use super::local::local;
 use super::lock::Locks;
-use super::thread::{Slot, in_operation, leave, passing};
+use super::thread::{Slot, forget_pointers_in_children, in_operation, leave, passing};
 use super::{Oid, TYPE_BYTES, errno_of};
 use crate::collection::{Collects, Wholly};
 use crate::describe::text;
@@ -74,6 +74,11 @@ impl Shelved for Pobj {
 
     fn mark(&self) -> &AtomicU64 {
         &self.mark
+    }
+
+    #[inline(always)]
+    fn is_ours(&self) -> bool {
+        self.heap.is_ours()
     }
 }
 
@@ -243,6 +248,7 @@ fn mapped_options(bytes: u64) -> Outcome<MappedOptions> {
 }
 
 fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<*mut Pobj> {
+    forget_pointers_in_children();
     let what = heap.register_pairs(TYPE)?;
     let collects = Collects::asked_for()?;
     let collector = match collects {

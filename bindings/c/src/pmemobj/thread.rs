@@ -4,15 +4,16 @@ use core::cell::{Ref, RefCell, RefMut};
 use core::mem::ManuallyDrop;
 use core::ptr;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use firn_heap::{OpenRawTx, RawGuard, RawTx, Session};
 use firn_mapped::Mapped;
 
 use super::biased::Biased;
-use super::local::{Slots, local};
+use super::local::{Slots, known, local};
 use super::pools::Pobj;
 use super::sanitizer::{gives_up, was_given};
+use crate::shelf::forked;
 use crate::status::{Failure, Outcome, Status};
 
 /// `struct firn_pobj_cache`: what the inline functions of a program know of the thread's pool while it is inside an
@@ -55,14 +56,38 @@ enum Operation {
     Transaction(OpenRawTx<'static, Mapped>),
 }
 
-/// Ends all that a thread has, at its end.
+/// Ends all that a thread has, at its end. What a forked child has is its parent's.
 pub(crate) fn end_all(slots: Slots) {
     for (pool, slot) in slots.of_pools {
-        slot.end();
         // SAFETY: the memory of pools stays; a closed one has no slots.
-        let pool = unsafe { crate::shelf::open(pool) };
-        if let Ok(pool) = pool {
+        if let Ok(pool) = unsafe { crate::shelf::open(pool) } {
+            slot.end();
             pool.threads().retain(|other| !Arc::ptr_eq(other, &slot));
+        }
+    }
+}
+
+/// Has the inline functions of a forked child ask the library, which refuses: what they know is its parent's.
+pub(crate) fn forget_pointers_in_children() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handler is a function of this library, which the system forgets with it.
+        unsafe { libc::pthread_atfork(None, None, Some(forget_pointers)) };
+    });
+}
+
+/// Allocates nothing: another thread may have held the allocator's locks.
+extern "C" fn forget_pointers() {
+    let Some(local) = known() else { return };
+    let Ok(slots) = local.slots.try_borrow() else {
+        return;
+    };
+    for (_, slot) in &slots.of_pools {
+        // SAFETY: it is this thread's.
+        let inside = unsafe { slot.0.enter() };
+        for cache in inside.caches.borrow().iter() {
+            // SAFETY: it lies in memory of this thread.
+            unsafe { (**cache).pool.store(0, Ordering::Relaxed) };
         }
     }
 }
@@ -209,6 +234,9 @@ fn no_transaction() -> Failure {
 /// Does something with what the thread has of a pool.
 #[inline]
 fn with_state<R>(pool: &Pobj, body: impl FnOnce(&State) -> Outcome<R>) -> Outcome<R> {
+    if !pool.heap.is_ours() {
+        return Err(forked::<Pobj>());
+    }
     let (of, here) = local().here.get();
     if ptr::eq(of, pool) {
         // SAFETY: slots stay until their thread ends, which forgets this one first; it is this thread's.

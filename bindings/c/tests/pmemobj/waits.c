@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OBJECTS = 2000 };
+enum { OBJECTS = 600 };
 
 #define HOLDS(condition) \
 	do { \
@@ -42,7 +42,7 @@ static void *work(void *argument)
 
 int main(int count, char **arguments)
 {
-	pop = pmemobj_create(arguments[1], "waits", (size_t)64 << 20, 0600);
+	pop = pmemobj_create(arguments[1], "waits", (size_t)512 << 20, 0600);
 	HOLDS(pop != NULL);
 	PMEMoid root = pmemobj_root(pop, 64), first, last;
 	HOLDS(!OID_IS_NULL(root) && pmemobj_root_size(pop) == 64);

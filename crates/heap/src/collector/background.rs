@@ -115,8 +115,11 @@ impl<M: Medium> Pool<M> {
 }
 
 impl<M: Medium> BackgroundCollector<M> {
-    /// What it has done so far.
+    /// What it has done so far; nothing in a forked child.
     pub fn progress(&self) -> Background {
+        if !self.inner.medium.is_ours() {
+            return Background::default();
+        }
         *self.shared.done.lock(&self.inner.medium)
     }
 
@@ -125,6 +128,7 @@ impl<M: Medium> BackgroundCollector<M> {
     ///
     /// Errors: what made the collector give up, if it did; the pool goes on without one.
     pub fn stop(mut self) -> Result<Background, Error> {
+        self.inner.check_process()?;
         self.end();
         match self.shared.failed.lock(&self.inner.medium).take() {
             Some(error) => Err(error),
@@ -133,6 +137,10 @@ impl<M: Medium> BackgroundCollector<M> {
     }
 
     fn end(&mut self) {
+        if !self.inner.medium.is_ours() {
+            // A forked child has no such thread.
+            return core::mem::forget(self.thread.take());
+        }
         self.shared.stop.store(true, Ordering::Release);
         self.shared.bell.swap(0, 1);
         self.inner.medium.wake(&self.shared.bell, 0);

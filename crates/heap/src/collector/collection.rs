@@ -174,6 +174,7 @@ pub(crate) struct OnlyOne<'p, M: Medium>(&'p Inner<M>);
 impl<'p, M: Medium> OnlyOne<'p, M> {
     /// Errors: somebody has it; the pool is closed.
     pub(crate) fn of(inner: &'p Inner<M>) -> Result<Self, Error> {
+        inner.check_process()?;
         if inner.collector.busy.swap(true, Ordering::AcqRel) {
             return Err(Error::Collecting);
         }

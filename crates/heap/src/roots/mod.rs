@@ -72,6 +72,7 @@ pub(crate) fn find<'g, T, V: View<'g>>(
     view: V,
     key: impl RootKey<T>,
 ) -> Result<Option<(usize, RefWord)>, Error> {
+    view.inner().check_process()?;
     let Some(wanted) = key.wanted() else {
         return Ok(None);
     };
@@ -127,6 +128,7 @@ fn search<'g, V: View<'g>>(
 
 /// Names of all roots.
 pub(crate) fn names<'g, V: View<'g>>(view: V) -> Result<Vec<String>, Error> {
+    view.inner().check_process()?;
     while !view.hold_names()? {}
     let own = view.own_roots();
     let (medium, index) = (view.medium(), &view.inner().roots);

@@ -146,6 +146,11 @@ pub(super) fn commit<M: Medium>(
 
 /// Undoes what an unfinished transaction did to volatile state (R10: there is nothing else).
 pub(super) fn roll_back<M: Medium>(inner: &Inner<M>, state: &mut State) {
+    if !inner.medium.is_ours() {
+        // A forked child has nothing to give back to.
+        state.changes.short_lived.clear();
+        return state.changes.finish(inner);
+    }
     settle_fresh_frames(&inner.medium, &mut state.cache);
     let changes = &mut state.changes;
     let unused = changes.allocated.drain(..).map(|change| change.slot);

@@ -123,6 +123,7 @@ impl<'s, M: Medium> OpenTransaction<'s, M> {
         if !core.inner.writable {
             return Err(Error::ReadOnly);
         }
+        core.inner.check_process()?;
         if core.inner.log != LogKind::Redo {
             let (what, needs) = (
                 "a typed transaction",
@@ -175,7 +176,9 @@ impl<'s, M: Medium> OpenTransaction<'s, M> {
         assert!(!self.done, "the transaction is over");
         let Access { core, cycle, .. } = &self.access;
         let mut state = core.state.borrow_mut();
-        let result = commit::commit(&core.inner, cycle.as_deref(), core.lane, &mut state);
+        let ours = core.inner.check_process();
+        let commit = |()| commit::commit(&core.inner, cycle.as_deref(), core.lane, &mut state);
+        let result = ours.and_then(commit);
         if result.is_err() {
             commit::roll_back(&core.inner, &mut state);
         }
@@ -672,6 +675,7 @@ impl<M: Medium> Inner<M> {
         ring: &mut redo::Ring,
         bytes: u64,
     ) -> Result<Slot, Error> {
+        self.check_process()?;
         let redo = &self.redo;
         self.allocator
             .take(&self.medium, cache, bytes, |homes| match homes {

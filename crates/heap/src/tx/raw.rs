@@ -121,6 +121,7 @@ impl<'s, M: Medium> RawGuard<'s, M> {
     /// Errors: the lane's log is damaged; the operation has ended then.
     pub fn begin(self) -> Result<OpenRawTx<'s, M>, Error> {
         let core = self.access.core;
+        core.inner.check_process()?;
         let mut open = core.open.borrow_mut();
         open.log.begin(&core.inner.medium, core.lane)?;
         Ok(OpenRawTx { guard: Some(self) })
@@ -276,6 +277,7 @@ impl<M: Medium> Session<M> {
         if !inner.writable {
             return Err(Error::ReadOnly);
         }
+        inner.check_process()?;
         if inner.log != LogKind::Undo {
             let (what, needs) = (
                 "an undo transaction",
@@ -548,6 +550,12 @@ impl<'t, M: Medium> RawTx<'t, M> {
 
     fn roll_back(self) {
         let inner = self.inner();
+        if !inner.medium.is_ours() {
+            // A forked child restores nothing: the log and what it names are its parent's.
+            let mut open = self.open().borrow_mut();
+            open.locks.release(inner);
+            return open.clear();
+        }
         let open = self.open().borrow();
         open.log.restore(&inner.medium);
         settle_fresh_frames(
@@ -597,6 +605,7 @@ impl<'s, M: Medium> OpenRawTx<'s, M> {
     pub fn commit(mut self) -> Result<RawGuard<'s, M>, Error> {
         let tx = self.tx();
         let inner = tx.inner();
+        inner.check_process()?;
         let mut state = tx.guard.access.core.state.borrow_mut();
         let count_allocated = |state: &mut State, sign| {
             let open = tx.open().borrow();
