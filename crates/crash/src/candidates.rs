@@ -127,3 +127,34 @@ fn hash_of(contents: &[Content]) -> u128 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line of zeros adds nothing to a sum of hashes.
+    #[test]
+    fn a_set_with_the_line_of_zeros_is_another_than_the_same_without_it() {
+        let content = |word| {
+            let mut line = Line::default();
+            line[3] = word;
+            line
+        };
+        let (zeros, one, other) = (content(0), content(7), content(9));
+        let hash = |contents: &[Line]| Candidates::new(5, contents.to_vec()).hash();
+        let sets: [&[Line]; 6] = [
+            &[zeros],
+            &[one],
+            &[zeros, one],
+            &[one, other],
+            &[zeros, one, other],
+            &[zeros, other],
+        ];
+        for (i, first) in sets.iter().enumerate() {
+            for second in &sets[i + 1..] {
+                assert_ne!(hash(first), hash(second), "{first:?} {second:?}");
+            }
+        }
+        assert_eq!(hash(&[other, zeros, one, one]), hash(&[zeros, one, other]));
+    }
+}

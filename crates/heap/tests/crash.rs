@@ -419,3 +419,73 @@ fn a_power_failure_after_opening_a_closed_pool_is_noticed() {
     );
     explorer.explore().expect_clean();
 }
+
+/// Draws of what a power failure takes.
+const DRAWS: u64 = 24;
+
+/// What the only place of the spine, or the root itself, holds after the power failed.
+fn after_power_failure(crash: &Crash, seed: u64, kind: PoolKind, root: &str) -> Vec<u8> {
+    let again = Crash::from_image(&crash.random_image(seed), CrashOptions::default());
+    let pool = Pool::open(again, &options(kind)).unwrap();
+    assert_eq!(pool.check().unwrap(), [], "draw {seed}");
+    let mut session = pool.session().unwrap();
+    let content = session.read(|view| view.root::<Bytes>(root).unwrap().to_vec().unwrap());
+    drop(session);
+    pool.abandon();
+    content
+}
+
+/// Recovery retires the log, so what it has stored is durable then, to the last line of a record: a run of slots of many
+/// frames has one with a word for each.
+#[test]
+fn a_record_of_many_lines_survives_a_power_failure_after_recovery() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        for len in [1_500, 9_000, 20_000, 31_000] {
+            let content = vec![7; len];
+            let crash = Crash::new(16 << 20, CrashOptions::default());
+            let pool = Pool::create(crash.clone(), &options(kind)).unwrap();
+            let mut session = pool.session().unwrap();
+            session
+                .transaction(|tx| tx.set_root("long", tx.alloc_bytes(&content)?))
+                .unwrap();
+            std::mem::forget(session);
+            pool.abandon();
+            for first in 0..DRAWS {
+                let image = crash.random_image(first);
+                let recovered = Crash::from_image(&image, CrashOptions::default());
+                Pool::open(recovered.clone(), &options(kind))
+                    .unwrap()
+                    .abandon();
+                for second in 0..4 {
+                    let found = after_power_failure(&recovered, second, kind, "long");
+                    assert!(found == content, "{len} bytes, draws {first} and {second}");
+                }
+            }
+        }
+    }
+}
+
+/// A copy is there when the call has returned, whatever happens next.
+#[test]
+fn a_copy_survives_a_power_failure_right_after_it() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        for len in [1_500, 20_000, 300_000] {
+            let from = Crash::new(16 << 20, CrashOptions::default());
+            let from = Pool::create(from, &options(kind)).unwrap();
+            let content: Vec<u8> = (0..len).map(|i| (i / 64 % 251) as u8 + 1).collect();
+            let made = from
+                .session()
+                .unwrap()
+                .transaction(|tx| tx.set_root("content", tx.alloc_bytes(&content)?));
+            made.unwrap();
+            let target = Crash::new(16 << 20, CrashOptions::default());
+            let copy = from.copy_into(target.clone(), &mut |_| {}).unwrap();
+            for seed in 0..DRAWS {
+                let found = after_power_failure(&target, seed, kind, "content");
+                assert!(found == content, "{len} bytes, draw {seed}");
+            }
+            copy.abandon();
+            from.close().unwrap();
+        }
+    }
+}

@@ -1,9 +1,11 @@
-//! Does a store through a damaged reference end in an error, with the pool as it was?
+//! Does a store through a damaged reference end in an error, with the pool as it was? Does `check` name what is
+//! damaged?
 
 use firn_crash::{Crash, CrashOptions};
-use firn_format::geometry::{LANES_START, STATE};
+use firn_format::frame::FrameUse;
+use firn_format::geometry::{Frame, LANES_START, STATE};
 use firn_format::root::{REFERENCE_AT, root_at};
-use firn_heap::{Error, LogKind, Pool, PoolKind, PoolOptions, Ref, Stored, View};
+use firn_heap::{Error, Finding, LogKind, Pool, PoolKind, PoolOptions, Ref, Stored, View};
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, VirtAddr};
 
@@ -158,4 +160,66 @@ fn a_salvage_brings_what_is_whole_and_names_the_rest() {
 
 fn target() -> Crash {
     Crash::new(16 << 20, CrashOptions::default())
+}
+
+/// A closed pool with one object in a run of slots: its medium, where the object is, and where the allocation bits of
+/// its slot and of the run's last one are: word and mask.
+fn with_an_object(kind: PoolKind) -> (Crash, VirtAddr, [(VirtAddr, u64); 2]) {
+    let crash = Crash::new(16 << 20, CrashOptions::default());
+    let pool = Pool::create(crash.clone(), &options(kind)).unwrap();
+    let made = pool.session().unwrap().transaction(|tx| {
+        let link = tx.alloc(Link {
+            next: Ref::NULL,
+            number: 1,
+        })?;
+        tx.set_root("first", link)?;
+        Ok::<_, Error>(link.address())
+    });
+    let at = made.unwrap();
+    pool.close().unwrap();
+    let frame = Frame::holding(at);
+    let word = frame.word_at();
+    let what = FrameUse::from_word(crash.load_u64(word), word).unwrap();
+    let FrameUse::Slots(class) = what else {
+        panic!("{what:?}");
+    };
+    let slot = (at.0 - frame.start().0) / class.slot_bytes();
+    let bit = |slot: u64| (frame.bitmap_at() + slot / 64 * 8, 1 << (slot % 64));
+    (crash, at, [bit(slot), bit(class.slots() - 1)])
+}
+
+fn findings(crash: &Crash, kind: PoolKind, damage: impl FnOnce()) -> Vec<(u64, String)> {
+    let pool = Pool::open(crash.clone(), &options(kind)).unwrap();
+    // What is in use is known from here on.
+    pool.check().unwrap();
+    damage();
+    let findings = pool.check().unwrap();
+    pool.abandon();
+    let told = |finding: Finding| (finding.at, finding.what);
+    findings.into_iter().map(told).collect()
+}
+
+#[test]
+fn a_reachable_object_whose_slot_is_free_is_named() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let (crash, at, [(word, mask), _]) = with_an_object(kind);
+        let bits = crash.load_u64(word);
+        assert_eq!(bits & mask, mask);
+        crash.store_u64(word, bits & !mask);
+        let told = "reachable, but its slot is free".to_owned();
+        assert_eq!(findings(&crash, kind, || ()), [(at.0, told)]);
+    }
+}
+
+#[test]
+fn allocation_bits_that_differ_from_what_is_in_use_are_named() {
+    let kind = PoolKind::Explicit;
+    let (crash, _, [_, (word, mask)]) = with_an_object(kind);
+    let found = findings(&crash, kind, || {
+        let bits = crash.load_u64(word);
+        assert_eq!(bits & mask, 0);
+        crash.store_u64(word, bits | mask);
+    });
+    let told = "the allocation bits differ from what is in use".to_owned();
+    assert_eq!(found, [(word.0, told)]);
 }

@@ -431,3 +431,46 @@ fn a_log_goes_on_outside_its_lane() {
         assert!(pool.check().unwrap().is_empty());
     }
 }
+
+/// A rollback by recovery ends the transaction, so what it has restored is durable then, to the last line of a
+/// record.
+#[test]
+fn a_record_of_many_lines_is_restored_for_good() {
+    const BYTES: usize = 1_500;
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let crash = Crash::new(16 << 20, Default::default());
+        let pool = Pool::create(crash.clone(), &options(kind)).unwrap();
+        let mut session = pool.session().unwrap();
+        let made = session.raw_transaction(|tx| {
+            let at = tx.alloc(BYTES as u64)?;
+            tx.store(at, &[1; BYTES])?;
+            tx.set_root("object", Some(at))?;
+            Ok::<_, Error>(at)
+        });
+        let at = made.unwrap();
+        drop(session);
+        pool.close().unwrap();
+        let pool = Pool::open(crash.clone(), &options(kind)).unwrap();
+        let mut session = pool.session().unwrap();
+        let mut images = Vec::new();
+        let aborted: Result<(), Error> = session.raw_transaction(|tx| {
+            tx.log(&[(at, BYTES as u64)])?;
+            tx.store(at, &[2; BYTES])?;
+            images.extend((0..24).map(|seed| crash.random_image(seed)));
+            Err(Error::ReadOnly)
+        });
+        assert!(aborted.is_err());
+        for (first, image) in images.iter().enumerate() {
+            let recovered = Crash::from_image(image, Default::default());
+            let open = |crash: &Crash| Pool::open(crash.clone(), &options(kind)).unwrap();
+            open(&recovered).abandon();
+            for second in 0..4 {
+                let again = Crash::from_image(&recovered.random_image(second), Default::default());
+                open(&again).abandon();
+                let mut found = [0; BYTES];
+                again.load_bytes(at, &mut found);
+                assert_eq!(found, [1; BYTES], "draws {first} and {second}");
+            }
+        }
+    }
+}

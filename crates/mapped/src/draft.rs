@@ -19,8 +19,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::MappedError;
 use crate::file::{PoolFile, retry};
+use crate::{MappedError, calls};
 
 const SUFFIX: &[u8] = b".firn-new";
 /// Longest name of a file, in bytes, on every file system that counts.
@@ -186,5 +186,5 @@ pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    File::open(parent).and_then(|directory| directory.sync_all())
+    File::open(parent).and_then(|directory| Ok(calls::sync_file(&directory)?))
 }

@@ -82,21 +82,24 @@ impl Flush {
     }
 }
 
+/// The first byte of every line that holds one of the `len` bytes from `start`.
+#[inline(always)]
+fn lines(start: *const u8, len: u64) -> impl Iterator<Item = *const u8> {
+    let end = start.wrapping_add(len as usize);
+    let first = start.wrapping_sub(start.addr() % LINE_BYTES as usize);
+    let next = |line: &*const u8| Some(line.wrapping_add(LINE_BYTES as usize));
+    iter::successors(Some(first), next).take_while(move |&line| line < end)
+}
+
 /// Issues `instruction` for every line of the `len` bytes from `start`; `len` is not zero.
 ///
 /// # Safety
 /// Every line of the range lies in memory that is mapped.
 #[inline]
 pub(crate) unsafe fn write_back_lines(instruction: FlushInstruction, start: *const u8, len: u64) {
-    let end = start.wrapping_add(len as usize);
-    let first = start.wrapping_sub(start.addr() % LINE_BYTES as usize);
-    let lines = || {
-        let next = |line: &*const u8| Some(line.wrapping_add(LINE_BYTES as usize));
-        iter::successors(Some(first), next).take_while(move |&line| line < end)
-    };
     match instruction {
         FlushInstruction::Clwb => {
-            for line in lines() {
+            for line in lines(start, len) {
                 // SAFETY: the caller vouches that the line is mapped, and `detect` that the
                 // processor knows the instruction; it changes neither memory nor flags. It may not
                 // be declared `readonly`: it must stay behind the stores that it writes back.
@@ -104,7 +107,7 @@ pub(crate) unsafe fn write_back_lines(instruction: FlushInstruction, start: *con
             }
         }
         FlushInstruction::ClflushOpt => {
-            for line in lines() {
+            for line in lines(start, len) {
                 // SAFETY: the caller vouches that the line is mapped, and `detect` that the
                 // processor knows the instruction; it changes neither memory nor flags. For the
                 // same reason as clwb it is not `readonly`.
@@ -112,9 +115,31 @@ pub(crate) unsafe fn write_back_lines(instruction: FlushInstruction, start: *con
             }
         }
         FlushInstruction::Clflush => {
-            for line in lines() {
+            for line in lines(start, len) {
                 // SAFETY: the caller vouches that the line is mapped; every x86-64 has clflush.
                 unsafe { _mm_clflush(line) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every line with a byte of the range, once, in ascending order, and no other.
+    #[test]
+    fn the_lines_of_a_range_are_those_that_hold_a_byte_of_it() {
+        let line = LINE_BYTES as usize;
+        let base = 100 * line;
+        for start in base..base + 2 * line {
+            for len in 1..4 * line {
+                let held: Vec<usize> = lines(core::ptr::without_provenance(start), len as u64)
+                    .map(|line| line.addr())
+                    .collect();
+                let (first, last) = (start / line, (start + len - 1) / line);
+                let expected: Vec<usize> = (first..=last).map(|number| number * line).collect();
+                assert_eq!(held, expected, "{len} bytes from {start}");
             }
         }
     }

@@ -40,6 +40,7 @@ compile_error!("firn-mapped needs Linux on x86-64: mmap windows, clwb and total 
 
 mod backing;
 pub mod barrier;
+mod calls;
 mod copy;
 mod draft;
 mod error;

@@ -16,7 +16,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use firn_media::{Medium, MediumError, MediumExt};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, WORD_BYTES};
-use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstat, fsync, ftruncate, seek};
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstat, ftruncate, seek};
 use rustix::io::Errno;
 
 use crate::extents::{self, Blocks};
@@ -24,7 +24,7 @@ use crate::file::{PoolFile, retry};
 use crate::holes::Holes;
 use crate::mapped::asked_of;
 use crate::window::FileMapping;
-use crate::{Backing, HugePages, Mapped, huge};
+use crate::{Backing, HugePages, Mapped, calls, huge};
 
 /// What the mutex around changes of space protects.
 #[derive(Debug, Default)]
@@ -216,9 +216,8 @@ impl Mapped {
         };
         // The lock keeps the length; a sync that waits for a disk must not keep others from growing,
         // and what they add meanwhile may or may not be included.
-        self.window
-            .write_out(0..self.len())
-            .and_then(|()| retry(|| fsync(&file.file)))
+        calls::write_out(&self.window, 0..self.len())
+            .and_then(|()| calls::sync_file(&file.file))
             .map_err(|e| self.io("syncing", e))
     }
 

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::MappedError;
 use crate::draft::{Draft, Instead, sync_directory};
+use crate::{MappedError, calls};
 
 /// Writes a file that is made or replaced in one step: at any time, a kill or a power failure included, `path` leads
 /// to what it led to before or to all of `content`. What a killed call left is taken over by the next one. A link is
@@ -43,7 +43,7 @@ fn fill(
     }
     file.write_all(content)?;
     // Before the name leads there: file systems make names durable without the content.
-    file.sync_all()
+    Ok(calls::sync_file(file)?)
 }
 
 /// What the system said, for callers who name the file themselves.
