@@ -129,6 +129,15 @@ Examples:
   firn limit p.firn 1000000000
   firn limit p.firn none")]
     Limit(Limit),
+    /// Gives a pool of an older version of Firn the present format, in place
+    #[command(after_long_help = "\
+Opening a pool of an older version for changes converts it as well, and says so. From then on older
+programs refuse it: who needs it for them copies the closed pool's file before. A crash at any moment
+leaves a pool that opens.
+
+Example:
+  firn convert p.firn")]
+    Convert(Check),
     /// Makes a compacted copy: the way to back up, and to upgrade a format
     #[command(after_long_help = "\
 Examples:

@@ -212,7 +212,8 @@ pub fn check(check: &Check, output: &mut Output) -> Result<Verdict, Failure> {
     if output.json() {
         output.object(&report)?;
     } else if report.ok {
-        output.line(&format!("{}: ok", check.pool.display()))?;
+        let version = report.version.map_or_else(String::new, figures::version);
+        output.line(&format!("{}: ok{version}", check.pool.display()))?;
     } else {
         for finding in &report.findings {
             output.line(finding)?;
@@ -229,6 +230,16 @@ pub fn limit(limit: &Limit, output: &mut Output) -> Result<Verdict, Failure> {
         let now = report.limit_bytes.map_or("none".into(), figures::bytes);
         let (pool, file) = (limit.pool.display(), figures::bytes(report.file_bytes));
         output.line(&format!("{pool}: limit {now}, length {file}"))?;
+    }
+    Ok(Verdict::Well)
+}
+
+pub fn convert(pool: &Check, output: &mut Output) -> Result<Verdict, Failure> {
+    let report = firn_lab::convert(&pool.pool, &pool.on.mapped(), &mut Bars::new())?;
+    if output.json() {
+        output.object(&report)?;
+    } else {
+        output.line(&figures::converted(&report))?;
     }
     Ok(Verdict::Well)
 }

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 pub use firn_lab::figures::{bytes, count};
 use firn_lab::map::{MapFigures, MapReport};
-use firn_lab::{CollectorFigures, CopyReport, DefragReport, LoadReport, Stat, StopBucket};
+use firn_lab::{
+    CollectorFigures, ConvertReport, CopyReport, DefragReport, LoadReport, Stat, StopBucket,
+};
 
 /// What `firn load` says.
 pub fn loaded(report: &LoadReport) -> String {
@@ -136,6 +138,7 @@ pub fn stat(stat: &Stat) -> String {
         let _ = writeln!(text, "{name:<18} {value}");
     };
     line("layout", format!("{} ({} pool)", stat.layout, stat.kind));
+    line("format", format!("version {}", stat.version));
     line("domain", domain(stat));
     line("backing", backing(stat));
     line("state", state(stat));
@@ -252,4 +255,17 @@ fn state(stat: &Stat) -> String {
         "figures may lag"
     };
     format!("{state}; {exact}")
+}
+
+/// What is said of a sound pool's version.
+pub fn version(version: u32) -> String {
+    format!(" (format version {version})")
+}
+
+pub fn converted(report: &ConvertReport) -> String {
+    let ConvertReport { pool, from, to, .. } = report;
+    match report.converted {
+        true => format!("{pool}: converted from format version {from} to version {to}"),
+        false => format!("{pool}: has format version {to}, nothing to convert"),
+    }
 }

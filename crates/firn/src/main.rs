@@ -70,6 +70,7 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Map(map) => commands::map(&map, output),
         Command::Check(check) => commands::check(&check, output),
         Command::Limit(limit) => commands::limit(&limit, output),
+        Command::Convert(pool) => commands::convert(&pool, output),
         Command::Copy(copy) => commands::copy(&copy, output),
         Command::Defrag(defrag) => commands::defrag(&defrag, output),
         Command::Churn(churn) => churn::run(&churn, output),

@@ -32,7 +32,7 @@ use crate::stops::Stops;
 use crate::superblock::{sound_superblock, stored_domain, write_superblock};
 use crate::tx::redo::{RedoLog, Ring};
 use crate::types::Types;
-use crate::{recovery, stored::Stored, tally};
+use crate::{recovery, steps, stored::Stored, tally};
 
 /// Share of a limited pool that waits for the trace after a crash: one part in this many.
 const RESERVE_SHARE: u64 = 100;
@@ -176,6 +176,8 @@ pub struct Inner<M: Medium> {
     pub(crate) locks: RwLockTable<M>,
     pub(crate) roots: RootIndex<M>,
     pub(crate) superblock: Lock<Superblock>,
+    /// Version of the format in which the pool was found, where that was an older one.
+    converted_from: Option<u32>,
     /// Whether counters, and in a traced pool allocation bitmaps, are exact or will be once the pool
     /// is closed.
     pub(crate) exact: AtomicBool,
@@ -327,7 +329,7 @@ impl<M: Medium> Pool<M> {
         recovered: Recovered<M>,
     ) -> Result<Self, OpenError> {
         let exact = superblock.state == OpenState::Closed;
-        let older = superblock.version < FORMAT_VERSION;
+        let converted_from = (superblock.version < FORMAT_VERSION).then_some(superblock.version);
         superblock.version = FORMAT_VERSION;
         if options.max_bytes.is_some() {
             superblock.limit_bytes = options.limit();
@@ -336,7 +338,8 @@ impl<M: Medium> Pool<M> {
         superblock.domain = stored_domain(medium.domain());
         superblock.boot_id = medium.boot_id();
         superblock.state = OpenState::Open;
-        let inner = Inner::new(medium, options, superblock, recovered, exact, true)?;
+        let mut inner = Inner::new(medium, options, superblock, recovered, exact, true)?;
+        inner.converted_from = converted_from;
         if options.log == LogKind::Undo {
             for lane in 0..inner.lane_count {
                 inner.prepare_undo_lane(lane)?;
@@ -346,8 +349,10 @@ impl<M: Medium> Pool<M> {
         {
             let mut superblock = inner.superblock.lock(&inner.medium);
             write_superblock(&inner.medium, &mut superblock);
-            if older {
-                // Both copies: a program of the older version would go on from the one that it reads.
+            let both = inner.medium.keeps(&steps::OLDER_VERSION_OVERWRITTEN);
+            if converted_from.is_some() && both {
+                // P5: both copies, or a program of the older version passes over the one that it cannot read and
+                // goes on from the other, beside what was stored since.
                 write_superblock(&inner.medium, &mut superblock);
             }
         }
@@ -389,6 +394,18 @@ impl<M: Medium> Pool<M> {
     pub fn limit_bytes(&self) -> Option<u64> {
         let superblock = self.inner.superblock.lock(&self.inner.medium);
         superblock.limit_bytes.map(NonZeroU64::get)
+    }
+
+    /// Version of the format that the pool has: the present one, but where a pool of an older version was opened
+    /// for reading only.
+    pub fn format_version(&self) -> u32 {
+        self.inner.superblock.lock(&self.inner.medium).version
+    }
+
+    /// The older version of the format that the pool had until this open gave it the present one; programs that
+    /// know the older one alone refuse it from now on. `None` where it had the present one.
+    pub fn converted_from(&self) -> Option<u32> {
+        self.inner.converted_from
     }
 
     /// Whether a crash left what only a trace or a collection can tell: in a traced pool which objects
@@ -512,6 +529,7 @@ impl<M: Medium> Inner<M> {
             locks: RwLockTable::new(&medium, LOCKS),
             roots: RootIndex::new(&medium, lane_count),
             superblock: Lock::new(superblock),
+            converted_from: None,
             exact: AtomicBool::new(exact),
             recounts: AtomicU64::new(0),
             closed: AtomicBool::new(false),

@@ -23,6 +23,8 @@ use crate::types::Types;
 /// What a pool holds.
 #[derive(Clone, Debug)]
 pub struct Statistics {
+    /// Version of the format; an older one than this program's until the pool is opened for writing.
+    pub version: u32,
     /// What the program calls the pool's content.
     pub layout: String,
     /// What decides which objects live.
@@ -134,6 +136,13 @@ pub struct TypeStatistics {
 }
 
 impl Statistics {
+    /// Version of the format that the pool on `medium` has, of those that this program reads.
+    ///
+    /// Errors: not a pool, damaged, of another version.
+    pub fn version<M: Medium>(medium: &M) -> Result<u32, FormatError> {
+        newest_superblock(medium).map(|superblock| superblock.version)
+    }
+
     /// Reads a pool's statistics from a medium that holds it. Takes no lock: another program may
     /// have the pool open, and then counters of one instant need not belong together.
     ///
@@ -166,6 +175,7 @@ impl Statistics {
             collector: CollectorStatistics::of(sum),
             classes: classes(sum),
             types: types(&Types::load(medium)?, sum),
+            version: superblock.version,
             layout: superblock.layout,
         })
     }

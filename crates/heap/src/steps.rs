@@ -186,6 +186,8 @@ steps! {
         "the write-back and fence of the superblock";
     OLDER_COPY_WRITTEN: "older-copy-written", "P2",
         "the newer copy of the superblock stays while the other is written";
+    OLDER_VERSION_OVERWRITTEN: "older-version-overwritten", "P5",
+        "both copies of the superblock get the present version";
     CLOSING_SYNC: "closing-sync", "P3",
         "everything is on the device before the superblock says so";
     RECORD_PERSIST: "record-persist", "P4",

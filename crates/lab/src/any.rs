@@ -5,6 +5,7 @@ use std::path::Path;
 use firn_heap::{OpenError, Pool, PoolOptions};
 use firn_mapped::{Mapped, MappedOptions};
 
+use crate::convert::tell_conversion;
 use crate::{LabError, Progress};
 
 /// What becomes of a pool that was open on an ordinary file when the machine died.
@@ -31,7 +32,9 @@ pub(crate) fn open_any(
         Err(OpenError::NeedsRecovery { pool }) => {
             progress.remark(&format!("{pool}: was not closed, recovering it"));
             let medium = Mapped::open(path, mapped)?;
-            Ok(Pool::open(medium, &any_layout)?)
+            let pool = Pool::open(medium, &any_layout)?;
+            tell_conversion(&pool, progress);
+            Ok(pool)
         }
         Err(OpenError::MachineDied { pool }) if torn == Torn::InMemory => {
             progress.remark(&format!(

@@ -27,6 +27,8 @@ use crate::{LabError, Progress};
 pub struct CheckReport {
     /// Whether nothing was found.
     pub ok: bool,
+    /// Version of the pool's format, where it could be opened.
+    pub version: Option<u32>,
     /// What is wrong, in sentences.
     pub findings: Vec<String>,
 }
@@ -42,8 +44,10 @@ pub fn check(
     mapped: &MappedOptions,
     progress: &mut dyn Progress,
 ) -> Result<CheckReport, LabError> {
+    let mut version = None;
     let findings = match open_any(path, Torn::InMemory, mapped, progress) {
         Ok(pool) => {
+            version = Some(pool.format_version());
             progress.begin("checking", None);
             let found = findings(&pool);
             progress.end();
@@ -64,6 +68,7 @@ pub fn check(
     };
     Ok(CheckReport {
         ok: findings.is_empty(),
+        version,
         findings,
     })
 }

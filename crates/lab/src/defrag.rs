@@ -10,6 +10,7 @@ use firn_heap::{Occupancy, Pool, PoolOptions, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
 use serde::Serialize;
 
+use crate::convert::tell_conversion;
 use crate::figures::ms;
 use crate::map::{Panel, Picture, refuse_pool, refuse_unnamed};
 use crate::{LabError, Progress};
@@ -164,6 +165,7 @@ pub(crate) fn open(
 ) -> Result<Pool<Mapped>, LabError> {
     let medium = Mapped::open(path, mapped)?;
     let pool = Pool::open(medium, &PoolOptions::new(""))?;
+    tell_conversion(&pool, progress);
     if pool.needs_trace() {
         let name = path.display();
         progress.remark(&format!("{name}: was not closed; recovered, tracing it"));

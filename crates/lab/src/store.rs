@@ -9,6 +9,7 @@ use firn_mapped::{Mapped, MappedError};
 use firn_structures::Map;
 use firn_structures::map::Scan;
 
+use crate::convert::tell_conversion;
 use crate::{LabError, Progress};
 
 pub use options::{LAYOUT, StoreOptions};
@@ -49,6 +50,7 @@ impl Store {
         };
         let pool = Pool::open(medium, &options.of_pool())?;
         let mut store = Self::on(pool, path, options)?;
+        tell_conversion(&store.pool, progress);
         store.trace(progress)?;
         store.make_map()?;
         Ok(store)
@@ -80,6 +82,7 @@ impl Store {
         progress: &mut dyn Progress,
     ) -> Result<Self, LabError> {
         let mut store = Self::open_untraced(path, options)?;
+        tell_conversion(&store.pool, progress);
         store.trace(progress)?;
         Ok(store)
     }
@@ -107,7 +110,9 @@ impl Store {
             Ok(pool) => Self::on(pool, path, options),
             Err(OpenError::NeedsRecovery { pool }) => {
                 progress.remark(&format!("{pool}: was not closed, recovering it"));
-                Self::open_untraced(path, options)
+                let store = Self::open_untraced(path, options)?;
+                tell_conversion(&store.pool, progress);
+                Ok(store)
             }
             Err(other) => Err(other.into()),
         }

@@ -220,6 +220,11 @@ fn tables_of_a_pool() -> Vec<Row> {
             tables::closed,
             &[&steps::CLOSING_SYNC],
         ),
+        row(
+            "a pool of an older version",
+            tables::converted,
+            &[&steps::OLDER_VERSION_OVERWRITTEN],
+        ),
     ]
 }
 

@@ -1,8 +1,11 @@
 //! What is a pool's own: frames that an abort gives back, types, and the superblock when it is closed.
 
 use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer, Failure, Report};
+use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
+use firn_format::superblock::Superblock;
+use firn_format::{FORMAT_VERSION, OLDEST_FORMAT_VERSION};
 use firn_heap::{Bytes, Error, OpenError, Pool, PoolOptions, Refs, Session, Stored, View};
-use firn_media::Domain;
+use firn_media::{Domain, Medium, MediumExt};
 
 use crate::pools::{self, LEN, Missing, explore, medium, open};
 
@@ -221,6 +224,59 @@ pub fn closed(missing: Missing) -> Report {
             Err(OpenError::MachineDied { .. }) if state.note(0) == 0 => Ok(()),
             Err(error) => Err(error.to_string()),
             Ok(pool) => verify(pool, true),
+        },
+    );
+    explorer.explore()
+}
+
+/// A copy of the superblock, if it is sound.
+fn superblock(crash: &Crash, copy: usize) -> Option<Superblock> {
+    let mut bytes = [0; SUPERBLOCK_BYTES as usize];
+    crash.load_bytes(SUPERBLOCKS[copy], &mut bytes);
+    Superblock::decode(&bytes, SUPERBLOCKS[copy]).ok()
+}
+
+/// A pool of the oldest version is opened: whatever the crash, it opens again, and once anything was stored no
+/// program of that version goes on from a copy of the superblock that it still reads.
+pub fn converted(missing: Missing) -> Report {
+    let is_older = |copy: &Superblock| copy.version < FORMAT_VERSION;
+    let explorer = Explorer::new(
+        explore(missing, 1),
+        LEN,
+        move |crash| {
+            setup(crash);
+            for copy in 0..2 {
+                let mut older = superblock(crash, copy).unwrap();
+                older.version = OLDEST_FORMAT_VERSION;
+                crash.store_bytes(SUPERBLOCKS[copy], &older.encode());
+                crash.persist(SUPERBLOCKS[copy], SUPERBLOCK_BYTES);
+            }
+        },
+        |crash| {
+            let pool = Pool::open(crash.clone(), &options()).unwrap();
+            assert_eq!(pool.converted_from(), Some(OLDEST_FORMAT_VERSION));
+            let mut session = pool.session().unwrap();
+            session
+                .transaction(|tx| {
+                    let new = tx.alloc_bytes(&[2; 100])?;
+                    tx.root::<Spine>("spine")?.set(0, Some(new))
+                })
+                .unwrap();
+            crash.note(1);
+            drop(session);
+            pool.close().unwrap();
+        },
+        move |crash, state| {
+            let done = state.note(0) == 1;
+            let copies = [0, 1].map(|copy| superblock(&crash, copy));
+            if done && copies.iter().flatten().any(is_older) {
+                return Err("an older program goes on from a copy of its version".into());
+            }
+            let pool = open(crash, &options())?;
+            if pool.format_version() != FORMAT_VERSION {
+                return Err("opened, and not converted".into());
+            }
+            verify(pool, done)
         },
     );
     explorer.explore()

@@ -16,6 +16,8 @@ pub use collector::{CollectorFigures, StepTime, StopBucket, StopFigures};
 /// Figures of a pool.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Stat {
+    /// Version of the pool's format; an older one than this program's until the pool is opened for changes.
+    pub version: u32,
     /// What the pool's content is called.
     pub layout: String,
     /// `traced` or `explicit`.
@@ -109,6 +111,7 @@ pub fn stat(path: &Path) -> Result<Stat, LabError> {
             PoolKind::Traced => "traced",
             PoolKind::Explicit => "explicit",
         },
+        version: read.version,
         layout: read.layout,
         domain: read.domain,
         backing: medium.backing().name(),
