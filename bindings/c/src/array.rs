@@ -36,9 +36,10 @@ pub unsafe extern "C" fn firn_alloc_bytes(
     object_of(|| {
         // SAFETY: as the header asks of sessions and bytes.
         let (it, from) = unsafe {
+            let it = session(pointer)?;
             (
-                session(pointer)?,
-                bytes(from, len, "what the object is to hold")?,
+                it,
+                it.given(bytes(from, len, "what the object is to hold"))?,
             )
         };
         it.change(|tx| Ok(it.pointer(tx.alloc_bytes(from)?)))
@@ -95,11 +96,13 @@ pub unsafe extern "C" fn firn_bytes_copy(
     len: usize,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of sessions and of room.
-        let (it, into) = unsafe { (session(pointer)?, room(into, len)?) };
+        // SAFETY: as the header asks of sessions.
+        let it = unsafe { session(pointer) }?;
         with_view!(it, |view| {
             let object = it.object(view, object)?;
             check_range(offset, len, object.typed::<Bytes>()?.checked_len()?)?;
+            // SAFETY: as the header asks of room.
+            let into = unsafe { room(into, len) }?;
             object.load_into((LENGTH_BYTES + offset) as u64, into)?;
             Ok(())
         })
@@ -116,7 +119,10 @@ pub unsafe extern "C" fn firn_bytes_store(
 ) -> Status {
     status_of(|| {
         // SAFETY: as the header asks of sessions and bytes.
-        let (it, from) = unsafe { (session(pointer)?, bytes(from, len, "what is to be stored")?) };
+        let (it, from) = unsafe {
+            let it = session(pointer)?;
+            (it, it.given(bytes(from, len, "what is to be stored"))?)
+        };
         it.change(|tx| {
             let object = it.object(tx, object)?.typed::<Bytes>()?;
             check_range(offset, len, object.checked_len()?)?;

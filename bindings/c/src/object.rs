@@ -24,7 +24,8 @@ pub(crate) unsafe fn bytes<'a>(from: *const c_void, len: usize, what: &str) -> O
     }
 }
 
-/// Room that a program offers, filled with zeros: it may have been left as it was.
+/// Room that a program offers, filled with zeros: it may have been left as it was. Whoever asks for it knows that so
+/// many bytes are there to be read: a length that is none of the program's room is refused before it is touched.
 ///
 /// # Safety
 ///
@@ -43,7 +44,7 @@ pub(crate) unsafe fn room<'a>(into: *mut c_void, len: usize) -> Outcome<&'a mut 
     }
 }
 
-fn check_len(len: usize, what: &str) -> Outcome<()> {
+pub(crate) fn check_len(len: usize, what: &str) -> Outcome<()> {
     match isize::try_from(len) {
         Ok(_) => Ok(()),
         Err(_) => Err(Failure::invalid(format!(
@@ -62,7 +63,7 @@ pub unsafe extern "C" fn firn_alloc(
         // SAFETY: as the header asks of sessions and types.
         let (it, layout) = unsafe {
             let it = session(pointer)?;
-            (it, it.layout(of)?)
+            (it, it.given(it.layout(of))?)
         };
         let size = layout.size();
         let front = match front.is_null() {
@@ -88,8 +89,8 @@ pub unsafe extern "C" fn firn_alloc_sized(
             let it = session(pointer)?;
             (
                 it,
-                it.layout(of)?,
-                bytes(front, front_bytes, "the front of the object")?,
+                it.given(it.layout(of))?,
+                it.given(bytes(front, front_bytes, "the front of the object"))?,
             )
         };
         it.change(|tx| Ok(it.pointer(tx.alloc_untyped(&layout, front, object_bytes as u64)?)))
@@ -119,10 +120,13 @@ pub unsafe extern "C" fn firn_load(
     len: usize,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of sessions and of room.
-        let (it, into) = unsafe { (session(pointer)?, room(into, len)?) };
+        // SAFETY: as the header asks of sessions.
+        let it = unsafe { session(pointer) }?;
         with_view!(it, |view| {
-            it.object(view, object)?.load_into(offset as u64, into)?;
+            let object = it.object(view, object)?;
+            object.check_range(offset as u64, len as u64)?;
+            // SAFETY: as the header asks of room.
+            object.load_into(offset as u64, unsafe { room(into, len) }?)?;
             Ok(())
         })
     })
@@ -138,7 +142,10 @@ pub unsafe extern "C" fn firn_store(
 ) -> Status {
     status_of(|| {
         // SAFETY: as the header asks of sessions and bytes.
-        let (it, from) = unsafe { (session(pointer)?, bytes(from, len, "what is to be stored")?) };
+        let (it, from) = unsafe {
+            let it = session(pointer)?;
+            (it, it.given(bytes(from, len, "what is to be stored"))?)
+        };
         it.change(|tx| {
             let object = it.object(tx, object)?;
             let layout = it.layout_of(object)?;

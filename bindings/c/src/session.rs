@@ -322,6 +322,18 @@ impl Session {
         result
     }
 
+    /// An argument of a call that changes something. If it is refused the call has failed, and the transaction cannot be
+    /// committed.
+    #[inline]
+    pub(crate) fn given<R>(&self, argument: Outcome<R>) -> Outcome<R> {
+        if let Err(failure) = &argument
+            && let Operation::Transaction(transaction) = &mut *self.operation.borrow_mut()
+        {
+            transaction.fail(failure);
+        }
+        argument
+    }
+
     /// Notes that a call could not read because it would have had to wait: what the transaction did not see it
     /// cannot have taken into account.
     #[cold]

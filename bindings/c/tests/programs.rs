@@ -77,6 +77,13 @@ fn collections_do_what_their_header_says() {
     });
 }
 
+#[test]
+fn lengths_offsets_and_positions_at_every_edge_are_refused() {
+    each("tests/c/edges.c", |program, collects| {
+        assert_eq!(run_while::<&str>(collects, &program, &[]), "done\n");
+    });
+}
+
 /// So the other tests' programs are tested indeed when they are run so.
 #[test]
 fn everything_moves_at_the_end_of_an_operation_where_that_is_asked_for() {

@@ -268,7 +268,10 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         })
     }
 
-    fn check_range(self, offset: u64, len: u64) -> Result<(), Error> {
+    /// Whether `len` bytes from `offset` on are all the body's.
+    ///
+    /// Errors: [`Error::BadRange`] if not.
+    pub fn check_range(self, offset: u64, len: u64) -> Result<(), Error> {
         let body = self.body_bytes()?;
         match offset.checked_add(len) {
             Some(end) if end <= body => Ok(()),

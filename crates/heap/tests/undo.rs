@@ -474,3 +474,60 @@ fn a_record_of_many_lines_is_restored_for_good() {
         }
     }
 }
+
+/// In raw transactions: nothing of it is taken in, and what was there stays.
+#[test]
+fn ranges_and_lengths_at_every_edge_are_refused() {
+    let crash = Crash::new(16 << 20, Default::default());
+    let at = make(&crash, PoolKind::Explicit);
+    let pool = Pool::open(crash.clone(), &options(PoolKind::Explicit)).unwrap();
+    let mut session = pool.session().unwrap();
+    let end = crash.len();
+    let ends = (0..18).map(|i| u64::MAX - i);
+    let powers = [1 << 31, 1 << 32, 1 << 48, 1 << 63].into_iter();
+    let around = powers.flat_map(|power: u64| [power - 8, power - 1, power, power + 1]);
+    for edge in ends.chain(around).chain([end, end + 1, end - at.0 + 1]) {
+        let done = session.raw_transaction(|tx| {
+            let bad = |error| matches!(error, Err(Error::BadRange { .. }));
+            for from in [at, at + 1, at + 8, at + 200] {
+                assert!(bad(tx.log(&[(from, edge)])), "{edge:#x} from {from}");
+                assert!(bad(tx.note(from, edge)), "{edge:#x} from {from}");
+                // A range that is good does not come in with one that is not.
+                assert!(bad(tx.log(&[(at, 8), (from, edge)])));
+                assert!(matches!(tx.store(at, &[9]), Err(Error::NotLogged { .. })));
+            }
+            let far = [edge, at.0.wrapping_add(edge)].map(VirtAddr);
+            for from in far
+                .into_iter()
+                .filter(|from| from.0 >= end || from.0 < 4096)
+            {
+                for len in [1, 8, 4096] {
+                    assert!(bad(tx.log(&[(from, len)])), "{len} from {from}");
+                    assert!(bad(tx.note(from, len)), "{len} from {from}");
+                }
+                assert!(matches!(tx.store(from, &[9]), Err(Error::NotLogged { .. })));
+            }
+            // The pool may grow.
+            if edge >= 1 << 31 {
+                let large = tx.alloc(edge);
+                let refused = matches!(
+                    large,
+                    Err(Error::ObjectTooLarge { .. } | Error::PoolFull { .. })
+                );
+                assert!(refused, "{large:?}");
+            }
+            Ok::<_, Error>(())
+        });
+        done.unwrap();
+    }
+    let last = session.raw_transaction(|tx| {
+        // The last byte of the pool is one.
+        tx.log(&[(VirtAddr(end - 1), 1)])?;
+        assert!(tx.log(&[(VirtAddr(end - 1), 2)]).is_err());
+        assert!(matches!(tx.log(&[(at, 0)]), Err(Error::BadRange { .. })));
+        Ok::<_, Error>(())
+    });
+    last.unwrap();
+    assert_eq!([at, at + 128].map(|at| crash.load_u64(at)), [1, 2]);
+    assert_eq!(pool.check().unwrap(), []);
+}

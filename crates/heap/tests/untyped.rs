@@ -289,3 +289,59 @@ fn copies_of_references_hold_while_objects_move() {
     });
     assert_eq!(pool.check().unwrap(), []);
 }
+
+/// Numbers that programs get wrong: around what fits, what fits 32 bits, half and the end of what fits 64.
+fn edges() -> impl Iterator<Item = u64> {
+    let ends = (0..18).map(|i| u64::MAX - i);
+    let powers = [1 << 31, 1 << 32, 1 << 46, 1 << 48, 1 << 63].into_iter();
+    let around = powers.flat_map(|power: u64| [power - 8, power - 1, power, power + 1, power + 8]);
+    ends.chain(around)
+}
+
+/// In typed transactions, through descriptions.
+#[test]
+fn lengths_and_offsets_at_every_edge_are_refused() {
+    let (pool, layout) = made();
+    let mut session = pool.session().unwrap();
+    transaction(&mut session, |tx| {
+        let node = tx.alloc_untyped(&layout, &[], 40)?;
+        tx.set_root("node", node)?;
+        let bytes = tx.alloc_bytes(&[1; 100])?;
+        tx.set_root("bytes", bytes)?;
+        tx.set_root("refs", tx.alloc_refs::<Untyped>(5)?)
+    });
+    for edge in edges() {
+        let index = edge as usize;
+        transaction(&mut session, |tx| {
+            let too_large = |error| {
+                matches!(
+                    error,
+                    Err(Error::ObjectTooLarge { .. } | Error::PoolFull { .. })
+                )
+            };
+            assert!(too_large(tx.alloc_untyped(&layout, &[], edge).map(drop)));
+            assert!(too_large(tx.alloc_refs::<Untyped>(index).map(drop)));
+            let node = Obj::<Untyped, _>::of_root(tx, "node")?.unwrap();
+            let bad = |error| matches!(error, Err(Error::BadRange { .. }));
+            assert!(bad(node.load_into(edge, &mut [0; 8])), "{edge:#x}");
+            assert!(bad(node.load_into(edge, &mut [0; 1])));
+            assert!(bad(node.store_bytes(&layout, edge, &[0; 8])));
+            assert!(bad(node.store_bytes(&layout, edge, &[0; 1])));
+            assert!(bad(node.link_at(&layout, edge, None)));
+            let bytes = tx.root::<Bytes>("bytes")?;
+            assert!(bad(bytes.overwrite(index, &[0; 1])));
+            assert!(bad(bytes.overwrite(index, &[0; 100])));
+            let refs = tx.root::<firn_heap::Refs<Untyped>>("refs")?;
+            assert!(refs.get(index).is_none());
+            assert!(bad(refs.set(index, Some(node))));
+            Ok(())
+        });
+        session.read(|view| {
+            let node = Obj::<Untyped, _>::of_root(view, "node").unwrap().unwrap();
+            let bad = |error| matches!(error, Err(Error::BadRange { .. }));
+            assert!(bad(node.compare_exchange_at(&layout, edge, 0, 1).map(drop)));
+            assert!(bad(node.persist_at(&layout, edge)));
+        });
+    }
+    assert_eq!(pool.check().unwrap(), []);
+}

@@ -233,3 +233,80 @@ fn a_pool_keeps_its_size_however_often_it_is_opened() {
         }
     }
 }
+
+/// Positions around the end, around what fits 32 bits, and at the end of what fits 64.
+#[test]
+fn positions_and_lengths_at_every_edge_are_refused() {
+    const LEN: u64 = 300;
+    let crash = Crash::new(64 << 20, CrashOptions::with_domain(Domain::Adr));
+    let limited = PoolOptions {
+        max_bytes: Some(64 << 20),
+        ..PoolOptions::new("test")
+    };
+    let pool = Pool::create(crash, &limited).unwrap();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| {
+            let mut vector = Vector::create(tx, "vector")?;
+            let mut strings = StringArray::create(tx, "strings", LEN)?;
+            for i in 0..LEN {
+                vector.push(&i.to_le_bytes())?;
+                strings.set(i, &i.to_le_bytes())?;
+            }
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    let ends = (0..18).map(|i| u64::MAX - i);
+    let powers = [1 << 31, 1 << 32, 1 << 61, 1 << 63].into_iter();
+    let around = powers.flat_map(|power: u64| [power - 1, power, power + 1]);
+    for index in ends.chain(around).chain([LEN, LEN + 1]) {
+        session
+            .transaction(|tx| {
+                let bad = |error| matches!(error, Err(Error::BadRange { .. }));
+                let mut vector = Vector::open(tx, "vector")?;
+                assert_eq!(vector.get(index)?, None);
+                assert!(!vector.get_into(index, &mut Vec::new())?);
+                assert!(bad(vector.set(index, b"new")), "{index:#x}");
+                assert!(bad(vector.replace(index, b"new").map(drop)));
+                assert!(bad(vector.swap(index, 0)) && bad(vector.swap(0, index)));
+                assert!(bad(vector.swap_remove(index).map(drop)));
+                assert!(bad(vector.remove(index).map(drop)));
+                assert!(index == LEN || bad(vector.insert(index, b"new")));
+                vector.truncate(index)?;
+                assert_eq!(vector.len()?, LEN);
+                let mut strings = StringArray::open(tx, "strings")?;
+                assert_eq!(strings.get(index)?, None);
+                assert!(!strings.get_into(index, &mut Vec::new())?);
+                assert!(bad(strings.set(index, b"new").map(drop)));
+                assert!(bad(strings.replace(index, b"new").map(drop)));
+                assert!(bad(strings.clear(index).map(drop)));
+                assert!(bad(strings.take(index).map(drop)));
+                assert!(bad(strings.swap(index, 0)) && bad(strings.swap(0, index)));
+                if index > LEN + 1 {
+                    let new = StringArray::new(tx, index).map(drop);
+                    let refused = matches!(
+                        new,
+                        Err(Error::ObjectTooLarge { .. } | Error::PoolFull { .. })
+                    );
+                    assert!(refused, "{index:#x}: {new:?}");
+                }
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+    }
+    session.read(|view| {
+        let (vector, strings) = (
+            Vector::open(view, "vector").unwrap(),
+            StringArray::open(view, "strings").unwrap(),
+        );
+        for i in 0..LEN {
+            let expected = Some(i.to_le_bytes().to_vec());
+            assert_eq!(
+                (vector.get(i).unwrap(), strings.get(i).unwrap()),
+                (expected.clone(), expected)
+            );
+        }
+        assert_eq!(vector.check().unwrap(), Vec::<String>::new());
+        assert_eq!(strings.check().unwrap(), Vec::<String>::new());
+    });
+}

@@ -11,9 +11,10 @@ use core::ffi::{CStr, c_void};
 use std::ffi::CString;
 
 use crate::collection::Finding;
-use crate::object::bytes;
+use crate::object::{bytes, check_len};
 use crate::session::Session;
 use crate::status::{Failure, Outcome, Status, result_of};
+use firn_structures::map::MAX_KEY_BYTES;
 
 pub use hash::*;
 pub use map::*;
@@ -67,15 +68,18 @@ fn there(is_there: bool) -> Status {
     }
 }
 
-/// A key that a program passes.
+/// A key that a program passes. Of one that is too long no more is looked at than shows that it is: it is refused by
+/// who inserts it, and compares with the keys that there are as the whole would.
 ///
 /// # Safety
 ///
 /// As [`bytes`].
 #[inline(always)]
 unsafe fn key<'a>(from: *const c_void, len: usize) -> Outcome<&'a [u8]> {
+    const WHAT: &str = "the key";
+    check_len(len, WHAT)?;
     // SAFETY: the caller says so.
-    unsafe { bytes(from, len, "the key") }
+    unsafe { bytes(from, len.min(MAX_KEY_BYTES + 1), WHAT) }
 }
 
 impl Session {
@@ -382,10 +386,11 @@ macro_rules! keyed {
             status_of(|| {
                 // SAFETY: as the header asks of sessions, keys and values.
                 let (it, key, value) = unsafe {
+                    let it = session(pointer)?;
                     (
-                        session(pointer)?,
-                        key(key_at, key_len)?,
-                        bytes(value_at, value_len, "the value")?,
+                        it,
+                        it.given(key(key_at, key_len))?,
+                        it.given(bytes(value_at, value_len, "the value"))?,
                     )
                 };
                 let was_there = changing!($kind, it, object, |map| Ok(map.insert(key, value)?))?;
@@ -406,7 +411,10 @@ macro_rules! keyed {
         ) -> Status {
             answer_of(|| {
                 // SAFETY: as the header asks of sessions and keys.
-                let (it, key) = unsafe { (session(pointer)?, key(key_at, key_len)?) };
+                let (it, key) = unsafe {
+                    let it = session(pointer)?;
+                    (it, it.given(key(key_at, key_len))?)
+                };
                 changing!($kind, it, object, |map| Ok(there(map.remove(key)?)))
             })
         }

@@ -45,7 +45,10 @@ pub unsafe extern "C" fn firn_vector_push(
 ) -> Status {
     status_of(|| {
         // SAFETY: as the header asks of sessions and elements.
-        let (it, from) = unsafe { (session(pointer)?, bytes(from, len, ELEMENT)?) };
+        let (it, from) = unsafe {
+            let it = session(pointer)?;
+            (it, it.given(bytes(from, len, ELEMENT))?)
+        };
         changing!(Vector, it, object, |vector| Ok(vector.push(from)?))
     })
 }
@@ -82,7 +85,10 @@ pub unsafe extern "C" fn firn_vector_set(
 ) -> Status {
     status_of(|| {
         // SAFETY: as the header asks of sessions and elements.
-        let (it, from) = unsafe { (session(pointer)?, bytes(from, len, ELEMENT)?) };
+        let (it, from) = unsafe {
+            let it = session(pointer)?;
+            (it, it.given(bytes(from, len, ELEMENT))?)
+        };
         changing!(Vector, it, object, |vector| Ok(vector.set(index, from)?))
     })
 }
@@ -97,7 +103,10 @@ pub unsafe extern "C" fn firn_vector_insert(
 ) -> Status {
     status_of(|| {
         // SAFETY: as the header asks of sessions and elements.
-        let (it, from) = unsafe { (session(pointer)?, bytes(from, len, ELEMENT)?) };
+        let (it, from) = unsafe {
+            let it = session(pointer)?;
+            (it, it.given(bytes(from, len, ELEMENT))?)
+        };
         changing!(Vector, it, object, |vector| Ok(vector.insert(index, from)?))
     })
 }
