@@ -215,7 +215,9 @@ firn_status firn_create(const char *path, const firn_options *options, firn_pool
 /* Opens the pool in a file, and recovers it if it was not closed: what was committed is there, what was not is not.
  * That takes time in the work that was in flight, not in the size of the pool.
  * A pool that was open on an ordinary file when the machine went down is FIRN_DAMAGED; firn_salvage makes a new one of it.
- * Fails: FIRN_NOT_FOUND, FIRN_IN_USE, FIRN_NOT_A_POOL, FIRN_DAMAGED, FIRN_PERMISSION, FIRN_INVALID, FIRN_IO. */
+ * Fails: FIRN_IN_USE if another process has it open, or this one has it or a copy of it open for storing (firn copy
+ * --new-id makes copies that are pools of their own); FIRN_NOT_FOUND, FIRN_NOT_A_POOL, FIRN_DAMAGED, FIRN_PERMISSION,
+ * FIRN_INVALID, FIRN_IO. */
 firn_status firn_open(const char *path, const firn_options *options, firn_pool **pool);
 
 /* Opens the pool in a file without ever storing to it, beside other readers.

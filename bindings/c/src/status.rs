@@ -124,6 +124,7 @@ fn of_medium(error: &MediumError) -> Status {
     match error {
         MediumError::NoSpace { .. } => Status::NoSpace,
         MediumError::Exists { .. } => Status::Exists,
+        MediumError::CopyIsOpen { .. } => Status::InUse,
         _ => Status::Io,
     }
 }

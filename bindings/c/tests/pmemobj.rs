@@ -364,6 +364,21 @@ fn lengths_and_offsets_at_every_edge_are_refused_as_by_libpmemobj() {
     answer_as_with_libpmemobj("edges.c", "done\n");
 }
 
+#[test]
+fn a_copy_of_a_pool_is_refused_beside_its_original() {
+    let folder = tempfile::tempdir().unwrap();
+    for flags in [&["-O2"][..], &SANITIZED] {
+        for program in built("beside.c", flags, folder.path()) {
+            for how in ["open", "closed"] {
+                let pools = tempfile::tempdir().unwrap();
+                let pool = pools.path().join("pool");
+                let told = run_while(NEVER, &program, &[pool.as_os_str(), how.as_ref()]);
+                assert_eq!(told, "refused\n", "{how}");
+            }
+        }
+    }
+}
+
 /// The library orders what one thread does with an object before what another does with its memory, and says so.
 #[test]
 fn memory_that_is_handed_on_is_no_race() {

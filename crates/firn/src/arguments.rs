@@ -142,7 +142,12 @@ Example:
     #[command(after_long_help = "\
 Examples:
   firn copy p.firn backup.firn
-  firn copy --salvage torn.firn rescued.firn")]
+  firn copy --new-id p.firn twin.firn
+  firn copy --salvage torn.firn rescued.firn
+
+A copy is the same pool, to take its original's place: one process does not open both for writing. With
+--new-id it is another pool, and all its references are rewritten; that is refused where programs store
+references that no type declares, as libpmemobj's do. Such a pool is copied page by page, not compacted.")]
     Copy(Copy),
     /// Moves the objects of a pool together and gives the pages that they leave back to the device
     #[command(after_long_help = "\
@@ -389,6 +394,9 @@ pub struct Copy {
     /// exit status 1 if something is
     #[arg(long)]
     pub salvage: bool,
+    /// Makes it a pool of its own, which a program can use beside the original
+    #[arg(long, conflicts_with = "salvage")]
+    pub new_id: bool,
     #[command(flatten)]
     pub on: On,
 }

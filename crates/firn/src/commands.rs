@@ -5,7 +5,7 @@ use std::io::{self, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use firn_lab::{DefragPlan, LabError, LoadReport, Store, StoreOptions, Torn};
+use firn_lab::{CopyIdentity, DefragPlan, LabError, LoadReport, Store, StoreOptions, Torn};
 use serde_json::json;
 
 use crate::Verdict;
@@ -250,10 +250,15 @@ pub fn copy(copy: &Copy, output: &mut Output) -> Result<Verdict, Failure> {
     } else {
         Torn::Refuse
     };
+    let identity = match copy.new_id {
+        true => CopyIdentity::New,
+        false => CopyIdentity::Kept,
+    };
     let report = firn_lab::copy(
         &copy.pool,
         &copy.new,
         torn,
+        identity,
         &copy.on.mapped(),
         &mut Bars::new(),
     )?;

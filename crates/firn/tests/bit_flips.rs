@@ -150,7 +150,11 @@ fn use_pool(medium: Mapped, rng: &mut Rng) -> Result<(), OpenError> {
     }
     let _ = change(&pool, rng);
     let _ = pool.release_free_space();
-    let _ = pool.copy_into(crate::medium(FRAME_BYTES), &mut |_| {});
+    let _ = pool.copy_into(
+        crate::medium(FRAME_BYTES),
+        firn_heap::CopyIdentity::New,
+        &mut |_| {},
+    );
     let _ = pool.check();
     let _ = pool.close();
     Ok(())

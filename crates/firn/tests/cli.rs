@@ -6,7 +6,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use firn_heap::collector::CollectOptions;
+use firn_heap::{Error, LogKind, Pool, PoolKind, PoolOptions};
 use firn_lab::{Store, StoreOptions};
+use firn_mapped::{Mapped, MappedOptions};
+use firn_media::Medium;
 use serde_json::Value;
 use support::{ENTRIES, Folder, called, command, firn, lines_of};
 
@@ -330,4 +333,74 @@ fn every_command_explains_itself() {
         assert_eq!(help.status, 0);
         assert!(help.out.contains(&format!("firn {name}")), "{}", help.out);
     }
+}
+
+fn opened(path: &str) -> Pool<Mapped> {
+    let file = Mapped::open_read_only(path, &MappedOptions::default()).unwrap();
+    Pool::open_read_only(file, "").unwrap()
+}
+
+#[test]
+fn a_copy_is_the_same_pool_unless_it_is_to_be_one_of_its_own() {
+    let folder = Folder::new();
+    let (pool, kept, own) = (folder.pool("pool"), folder.arg("kept"), folder.arg("own"));
+    assert_eq!(firn(&["copy", &pool, &kept]).status, 0);
+    assert_eq!(firn(&["copy", "--new-id", &pool, &own]).status, 0);
+    let ids = [&pool, &kept, &own].map(|path| opened(path).pair_id());
+    assert!(ids[0] == ids[1] && ids[0] != ids[2], "{ids:x?}");
+    for copy in [&kept, &own] {
+        assert_eq!(firn(&["scan", copy, ""]).out, lines_of(ENTRIES));
+        assert_eq!(firn(&["check", copy]).status, 0);
+    }
+}
+
+/// Where programs store references that no type declares, a copy has every object where it was.
+#[test]
+fn a_pool_of_a_libpmemobj_program_is_copied_as_it_is() {
+    let folder = Folder::new();
+    let (path, kept, own) = (folder.arg("pool"), folder.arg("kept"), folder.arg("own"));
+    let options = PoolOptions {
+        kind: PoolKind::Explicit,
+        log: LogKind::Undo,
+        ..PoolOptions::new("pairs")
+    };
+    let file = Mapped::create(&path, 0, &MappedOptions::default()).unwrap();
+    let pool = Pool::create(file, &options).unwrap();
+    let what = pool.register_pairs("object").unwrap();
+    let id = pool.pair_id();
+    let mut session = pool.session().unwrap();
+    let made = session.raw_transaction(|tx| {
+        let all = [40, 500, 5_000, 3 << 20].map(|len| tx.alloc_of(what, len));
+        let all = all.into_iter().collect::<Result<Vec<_>, _>>()?;
+        for (i, &at) in all.iter().enumerate() {
+            // A pair names the next one, and an address stands alone.
+            let next = all[(i + 1) % all.len()].0;
+            let words = [id, next, next, i as u64];
+            tx.store(at, &words.map(u64::to_le_bytes).concat())?;
+        }
+        tx.set_root("first", Some(all[0]))?;
+        Ok::<_, Error>(all)
+    });
+    let all = made.unwrap();
+    drop(session);
+    pool.close().unwrap();
+    let refused = firn(&["copy", "--new-id", &path, &own]);
+    assert_eq!(refused.status, 2);
+    let told = &refused.err;
+    assert!(
+        told.contains(&path) && told.contains("cannot be told from numbers"),
+        "{told}"
+    );
+    assert!(!std::path::Path::new(&own).exists());
+    let copied = firn(&["copy", &path, &kept]);
+    assert_eq!((copied.status, &*copied.err), (0, ""));
+    let copy = opened(&kept);
+    assert_eq!(copy.pair_id(), id);
+    for (i, &at) in all.iter().enumerate() {
+        let next = all[(i + 1) % all.len()].0;
+        let word = |k: u64| copy.medium().load_u64(at + k * 8);
+        assert_eq!([0, 1, 2, 3].map(word), [id, next, next, i as u64]);
+    }
+    drop(copy);
+    assert_eq!(firn(&["check", &kept]).status, 0);
 }

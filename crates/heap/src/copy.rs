@@ -11,8 +11,9 @@ use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::Slot;
 use crate::check::{Finding, each_allocated};
+use crate::clone;
 use crate::error::{Error, OpenError};
-use crate::pool::{Inner, Pool, PoolOptions};
+use crate::pool::{Identity, Inner, Pool, PoolOptions};
 use crate::roots;
 use crate::salvage::Salvaged;
 use crate::shape::Shapes;
@@ -24,10 +25,19 @@ use crate::tx::settle_fresh_frames;
 /// How far a copy has come.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyProgress {
-    /// Objects written so far.
+    /// Objects written so far; pieces of the pool, where its objects stay where they are.
     pub done: u64,
-    /// Objects in all.
+    /// In all.
     pub of: u64,
+}
+
+/// Who a copy is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CopyIdentity {
+    /// The same pool: to take the place of the original, or to be put there later. This process may not use both.
+    Kept,
+    /// Another pool, beside the original. Every reference is rewritten; so is refused what no type declares.
+    New,
 }
 
 /// Objects between two calls of the progress function.
@@ -71,15 +81,34 @@ impl<M: Medium> Pool<M> {
     /// reached. Stops all operations while it runs. Types without objects are left behind; the copy has the pool's
     /// limit.
     ///
-    /// Errors: an operation stayed open, this pool is damaged, no space on the target. Crash: until
-    /// this returns, `target` holds no complete copy; this pool is only read. A target that has no name yet
-    /// ([`Medium::publish`]) gets it when the copy is closed, or from [`Pool::publish`].
+    /// A pool in which programs store addresses that no type declares (an explicit one with pairs of words, any that
+    /// was opened with an undo log) is copied as it is, and not packed.
+    ///
+    /// Nothing is to be done with a copy that has the identity of this pool but to look at it and to close it, as long
+    /// as this one is open: the process cannot tell their references apart.
+    ///
+    /// Errors: an operation stayed open, this pool is damaged, no space on the target; a new identity for a pool whose
+    /// references are not declared. Crash: until this returns, `target` holds no complete copy; this pool is only
+    /// read. A target that has no name yet ([`Medium::publish`]) gets it when the copy is closed, or from
+    /// [`Pool::publish`].
     pub fn copy_into<N: Medium>(
         &self,
         target: N,
+        identity: CopyIdentity,
         progress: &mut dyn FnMut(CopyProgress),
     ) -> Result<Pool<N>, CopyError> {
-        let copy = Pool::create_unpublished(target, &self.options_of_copy())?;
+        match (clone::undeclared(&self.inner), identity) {
+            (None, _) => {}
+            (Some(_), CopyIdentity::Kept) => {
+                return clone::clone_into(&self.inner, target, progress);
+            }
+            (Some(what), CopyIdentity::New) => return Err(CopyError::Undeclared { what }),
+        }
+        let options = self.options_of_copy();
+        let copy = match identity {
+            CopyIdentity::New => Pool::create_unpublished(target, &options)?,
+            CopyIdentity::Kept => Pool::create_as(target, &options, Identity::of(&self.inner))?,
+        };
         let stopped = self
             .inner
             .stopped(|| copy_objects(&self.inner, &copy.inner, &mut Loss::Refused, progress));
@@ -132,6 +161,14 @@ pub enum CopyError {
     NotWhole {
         /// The first thing that makes no sense.
         finding: Finding,
+    },
+    /// Nobody knows all references of the old pool, so nobody can rewrite them.
+    #[error(
+        "a copy cannot have an identity of its own, because references in this pool are {what}, which cannot be told from numbers and rewritten; copy it without a new identity, and use one of the two at a time"
+    )]
+    Undeclared {
+        /// What the references are.
+        what: &'static str,
     },
 }
 

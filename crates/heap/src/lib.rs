@@ -18,6 +18,7 @@
 
 mod alloc;
 mod check;
+mod clone;
 mod close;
 pub mod collector;
 mod copy;
@@ -54,7 +55,7 @@ mod view;
 mod work;
 
 pub use check::{Finding, Traced};
-pub use copy::{CopyError, CopyProgress};
+pub use copy::{CopyError, CopyIdentity, CopyProgress};
 pub use error::{Error, OpenError};
 pub use handles::Handle;
 pub use locks::ReadLock;

@@ -132,6 +132,33 @@ pub(crate) fn keeps_addresses(kind: PoolKind, log: LogKind) -> bool {
     kind == PoolKind::Explicit && log == LogKind::Undo
 }
 
+/// What a pool is known by.
+#[derive(Clone, Copy)]
+pub(crate) struct Identity {
+    pub(crate) uuid: [u8; 16],
+    pub(crate) id: PoolId,
+}
+
+impl Identity {
+    /// One that no other pool has. The short id may be another's: it tells the program's mistakes with references of
+    /// another pool, and nothing is found by it (`docs/decisions/copies-and-identity.md`).
+    pub(crate) fn drawn<M: Medium>(medium: &M) -> Self {
+        let id = PoolId((medium.random_u64() as u16).max(1));
+        let mut uuid = [0; 16];
+        uuid[..8].copy_from_slice(&medium.random_u64().to_le_bytes());
+        uuid[8..].copy_from_slice(&medium.random_u64().to_le_bytes());
+        Self { uuid, id }
+    }
+
+    /// That of a pool.
+    pub(crate) fn of<M: Medium>(pool: &Inner<M>) -> Self {
+        Self {
+            uuid: pool.uuid,
+            id: pool.id,
+        }
+    }
+}
+
 /// An open pool. Cloning is cheap and names the same pool; it is closed when the last clone and the
 /// last session are gone, or by [`Pool::close`].
 pub struct Pool<M: Medium> {
@@ -163,6 +190,8 @@ pub struct Inner<M: Medium> {
     /// Whether addresses lead to their objects as long as the pool is open, wherever those are moved.
     pub(crate) keeps_addresses: bool,
     pub(crate) uuid: [u8; 16],
+    /// Whether the pool was opened with an undo log before: programs may have stored addresses in it.
+    pub(crate) was_raw: bool,
     pub(crate) writable: bool,
     pub(crate) publish_every: u32,
     pub(crate) lane_count: usize,
@@ -208,6 +237,18 @@ impl<M: Medium> Pool<M> {
     ///
     /// Errors: as [`Pool::create`].
     pub fn create_unpublished(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
+        let identity = Identity::drawn(&medium);
+        medium.claim(identity.uuid)?;
+        Self::create_as(medium, options, identity)
+    }
+
+    /// The same, as a pool that is known by these numbers already. What may be open beside it is the caller's to see
+    /// to.
+    pub(crate) fn create_as(
+        medium: M,
+        options: &PoolOptions,
+        identity: Identity,
+    ) -> Result<Self, OpenError> {
         options.check(&medium.name(), medium.capacity())?;
         if !medium.is_writable() {
             return Err(OpenError::ReadOnly {
@@ -219,10 +260,6 @@ impl<M: Medium> Pool<M> {
         for at in SUPERBLOCKS {
             medium.zero(at, SUPERBLOCK_BYTES);
         }
-        let id = (medium.random_u64() as u16).max(1);
-        let mut uuid = [0; 16];
-        uuid[..8].copy_from_slice(&medium.random_u64().to_le_bytes());
-        uuid[8..].copy_from_slice(&medium.random_u64().to_le_bytes());
         medium.store_u64(geometry::WATERMARK, Seal::Watermark.seal(1));
         medium.store_u64(geometry::PHASE, Seal::Phase.seal(0));
         medium.store_u64(geometry::REGISTRY_END, Seal::RegistryEnd.seal(0));
@@ -231,8 +268,8 @@ impl<M: Medium> Pool<M> {
         let superblock = Superblock {
             version: FORMAT_VERSION,
             generation: 0,
-            uuid,
-            pool_id: PoolId(id),
+            uuid: identity.uuid,
+            pool_id: identity.id,
             kind: options.kind,
             log: options.log,
             domain: stored_domain(medium.domain()),
@@ -253,8 +290,9 @@ impl<M: Medium> Pool<M> {
     ///
     /// The work is bounded by what was in flight at the crash, not by the size of the pool.
     ///
-    /// Errors: not a pool, damaged, of another layout, torn by the death of the machine. Nothing was
-    /// written then, except by a recovery that could finish. Crash: opening again recovers again.
+    /// Errors: not a pool, damaged, of another layout, torn by the death of the machine, a copy of one that the
+    /// process has open for writing ([`firn_media::MediumError::CopyIsOpen`]). Nothing was written then, except by a
+    /// recovery that could finish. Crash: opening again recovers again.
     pub fn open(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
         Self::open_any(medium, options, false)
     }
@@ -272,6 +310,16 @@ impl<M: Medium> Pool<M> {
             });
         }
         let superblock = sound_superblock(&medium, &options.layout, torn)?;
+        medium.claim(superblock.uuid)?;
+        Self::open_claimed(medium, options, superblock)
+    }
+
+    /// Opens the pool that a superblock says is there. What may be open beside it is the caller's to see to.
+    pub(crate) fn open_claimed(
+        medium: M,
+        options: &PoolOptions,
+        superblock: Superblock,
+    ) -> Result<Self, OpenError> {
         let recovered = match superblock.state {
             OpenState::Closed | OpenState::ClosedUntraced => {
                 recovery::watermark(&medium).map(|watermark| Recovered {
@@ -330,6 +378,7 @@ impl<M: Medium> Pool<M> {
     ) -> Result<Self, OpenError> {
         let exact = superblock.state == OpenState::Closed;
         let converted_from = (superblock.version < FORMAT_VERSION).then_some(superblock.version);
+        let was_raw = superblock.log == LogKind::Undo;
         superblock.version = FORMAT_VERSION;
         if options.max_bytes.is_some() {
             superblock.limit_bytes = options.limit();
@@ -340,6 +389,7 @@ impl<M: Medium> Pool<M> {
         superblock.state = OpenState::Open;
         let mut inner = Inner::new(medium, options, superblock, recovered, exact, true)?;
         inner.converted_from = converted_from;
+        inner.was_raw = was_raw;
         if options.log == LogKind::Undo {
             for lane in 0..inner.lane_count {
                 inner.prepare_undo_lane(lane)?;
@@ -496,6 +546,7 @@ impl<M: Medium> Inner<M> {
             log: options.log,
             keeps_addresses: keeps,
             uuid: superblock.uuid,
+            was_raw: false,
             writable,
             publish_every: options.publish_every,
             lane_count,

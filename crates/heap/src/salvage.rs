@@ -10,8 +10,8 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
 use crate::check::Finding;
 use crate::copy::{CopyError, CopyProgress, Loss, copy_objects};
-use crate::error::Error;
-use crate::pool::{Inner, Pool, PoolOptions};
+use crate::error::{Error, OpenError};
+use crate::pool::{Identity, Inner, Pool, PoolOptions};
 use crate::shape::Shapes;
 use crate::superblock::newest_superblock;
 
@@ -73,7 +73,10 @@ impl<M: Medium> Pool<M> {
         if Shapes::new(&from.inner.types).has_pairs() {
             return from.salvage_image(target, layout);
         }
-        let copy = Pool::create_unpublished(target, &from.options_of_copy())?;
+        // It takes the place of what is torn. `torn` is nobody's, so that nothing is open beside it.
+        let identity = Identity::of(&from.inner);
+        target.claim(identity.uuid).map_err(OpenError::from)?;
+        let copy = Pool::create_as(target, &from.options_of_copy(), identity)?;
         let mut loss = Loss::Counted(Salvaged::default());
         let copied = from
             .inner

@@ -558,7 +558,9 @@ fn a_copy_has_its_pools_limit() {
     let folder = tempfile::tempdir().unwrap();
     let limit = Some(24 << 20);
     let pool = limited(&folder.path().join("pool"), PoolKind::Traced, limit);
-    let copy = pool.copy_into(mapped(), &mut |_| {}).unwrap();
+    let copy = pool
+        .copy_into(mapped(), firn_heap::CopyIdentity::New, &mut |_| {})
+        .unwrap();
     assert_eq!(copy.limit_bytes(), limit);
 }
 

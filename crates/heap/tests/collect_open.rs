@@ -159,7 +159,9 @@ fn first_byte<M: firn_media::Medium>(pool: &Pool<M>, place: usize) -> u8 {
 #[test]
 fn a_copy_has_every_object_once_and_as_it_is() {
     each_open_cycle(|pool, _, name| {
-        let copy = pool.copy_into(crash(), &mut |_| {}).unwrap();
+        let copy = pool
+            .copy_into(crash(), firn_heap::CopyIdentity::New, &mut |_| {})
+            .unwrap();
         assert!(pool.has_open_cycle(), "{name}: the pool is only read");
         MIXED.assert_in(&copy, name);
         let copied = Statistics::read(copy.medium()).unwrap();
@@ -170,7 +172,9 @@ fn a_copy_has_every_object_once_and_as_it_is() {
             change(&mut session, place);
         }
         drop(session);
-        let copy = pool.copy_into(crash(), &mut |_| {}).unwrap();
+        let copy = pool
+            .copy_into(crash(), firn_heap::CopyIdentity::New, &mut |_| {})
+            .unwrap();
         for place in [5, 500, 995] {
             assert_eq!(first_byte(&copy, place), 99, "{name}");
         }
@@ -206,7 +210,9 @@ fn a_copy_keeps_what_is_shared_shared() {
                 .unwrap()
                 .len()
         });
-        let copy = pool.copy_into(crash(), &mut |_| {}).unwrap();
+        let copy = pool
+            .copy_into(crash(), firn_heap::CopyIdentity::New, &mut |_| {})
+            .unwrap();
         let mut session = copy.session().unwrap();
         session.read(|view| {
             let pair = view.root::<Refs<Bytes>>("pair").unwrap();

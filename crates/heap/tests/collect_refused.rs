@@ -387,7 +387,9 @@ fn a_copy_of_a_pool_with_an_open_cycle_is_whole() {
         drop(collection);
         assert!(pool.has_open_cycle());
         let target = Crash::new(16 << 20, CrashOptions::default());
-        let copy = pool.copy_into(target, &mut |_| {}).unwrap();
+        let copy = pool
+            .copy_into(target, firn_heap::CopyIdentity::New, &mut |_| {})
+            .unwrap();
         assert_sound(&copy);
         copy.session().unwrap().read(|view| {
             let spine = view.root::<Refs<Counter>>("spine").unwrap();

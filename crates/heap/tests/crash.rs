@@ -479,7 +479,9 @@ fn a_copy_survives_a_power_failure_right_after_it() {
                 .transaction(|tx| tx.set_root("content", tx.alloc_bytes(&content)?));
             made.unwrap();
             let target = Crash::new(16 << 20, CrashOptions::default());
-            let copy = from.copy_into(target.clone(), &mut |_| {}).unwrap();
+            let copy = from
+                .copy_into(target.clone(), firn_heap::CopyIdentity::New, &mut |_| {})
+                .unwrap();
             for seed in 0..DRAWS {
                 let found = after_power_failure(&target, seed, kind, "content");
                 assert!(found == content, "{len} bytes, draw {seed}");

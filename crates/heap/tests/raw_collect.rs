@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use firn_crash::{Crash, CrashOptions};
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{
-    CopyError, Error, LogKind, Obj, Pool, PoolKind, PoolOptions, RawGuard, RawTx, Session, TypeId,
-    Untyped,
+    CopyError, CopyIdentity, CopyProgress, Error, LogKind, Obj, Pool, PoolKind, PoolOptions,
+    RawGuard, RawTx, Session, TypeId, Untyped,
 };
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::{Medium, MediumExt};
@@ -602,4 +603,88 @@ fn a_pool_of_pairs_is_salvaged_as_it_is_or_not_at_all() {
     let refused = salvage("other").err().unwrap();
     assert!(matches!(refused, CopyError::NotWhole { .. }), "{refused}");
     assert!(!folder.path().join("other").exists());
+}
+
+/// Where programs keep addresses, a copy has every object where it was, and is the same pool: one that was closed, and
+/// one that was killed, whose earlier addresses lead on.
+#[test]
+fn a_copy_of_a_pool_with_addresses_keeps_them_and_its_identity() {
+    for is_closed in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name| {
+            let path = folder.path().join(name);
+            Mapped::create(path, 0, &MappedOptions::default()).unwrap()
+        };
+        let mut program = Program::on(file("original"));
+        let of = program.pool.clone();
+        let mut session = of.session().unwrap();
+        for round in 0..3 {
+            thin_out(&mut program, &mut session, round);
+        }
+        program.check(&mut session);
+        let refused = of.copy_into(file("new"), CopyIdentity::New, &mut |_| {});
+        let told = refused.err().unwrap().to_string();
+        assert!(told.contains("cannot be told from numbers"), "{told}");
+        let mut said = CopyProgress::default();
+        let copy = of.copy_into(file("kept"), CopyIdentity::Kept, &mut |now| said = now);
+        let copy = copy.unwrap();
+        assert!(said.of > 0 && said.done == said.of, "{said:?}");
+        assert_eq!(copy.pair_id(), of.pair_id());
+        assert_eq!(copy.check().unwrap(), []);
+        match is_closed {
+            true => copy.close().unwrap(),
+            false => {
+                copy.publish().unwrap();
+                copy.abandon();
+            }
+        }
+        drop((session, of));
+        program = program.reopened(&folder.path().join("kept"));
+        if is_closed {
+            program.find_again();
+        }
+        let pool = program.pool.clone();
+        let mut session = pool.session().unwrap();
+        program.check(&mut session);
+        // And it is a pool to go on with.
+        thin_out(&mut program, &mut session, 5);
+        program.check(&mut session);
+        assert_eq!(pool.check().unwrap(), []);
+    }
+}
+
+/// A power failure right after a copy finds all of it; one in front of its superblocks finds no pool.
+#[test]
+fn a_copy_of_a_pool_with_addresses_is_durable_when_it_is_there() {
+    let mut program = Program::new();
+    let pool = program.pool.clone();
+    let mut session = pool.session().unwrap();
+    thin_out(&mut program, &mut session, 1);
+    drop(session);
+    let target = Crash::new(0, CrashOptions::default());
+    let mut before = None;
+    let copied = pool.copy_into(target.clone(), CopyIdentity::Kept, &mut |now| {
+        if now.done == now.of {
+            before = Some(target.random_image(7));
+        }
+    });
+    copied.unwrap().abandon();
+    for seed in 0..20 {
+        let image = target.random_image(seed);
+        let crashed = Crash::from_image(&image, CrashOptions::default());
+        let pool = Pool::open(crashed.clone(), &options()).unwrap();
+        assert_eq!(pool.check().unwrap(), []);
+        let mut session = pool.session().unwrap();
+        let guard = session.raw_guard().unwrap();
+        for known in program.objects.values() {
+            let at = guard.place_to_read(*known.addresses.last().unwrap());
+            assert_eq!(crashed.load_u64(at), known.value);
+            assert_eq!(crashed.load_u64(at + (known.len - 8)), !known.value);
+        }
+        drop(guard);
+        drop(session);
+        pool.abandon();
+    }
+    let half = Crash::from_image(&before.unwrap(), CrashOptions::default());
+    assert!(Pool::open(half, &options()).is_err());
 }

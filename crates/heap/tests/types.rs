@@ -125,7 +125,7 @@ fn a_copy_is_packed_and_equal() {
         let placed = MappedOptions::default().placement(Placement::Random(3));
         let path = dir.path().join("copy");
         let target = Mapped::create(&path, 16 << 20, &placed).unwrap();
-        pool.copy_into(target, &mut |_| {})
+        pool.copy_into(target, firn_heap::CopyIdentity::New, &mut |_| {})
             .unwrap()
             .close()
             .unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use firn_heap::{CopyError, CopyProgress, OpenError, Pool};
+use firn_heap::{CopyError, CopyIdentity, CopyProgress, OpenError, Pool};
 use firn_mapped::{Mapped, MappedOptions};
 use serde::Serialize;
 
@@ -25,7 +25,8 @@ pub struct CopyReport {
     pub lost: Vec<String>,
 }
 
-/// Copies what lives in the pool in `path` into a new pool in the file `new`, packed and checked.
+/// Copies what lives in the pool in `path` into a new pool in the file `new`, packed and checked; where programs
+/// store addresses that no type declares, as it is. It is the same pool, or one of its own.
 ///
 /// A pool that was open when the machine died is salvaged if `torn` says so: what is whole is copied, and the report
 /// says what is lost ([`Pool::salvage`]).
@@ -37,6 +38,7 @@ pub fn copy(
     path: &Path,
     new: &Path,
     torn: Torn,
+    identity: CopyIdentity,
     mapped: &MappedOptions,
     progress: &mut dyn Progress,
 ) -> Result<CopyReport, LabError> {
@@ -47,7 +49,7 @@ pub fn copy(
         }
         opened => {
             let from = opened?;
-            copy_into(&from, target, path, new, progress)?;
+            copy_into(&from, target, identity, path, new, progress)?;
             from.close().map_err(LabError::pool(path))?;
             Vec::new()
         }
@@ -129,11 +131,14 @@ fn of_copy(path: &Path) -> impl FnOnce(CopyError) -> LabError {
 fn copy_into(
     from: &Pool<Mapped>,
     target: Mapped,
+    identity: CopyIdentity,
     path: &Path,
     new: &Path,
     progress: &mut dyn Progress,
 ) -> Result<(), LabError> {
-    let copied = shown("copying", progress, |tell| from.copy_into(target, tell));
+    let copied = shown("copying", progress, |tell| {
+        from.copy_into(target, identity, tell)
+    });
     let copy = copied.map_err(of_copy(path))?;
     let found = match findings(&copy) {
         Ok(found) => found,

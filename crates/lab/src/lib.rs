@@ -63,6 +63,7 @@ pub use convert::{ConvertReport, convert};
 pub use copy::{CopyReport, copy};
 pub use defrag::{DefragPlan, DefragReport, Standing, Work, defrag, scheme};
 pub use error::LabError;
+pub use firn_heap::CopyIdentity;
 pub use firn_heap::collector::PageSize;
 pub use firn_mapped::{FileSystems, MappedOptions};
 pub use limit::{LimitReport, set_limit};

@@ -50,6 +50,7 @@ mod file_system;
 mod flush;
 mod holes;
 mod huge;
+mod identity;
 mod mapped;
 mod medium;
 mod options;

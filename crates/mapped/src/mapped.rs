@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use firn_media::{Domain, Medium};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, round_up};
@@ -11,6 +11,7 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, round_up};
 use crate::file::{Access, PoolFile};
 use crate::file_system::FileSystem;
 use crate::flush::Flush;
+use crate::identity::Claim;
 use crate::place::PLACE_ALIGNMENT;
 use crate::process::{Process, SharedFile};
 use crate::space::Space;
@@ -49,6 +50,8 @@ pub struct Mapped {
     /// Taken by what changes the medium's space.
     pub(crate) space: Mutex<Space>,
     pub(crate) process: Process,
+    /// Given up before the file's lock: who opens the file next finds it gone.
+    pub(crate) claim: OnceLock<Claim>,
     /// In front of the window and the file that it speaks of.
     pub(crate) _shared: Option<SharedFile>,
     // Unmapped before the file is closed: both hold the lock.
@@ -127,7 +130,7 @@ impl Mapped {
     ///
     /// Errors: no address space, no memory.
     pub fn anonymous(initial_len: u64, options: &MappedOptions) -> Result<Self, MappedError> {
-        let len = whole_frames(initial_len)?;
+        let len = whole_frames(initial_len, &display_name(None))?;
         let medium = Self::assemble(None, Access::ReadWrite, 0, len, Backing::Anonymous, options)?;
         medium.reserve(VirtAddr(0), len)?;
         Ok(medium)
@@ -206,7 +209,7 @@ impl Mapped {
     /// Concurrency: what other threads do elsewhere goes on.
     pub fn set_accessible(&self, at: VirtAddr, len: u64, accessible: bool) -> bool {
         let end = at.0.saturating_add(len).min(self.len()) & !(FRAME_BYTES - 1);
-        let start = round_up(at.0, FRAME_BYTES).min(end);
+        let start = round_up(at.0.min(end), FRAME_BYTES).min(end);
         self.window.protect(start..end, accessible).is_ok()
     }
 
@@ -244,7 +247,7 @@ impl Mapped {
         initial_len: u64,
         options: &MappedOptions,
     ) -> Result<Self, MappedError> {
-        let len = whole_frames(initial_len)?.max(FRAME_BYTES);
+        let len = whole_frames(initial_len, &file.name())?.max(FRAME_BYTES);
         let backing = file.backing()?;
         if let Some(mode) = options.mode {
             file.set_mode(mode)?;
@@ -320,6 +323,7 @@ impl Mapped {
             options: options.clone(),
             space: Mutex::default(),
             process,
+            claim: OnceLock::new(),
             _shared: shared,
             window,
             file,
@@ -354,10 +358,10 @@ fn display_name(file: Option<&PoolFile>) -> String {
 }
 
 /// Rounds a length up to whole frames.
-fn whole_frames(len: u64) -> Result<u64, MappedError> {
+fn whole_frames(len: u64, name: &str) -> Result<u64, MappedError> {
     len.checked_next_multiple_of(FRAME_BYTES)
-        .ok_or(MappedError::NoAddressSpace {
-            name: "a new pool".to_owned(),
+        .ok_or_else(|| MappedError::NoAddressSpace {
+            name: name.to_owned(),
             bytes: len,
         })
 }

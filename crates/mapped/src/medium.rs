@@ -11,6 +11,7 @@ use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE, 
 
 use crate::copy::{copy_in, copy_out, copy_words, store_part};
 use crate::flush::{Flush, write_back_lines};
+use crate::identity::Claim;
 use crate::system::{cpu_ns, now_ns};
 use crate::{FlushInstruction, Mapped, MappedPlace, MappedWords};
 
@@ -104,6 +105,16 @@ impl Medium for Mapped {
 
     fn boot_id(&self) -> [u8; 16] {
         self.boot_id
+    }
+
+    /// Memory without a file, and a file that is only read, hold copies that nobody stores references of.
+    fn claim(&self, identity: [u8; 16]) -> Result<(), MediumError> {
+        if self.file.is_none() || !self.writable || self.claim.get().is_some() {
+            return Ok(());
+        }
+        let claim = Claim::take(identity, self.display_name())?;
+        let _ = self.claim.set(claim);
+        Ok(())
     }
 
     #[inline(always)]

@@ -124,3 +124,35 @@ fn a_file_system_mounted_read_only_is_a_matter_of_permission() {
     let reader = Mapped::open_read_only(&path, &options).unwrap();
     assert_eq!(reader.load_u64(VirtAddr(0)), 0);
 }
+
+#[test]
+fn a_length_that_no_process_has_room_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long");
+    let ends = (0..18).map(|i| u64::MAX - i);
+    let powers = [1 << 47, 1 << 48, 1 << 63].into_iter();
+    let around = powers.flat_map(|power: u64| [power - 1, power, power + 1]);
+    for len in ends.chain(around) {
+        for capacity in [0, 1 << 40, u64::MAX] {
+            let options = MappedOptions::default().capacity(capacity);
+            let refused = Mapped::create(&path, len, &options).unwrap_err();
+            assert!(
+                matches!(refused, MappedError::NoAddressSpace { .. }),
+                "{len:#x}: {refused:?}"
+            );
+            let told = refused.to_string();
+            assert!(told.contains(path.to_str().unwrap()), "{told}");
+            assert!(!path.exists(), "a file stays behind");
+            assert!(Mapped::anonymous(len, &options).is_err());
+        }
+    }
+    // The capacity is a wish.
+    for capacity in [0, 1, u64::MAX] {
+        let options = MappedOptions::default().capacity(capacity);
+        let medium = Mapped::anonymous(FRAME_BYTES, &options).unwrap();
+        assert!(medium.capacity() >= FRAME_BYTES && medium.capacity().is_power_of_two());
+        medium.prefault(VirtAddr(u64::MAX), u64::MAX);
+        medium.set_accessible(VirtAddr(u64::MAX), u64::MAX, true);
+        medium.populate(VirtAddr(u64::MAX - 7), u64::MAX);
+    }
+}

@@ -40,6 +40,16 @@ pub enum MediumError {
         /// What the medium is called.
         medium: String,
     },
+    /// The process has another copy of the same pool open: references of one would lead into the other.
+    #[error(
+        "{medium}: holds the same pool as {other}, which this process has open; close that one first, open the copy in another process, or give it an identity of its own with `firn copy --new-id`"
+    )]
+    CopyIsOpen {
+        /// What the medium is called.
+        medium: String,
+        /// What the one that is open is called.
+        other: String,
+    },
     /// The operating system refused.
     #[error("{medium}: {doing} failed: {source}")]
     Io {

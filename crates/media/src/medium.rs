@@ -75,6 +75,15 @@ pub trait Medium: Send + Sync + Sized + 'static {
         true
     }
 
+    /// Says which pool the medium holds, before anything is stored to it. From then on, while the medium lives, no other
+    /// one of the process may say the same, where one file can be a copy of another.
+    ///
+    /// Errors: [`MediumError::CopyIsOpen`]; nothing was stored.
+    fn claim(&self, identity: [u8; 16]) -> Result<(), MediumError> {
+        let _ = identity;
+        Ok(())
+    }
+
     // ---- persistent memory ----
 
     /// Resolves an address, masked into the medium's window and down to a multiple of 16.
