@@ -37,7 +37,7 @@ mod status;
 pub use array::*;
 pub use collection::*;
 pub use containers::*;
-pub use describe::{Field, Type};
+pub use describe::{Field, Member, Type};
 pub use handle::*;
 pub use object::*;
 pub use pmemobj::*;

@@ -106,12 +106,13 @@ impl From<Error> for Failure {
             Error::WrongType { .. }
             | Error::LayoutChanged { .. }
             | Error::NeedsMigration { .. }
-            | Error::NewerType { .. } => Status::WrongType,
+            | Error::NewerType { .. }
+            | Error::MigrationUnfinished { .. } => Status::WrongType,
             Error::WrongKind { .. } | Error::NotLogged { .. } | Error::Closed => Status::Misuse,
             Error::Forked { .. } => Status::Forked,
             Error::ReadOnly => Status::ReadOnly,
             Error::Conflict => Status::Conflict,
-            Error::Busy { .. } | Error::Collecting => Status::Busy,
+            Error::Busy { .. } | Error::Collecting | Error::HandleInTheWay { .. } => Status::Busy,
             Error::Damaged { .. } | Error::Format(_) => Status::Damaged,
             Error::Medium(medium) => of_medium(medium),
             _ => Status::Internal,

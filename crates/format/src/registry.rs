@@ -1,7 +1,9 @@
 //! The type registry: enough about every type to trace and print a pool without its program.
 //!
 //! Records follow each other from the registry's start to the sealed end word; each carries its
-//! length and checksum. A record is written and fenced before the end word moves past it.
+//! length and checksum. A record is written and fenced before the end word moves past it. A later record of a
+//! number says more of the same type, or what became of it; a name has one version that is in use
+//! (`docs/decisions/type-layouts.md`).
 
 use crate::bytes::{Reader, Writer};
 use crate::geometry::{REGISTRY, REGISTRY_BYTES};
@@ -61,8 +63,12 @@ pub struct FieldRecord {
     pub size: u32,
     /// Elements; 1 if it is no array.
     pub count: u32,
-    /// For references the name of the type referred to, for nested structures their own name.
+    /// For references the name of the type referred to, for nested structures their own name. Empty where the
+    /// program does not say it; `Refs` alone, in records of version 1, does not say what the array's references
+    /// lead to.
     pub target: String,
+    /// Digest of a nested structure's own fields; 0 for others, and in records of version 1.
+    pub layout: u64,
 }
 
 /// One version of one type.
@@ -99,6 +105,10 @@ impl TypeRecord {
             w.u32(field.size);
             w.u32(field.count);
             w.text(&field.target);
+        }
+        // Behind the fields, so that a record of version 1, which ends there, reads as one without digests.
+        if self.fields.iter().any(|field| field.layout != 0) {
+            self.fields.iter().for_each(|field| w.u64(field.layout));
         }
         let padded = (RECORD_HEADER_BYTES + w.0.len()).next_multiple_of(16);
         w.pad_to(padded - RECORD_HEADER_BYTES);
@@ -161,7 +171,13 @@ impl TypeRecord {
                 size: r.u32()?,
                 count: r.u32()?,
                 target: r.text()?,
+                layout: 0,
             });
+        }
+        if r.0.len() >= fields.len() * size_of::<u64>() {
+            for field in &mut fields {
+                field.layout = r.u64()?;
+            }
         }
         Some(Self {
             id,
@@ -192,8 +208,39 @@ mod tests {
                 size: 8,
                 count: 2,
                 target: "Node".into(),
+                layout: 0,
             }],
         }
+    }
+
+    /// The bytes of a record as version 1 wrote them.
+    const VERSION_1: [u8; 64] = [
+        64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // length, checksum
+        16, 0, 0, 0, 1, 2, 0, 0, 0, 24, 0, 0, 0, // number, state, version, size
+        4, 0, b'N', b'o', b'd', b'e', 1, 0, 0, 0, // name, number of fields
+        4, 0, b'n', b'e', b'x', b't', 4, 8, 0, 0, 0, 8, 0, 0, 0, 2, 0, 0, 0, // field
+        4, 0, b'N', b'o', b'd', b'e', // its target
+    ];
+
+    #[test]
+    fn a_record_without_nested_structures_has_the_bytes_of_version_1() {
+        let mut golden = VERSION_1;
+        let check = checksum(&golden[RECORD_HEADER_BYTES..], 64);
+        golden[8..16].copy_from_slice(&check.to_le_bytes());
+        assert_eq!(sample().encode(), golden);
+        assert_eq!(TypeRecord::take(&mut golden.as_slice(), 0), Ok(sample()));
+    }
+
+    #[test]
+    fn digests_of_nested_structures_are_kept() {
+        let mut record = sample();
+        record.fields[0].kind = FieldKind::Nested;
+        record.fields[0].layout = u64::MAX - 1;
+        let mut other = record.fields[0].clone();
+        other.layout = 0;
+        record.fields.push(other);
+        let bytes = record.encode();
+        assert_eq!(TypeRecord::take(&mut bytes.as_slice(), 0), Ok(record));
     }
 
     #[test]

@@ -19,6 +19,21 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         .fields
         .iter()
         .map(|Field { ty, .. }| quote_spanned!(ty.span()=> is_plain::<#ty>();));
+    let descriptors = structure.fields.iter().map(|field| {
+        let (ident, ty, name) = (field.ident, &field.ty, field.name());
+        quote_spanned! {ty.span()=>
+            ::firn_heap::FieldDescriptor {
+                name: #name,
+                kind: <#ty as ::firn_heap::Value>::KIND,
+                offset: ::core::mem::offset_of!(#owner, #ident) as u32,
+                size: <#ty as ::firn_heap::Value>::ELEMENT_SIZE,
+                count: <#ty as ::firn_heap::Value>::COUNT,
+                target: <#ty as ::firn_heap::Value>::TARGET,
+                layout: <#ty as ::firn_heap::Value>::LAYOUT,
+                leads_to: <#ty as ::firn_heap::Value>::leads_to,
+            }
+        }
+    });
     Ok(quote! {
         #[automatically_derived]
         impl ::firn_heap::Value for #owner {
@@ -26,6 +41,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             const ALIGN: u32 = ::core::mem::align_of::<#owner>() as u32;
             const KIND: ::firn_heap::FieldKind = ::firn_heap::FieldKind::Nested;
             const TARGET: &'static str = #name;
+            const LAYOUT: u64 = ::firn_heap::FieldDescriptor::digest(&[#(#descriptors),*]);
 
             #[inline]
             fn decode<__S: ::firn_heap::Source + ?Sized>(source: &__S, at: u32) -> Self {

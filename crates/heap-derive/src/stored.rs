@@ -63,6 +63,8 @@ fn implementation(structure: &Structure<'_>) -> TokenStream {
                 size: <#ty as ::firn_heap::Value>::ELEMENT_SIZE,
                 count: <#ty as ::firn_heap::Value>::COUNT,
                 target: <#ty as ::firn_heap::Value>::TARGET,
+                layout: <#ty as ::firn_heap::Value>::LAYOUT,
+                leads_to: <#ty as ::firn_heap::Value>::leads_to,
             }
         }
     });
@@ -78,6 +80,7 @@ fn implementation(structure: &Structure<'_>) -> TokenStream {
                 version: #version,
                 size: ::core::mem::size_of::<#owner>().next_multiple_of(8) as u32,
                 fields: &[#(#descriptors),*],
+                with: &[],
             };
 
             #[inline]

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
+use firn_format::header::{FLAG_FORWARDED, HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
 use firn_format::root;
 use firn_media::{Medium, MediumExt};
@@ -181,11 +181,9 @@ pub(crate) fn copy_objects<M: Medium, N: Medium>(
     let cycle = InCycle::of(from);
     let items = collect(from, cycle.clone(), loss)?;
     let used: HashSet<TypeId> = items.iter().map(|item| item.header.type_id()).collect();
-    for record in from.types.records() {
-        if used.contains(&record.id) || from.types.is_newest(&record) {
-            to.types.append(&to.medium, record)?;
-        }
-    }
+    let mut records = from.types.records();
+    records.retain(|record| used.contains(&record.id) || from.types.is_newest(record));
+    to.types.append(&to.medium, records)?;
     let (mut cache, mut ring) = (to.allocator.cache(0), Ring::default());
     let mut places = HashMap::with_capacity(items.len());
     for item in &items {
@@ -357,7 +355,7 @@ impl<M: Medium, N: Medium> Writer<'_, M, N> {
             .with_flags(item.header.flags())
             .with_scratch(item.header.scratch())
             .0;
-        for word in self.reference_words(id, &words) {
+        for word in self.reference_words(item.header, &words) {
             if let Some(reference) = words.get(word).copied().map(RefWord) {
                 words[word] = self.forward(reference)?.0;
             }
@@ -379,10 +377,12 @@ impl<M: Medium, N: Medium> Writer<'_, M, N> {
     }
 
     /// Which words of an object, its header included, are references.
-    fn reference_words(&self, id: TypeId, words: &[u64]) -> Vec<usize> {
-        match id {
+    fn reference_words(&self, header: ObjectHeader, words: &[u64]) -> Vec<usize> {
+        match header.type_id() {
+            // A migration that did not end has left where the object went, and nothing else of it counts.
+            _ if header.flags() & FLAG_FORWARDED != 0 => vec![1],
             TypeId::REFS => (2..2 + words.get(1).map_or(0, |&len| len as usize)).collect(),
-            _ => self
+            id => self
                 .from
                 .types
                 .references_of(id)

@@ -174,19 +174,19 @@ pub enum Error {
     },
     /// The layout of a type changed, its version did not.
     #[error(
-        "type `{name}` version {version} is stored with another layout ({difference}); give the changed type a higher version and migrate"
+        "type `{name}` version {version} is stored with another layout ({difference}); give the changed type a higher version and migrate, or use the program that it was stored by"
     )]
     LayoutChanged {
         /// The type.
         name: String,
         /// Its version.
         version: u32,
-        /// The first difference.
+        /// The first field that differs, both layouts, and which field of which type leads there.
         difference: String,
     },
     /// The pool holds objects of an older version.
     #[error(
-        "the pool holds type `{name}` in version {stored}, the program has version {wanted}; call `Pool::migrate` first"
+        "the pool holds type `{name}` in version {stored}, the program has version {wanted} ({difference}); migrate it from version {stored} first (`Pool::migrate`, `firn_migrate`)"
     )]
     NeedsMigration {
         /// The type.
@@ -195,10 +195,12 @@ pub enum Error {
         stored: u32,
         /// Version of the program.
         wanted: u32,
+        /// The first field that differs, both layouts, and which field of which type leads there.
+        difference: String,
     },
     /// The pool holds objects of a newer version.
     #[error(
-        "the pool holds type `{name}` in version {stored}, newer than this program's {wanted}; use a newer program"
+        "the pool holds type `{name}` in version {stored}, newer than this program's {wanted} ({difference}); use a newer program"
     )]
     NewerType {
         /// The type.
@@ -207,6 +209,28 @@ pub enum Error {
         stored: u32,
         /// Version of the program.
         wanted: u32,
+        /// The first field that differs, both layouts, and which field of which type leads there.
+        difference: String,
+    },
+    /// A migration was begun and has not ended, so objects of a type have one of two versions.
+    #[error(
+        "a migration of type `{name}` to version {version} has begun and not ended; migrate to that version again, before any session is opened (`Pool::migrate`, `firn_migrate`)"
+    )]
+    MigrationUnfinished {
+        /// The type.
+        name: String,
+        /// The version that its objects are being turned into.
+        version: u32,
+    },
+    /// A handle names an object that a migration would turn into another type.
+    #[error(
+        "a handle names the object at {at:#x}, of type `{name}`, which is to be migrated; drop the handle, then migrate"
+    )]
+    HandleInTheWay {
+        /// The type.
+        name: String,
+        /// The object.
+        at: u64,
     },
     /// The type registry is full.
     #[error(

@@ -68,6 +68,15 @@ impl HandleTable {
             .collect()
     }
 
+    /// What all handles name.
+    pub(crate) fn all<M: Medium>(&self, medium: &M) -> Vec<RefWord> {
+        let table = self.0.lock(medium);
+        let references = table.entries.iter().flatten().map(|e| e.reference);
+        references
+            .filter(|reference| !reference.is_null())
+            .collect()
+    }
+
     /// Clears weak handles whose object `lives` denies.
     pub(crate) fn clear_weak<M: Medium>(&self, medium: &M, lives: impl Fn(RefWord) -> bool) {
         let mut table = self.0.lock(medium);

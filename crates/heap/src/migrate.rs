@@ -1,29 +1,38 @@
 //! Migration: turning the objects of an old version of a type into those of a new one.
 //!
-//! Restartable at any point. The new version is registered as *migrating*; then each old object is
-//! turned into a new one by a transaction of its own: in place where the slot has room, otherwise in
-//! a new slot that the old one, flagged, refers to. Then every reference to a flagged object is
-//! changed, and the flagged objects are freed. Last, the version is registered as *migrated*.
+//! Restartable at any point. The new version is registered as *migrating*, which keeps every program out that
+//! does not go on with it; then each old object is turned into a new one, some in a transaction: in place where the
+//! slot has room, otherwise in a new slot that the old one, flagged, refers to. Then every reference to a flagged
+//! object is changed, and the flagged objects are freed. Last, the version is registered as *migrated*.
+//!
+//! Types that refer to the migrated one do so by its name, so nothing that the registry has of them changes.
 
 use firn_format::header::{FLAG_FORWARDED, HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
-use firn_format::registry::RecordState;
-use firn_media::Medium;
-use firn_units::VirtAddr;
+use firn_media::{Medium, MediumExt};
+use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::{Slot, locate};
+use crate::check::each_allocated;
 use crate::error::Error;
 use crate::object::{Obj, Revealed, requested_bytes};
 use crate::pool::{Inner, Pool};
 use crate::session::Session;
-use crate::stored::Stored;
+use crate::shape::{Refers, Shapes};
+use crate::steps;
+use crate::stored::{Stored, TypeDescriptor};
 use crate::tally::type_index;
 use crate::trace::{Trace, Visitor};
-use crate::tx::Tx;
+use crate::tx::{Body, Tx};
+use crate::untyped::{Untyped, check_described};
 use crate::view::View;
 
 /// Objects or references that one transaction changes.
 const BATCH: usize = 64;
+
+/// Makes the body of a new object from the old one at an address, for which so many bytes were requested: its words,
+/// and how many bytes it has.
+type Convert<'c, M> = dyn for<'t> FnMut(Tx<'t, M>, VirtAddr, u64) -> (Vec<u64>, u64) + 'c;
 
 /// What a trace before a migration collects.
 struct Collect {
@@ -52,59 +61,130 @@ impl Visitor for Collect {
 }
 
 impl<M: Medium> Pool<M> {
-    /// Turns every reachable object of type `Old` into one of type `New` with `convert`, which
-    /// passes references on by moving the fields that hold them. Both have the same name; `New` has
-    /// the higher version. Returns the number of objects that were turned.
+    /// Turns every object of type `Old` into one of type `New` with `convert`, which
+    /// passes references on by moving the fields that hold them: every reachable one, and in an explicit pool every
+    /// allocated one. Both have the same name; `New` has
+    /// the higher version. Returns the number of objects that were turned; 0 if the pool has none, or has version
+    /// `New` or a later one already, so that a program may have one call for each step from its first version on.
     ///
     /// Call it before any session is opened. For fields that were only appended, `Old` is the
-    /// structure as it was and `convert` fills in the new fields.
+    /// structure as it was and `convert` fills in the new fields. Where several types have changed, their migrations
+    /// come in any order; a type is refused until all that its references lead to are migrated.
     ///
     /// Counters ([`crate::Statistics`]) follow: each object counts under `New` from its transaction on.
     ///
-    /// Errors: sessions or operations are open, a collection is under way, the pool is full or damaged,
-    /// the types do not belong together. Crash or error midway: call it again; the new type is refused until then.
+    /// Errors: sessions or operations are open, a handle names an object of type `Old`, a collection is under way, the
+    /// pool is full or damaged, the types do not belong together, or one of them is not what the pool has. Crash, or an
+    /// error after objects were turned: call it again; until it returns no session is opened by any program
+    /// ([`Error::MigrationUnfinished`]).
     /// After a crash the counters lag, as after any, until [`Pool::trace`].
     pub fn migrate<Old: Stored, New: Stored>(
         &self,
         mut convert: impl FnMut(Old) -> New,
     ) -> Result<u64, Error> {
+        let size = New::DESCRIPTOR.size;
+        self.migrate_between([Old::DESCRIPTOR, New::DESCRIPTOR], &mut |tx, at, _| {
+            let object: Obj<'_, Old, _> = Obj::new(tx, tx.medium().place(at));
+            let value = convert(Old::decode(&Revealed(object)));
+            let mut words = vec![0; size.div_ceil(WORD_BYTES as u32) as usize];
+            value.encode(&mut Body(&mut words));
+            (words, u64::from(size))
+        })
+    }
+
+    /// The same of types that are described while the program runs. `convert` is given the bytes of an old object and
+    /// room for those of the new one, which holds zeros, and behind the type's bytes what lay there in the old one.
+    /// References are copied from the one to the other as they are.
+    ///
+    /// Errors, crash: as [`Pool::migrate`], and a description that contradicts itself.
+    pub fn migrate_described(
+        &self,
+        types: [&'static TypeDescriptor; 2],
+        mut convert: impl FnMut(&[u8], &mut [u8]),
+    ) -> Result<u64, Error> {
+        types.into_iter().try_for_each(check_described)?;
+        let [old_bytes, new_bytes] = types.map(|of| u64::from(of.size));
+        self.migrate_between(types, &mut |tx, at, requested| {
+            let words = |bytes: u64| vec![0; bytes.div_ceil(WORD_BYTES) as usize];
+            let mut old: Vec<u64> = words(requested);
+            let old: &mut [u8] = bytemuck::cast_slice_mut(&mut old);
+            let old = &mut old[..requested as usize];
+            tx.load_range(at + HEADER_BYTES, old);
+            let bytes = new_bytes + requested.saturating_sub(old_bytes);
+            let mut new = words(bytes);
+            let body: &mut [u8] = bytemuck::cast_slice_mut(&mut new);
+            let (front, behind) = body[..bytes as usize].split_at_mut(new_bytes as usize);
+            behind.copy_from_slice(&old[old_bytes.min(requested) as usize..]);
+            convert(&old[..old_bytes.min(requested) as usize], front);
+            (new, bytes)
+        })
+    }
+
+    fn migrate_between(
+        &self,
+        [from, to]: [&'static TypeDescriptor; 2],
+        convert: &mut Convert<'_, M>,
+    ) -> Result<u64, Error> {
         let inner = &*self.inner;
+        inner.check_process()?;
         if !inner.writable {
             return Err(Error::ReadOnly);
         }
+        if from.name != to.name || from.version >= to.version {
+            let (what, needs) = (
+                "a migration",
+                "two types of one name, the second of the higher version",
+            );
+            return Err(Error::WrongKind { what, needs });
+        }
         let _only = inner.without_collector()?;
-        let Some((old, new)) = inner.begin_migration::<Old, New>()? else {
+        let _alone = Alone::in_pool(inner)?;
+        if let Some(current) = inner.types.versions(from.name).current
+            && current.version == from.version
+        {
+            inner.refuse_handles(from.name, current.id)?;
+        }
+        let Some((old, new)) = inner.begin_migration([from, to])? else {
             return Ok(0);
         };
-        let mut session = self.session()?;
-        if inner.lanes.lock(&inner.medium).free.len() + 1 != inner.lane_count {
-            return Err(Error::Busy { waited_ms: 0 });
+        // The type counts as migrated once nothing is left that is not (rule P6).
+        let last = inner.medium.keeps(&steps::MIGRATED_LAST);
+        if !last {
+            inner.end_migration(to, new)?;
         }
+        let turned = self.turn_all(old, new, convert)?;
+        if last {
+            inner.end_migration(to, new)?;
+        }
+        Ok(turned)
+    }
+
+    /// Turns the objects, has every reference name the new ones, and frees the old ones that were outgrown.
+    fn turn_all(
+        &self,
+        old: TypeId,
+        new: TypeId,
+        convert: &mut Convert<'_, M>,
+    ) -> Result<u64, Error> {
+        let inner = &*self.inner;
+        let mut session = Session::of_migration(&self.inner)?;
         let objects = inner.collect(old)?.objects;
         for batch in objects.chunks(BATCH) {
             let in_place = session.transaction(|tx| {
-                let turned = batch
-                    .iter()
-                    .map(|&at| turn::<M, Old, New>(tx, at, new, &mut convert));
+                let turned = batch.iter().map(|&at| turn(tx, at, new, convert));
                 turned.collect::<Result<Vec<_>, Error>>()
             })?;
-            session.count_turned::<New>(old, new, in_place.into_iter().flatten());
+            session.count_turned(old, new, in_place.into_iter().flatten());
         }
         let found = inner.collect(old)?;
         redirect(&mut session, &found)?;
         drop(session);
-        let moved = |word: RefWord| match inner.forwarded(word) {
-            Some(to) => to.with_tag(word.tag()),
-            None => word,
-        };
-        inner.handles.forward(&inner.medium, moved);
         self.free_all(&found.forwarded)?;
-        inner.end_migration::<New>(new)?;
         Ok(objects.len() as u64)
     }
 
     fn free_all(&self, objects: &[VirtAddr]) -> Result<(), Error> {
-        let mut session = self.session()?;
+        let mut session = Session::of_migration(&self.inner)?;
         for batch in objects.chunks(BATCH) {
             session.transaction(|tx| {
                 batch.iter().try_for_each(|&at| {
@@ -118,28 +198,60 @@ impl<M: Medium> Pool<M> {
 }
 
 impl<M: Medium> Session<M> {
-    /// Counts objects that were turned in place; `old_bytes` has what was requested for each.
-    fn count_turned<New: Stored>(
-        &mut self,
-        old: TypeId,
-        new: TypeId,
-        old_bytes: impl Iterator<Item = u64>,
-    ) {
+    /// Counts objects that were turned in place, by the bytes that were requested for each before and after.
+    fn count_turned(&mut self, old: TypeId, new: TypeId, bytes: impl Iterator<Item = (u64, u64)>) {
         let recounts = self.core.inner.recounts();
         let tally = &mut self.core.state.get_mut().tally;
         tally.catch_up(recounts);
-        let new_bytes = i64::from(New::DESCRIPTOR.size);
-        for old_bytes in old_bytes {
+        for (old_bytes, new_bytes) in bytes {
             tally.turned(
                 (type_index(old), old_bytes as i64),
-                (type_index(new), new_bytes),
+                (type_index(new), new_bytes as i64),
             );
         }
         self.publish_statistics();
     }
 }
 
+/// A migration has the pool for itself, until this is dropped.
+struct Alone<'p, M: Medium>(&'p Inner<M>);
+
+impl<'p, M: Medium> Alone<'p, M> {
+    /// Errors: a session is open, or another migration is under way.
+    fn in_pool(inner: &'p Inner<M>) -> Result<Self, Error> {
+        let mut lanes = inner.lanes.lock(&inner.medium);
+        if lanes.migrating || lanes.free.len() != inner.lane_count {
+            return Err(Error::Busy { waited_ms: 0 });
+        }
+        lanes.migrating = true;
+        drop(lanes);
+        Ok(Self(inner))
+    }
+}
+
+impl<M: Medium> Drop for Alone<'_, M> {
+    fn drop(&mut self) {
+        self.0.lanes.lock(&self.0.medium).migrating = false;
+    }
+}
+
 impl<M: Medium> Inner<M> {
+    /// Errors: a handle names an object of the type, and would be read as the old version when it is the new one.
+    fn refuse_handles(&self, name: &str, old: TypeId) -> Result<(), Error> {
+        let medium = &self.medium;
+        let is_old = |word: &RefWord| {
+            let at = word.address();
+            locate(medium, at).is_ok() && ObjectHeader(medium.load_u64(at)).type_id() == old
+        };
+        match self.handles.all(medium).into_iter().find(is_old) {
+            None => Ok(()),
+            Some(word) => Err(Error::HandleInTheWay {
+                name: name.to_owned(),
+                at: word.address().0,
+            }),
+        }
+    }
+
     fn collect(&self, old: TypeId) -> Result<Collect, Error> {
         let collect = Collect {
             old,
@@ -150,8 +262,8 @@ impl<M: Medium> Inner<M> {
         let trace = self.stopped(|| {
             let mut trace = Trace::new(&self.medium, self.id, &self.types, collect);
             trace.run(&self.handles.strong(&self.medium));
-            trace
-        })?;
+            self.collect_unreached(&mut trace).map(|()| trace)
+        })??;
         match trace.findings.first() {
             Some(finding) => Err(Error::Damaged {
                 what: "a reference or an object",
@@ -165,6 +277,36 @@ impl<M: Medium> Inner<M> {
         }
     }
 
+    /// In an explicit pool objects live that nothing reaches.
+    fn collect_unreached(&self, trace: &mut Trace<'_, M, Collect>) -> Result<(), Error> {
+        if !self.logs_allocation() {
+            return Ok(());
+        }
+        let (medium, shapes) = (&self.medium, Shapes::new(&self.types));
+        let mut findings = Vec::new();
+        each_allocated(medium, None, |slot, header| {
+            if trace.marks.has(&slot) {
+                return;
+            }
+            let requested = requested_bytes(header, slot.bytes).unwrap_or(0);
+            trace.visitor.object(&slot, header, requested);
+            let visitor = &mut trace.visitor;
+            let read = shapes.references(medium, slot.at, header, requested, |range| {
+                for field in (0..range.count).map(|i| range.first + i * WORD_BYTES) {
+                    let word = RefWord(medium.load_u64(field));
+                    if range.what != Refers::InPairs && !word.is_null() {
+                        visitor.reference(field, word);
+                    }
+                }
+            });
+            findings.extend(read.err().map(|what| (slot.at.0, what)));
+        })?;
+        for (at, what) in findings {
+            trace.find(at, what);
+        }
+        Ok(())
+    }
+
     /// Where a flagged object went.
     fn forwarded(&self, word: RefWord) -> Option<RefWord> {
         let at = word.address();
@@ -175,67 +317,33 @@ impl<M: Medium> Inner<M> {
         (header.flags() & FLAG_FORWARDED != 0)
             .then(|| RefWord(self.medium.load_u64(at + HEADER_BYTES)))
     }
-
-    /// Numbers of both versions, the new one registered as migrating. `None` if there is nothing to
-    /// do.
-    fn begin_migration<Old: Stored, New: Stored>(&self) -> Result<Option<(TypeId, TypeId)>, Error> {
-        let (old, new) = (Old::DESCRIPTOR, New::DESCRIPTOR);
-        if old.name != new.name || old.version >= new.version {
-            let (what, needs) = (
-                "a migration",
-                "two types of one name, the second of the higher version",
-            );
-            return Err(Error::WrongKind { what, needs });
-        }
-        let registered = self.types.version(new.name, new.version);
-        match (self.types.version(old.name, old.version), registered) {
-            (_, Some(new)) if new.state != RecordState::Migrating => Ok(None),
-            (None, None) => {
-                // Nothing of the old version is there: the new one is simply a new type.
-                self.type_id::<New>()?;
-                Ok(None)
-            }
-            (None, Some(_)) => Ok(None),
-            (Some(old), Some(new)) => Ok(Some((old.id, new.id))),
-            (Some(old), None) => {
-                let id = self.types.next_id();
-                let record = new.record(id, RecordState::Migrating);
-                self.types.append(&self.medium, record)?;
-                Ok(Some((old.id, id)))
-            }
-        }
-    }
-
-    fn end_migration<New: Stored>(&self, new: TypeId) -> Result<(), Error> {
-        let record = New::DESCRIPTOR.record(new, RecordState::Migrated);
-        self.types.append(&self.medium, record)
-    }
 }
 
-/// Turns one object. Returns the bytes that were requested for the old one if the new one lies in its
+/// Turns one object. Returns the bytes that were requested before and after if the new one lies in the old one's
 /// place; objects that come and go are counted as any.
-fn turn<M: Medium, Old: Stored, New: Stored>(
+fn turn<M: Medium>(
     tx: Tx<'_, M>,
     at: VirtAddr,
     new: TypeId,
-    convert: &mut impl FnMut(Old) -> New,
-) -> Result<Option<u64>, Error> {
-    let object: Obj<'_, Old, _> = Obj::new(tx, tx.medium().place(at));
-    let header = object.header();
-    let value = convert(Old::decode(&Revealed(object)));
+    convert: &mut Convert<'_, M>,
+) -> Result<Option<(u64, u64)>, Error> {
     let slot = locate(tx.medium(), at)?;
-    let size = u64::from(New::DESCRIPTOR.size);
-    if HEADER_BYTES + size <= slot.bytes {
-        let slack = slot.bytes - HEADER_BYTES - size;
+    let header = ObjectHeader(tx.medium().load_u64(at));
+    let requested = requested_bytes(header, slot.bytes).ok_or(Error::Damaged {
+        what: "the header of an object",
+        at: at.0,
+    })?;
+    let (words, bytes) = convert(tx, at, requested);
+    if HEADER_BYTES + bytes <= slot.bytes {
+        let slack = slot.bytes - HEADER_BYTES - bytes;
         let turned = ObjectHeader::new(new, slack).with_scratch(header.scratch());
-        tx.overwrite_object(at, turned, &value);
-        let damaged = Error::Damaged {
-            what: "the header of an object",
-            at: at.0,
-        };
-        return requested_bytes(header, slot.bytes).ok_or(damaged).map(Some);
+        tx.store_at(at, &[turned.0]);
+        tx.store_at(at + HEADER_BYTES, &words);
+        return Ok(Some((requested, bytes)));
     }
-    let copy = tx.alloc_as(new, &value)?;
+    let copy: Obj<'_, Untyped, _> = tx.alloc_filled(new, bytes, |body| {
+        body[..words.len()].copy_from_slice(&words);
+    })?;
     tx.store_at(
         at,
         &[header.with_flags(FLAG_FORWARDED).0, copy.reference().0],

@@ -178,6 +178,8 @@ pub(crate) struct Lanes {
     pub(crate) free: Vec<(usize, Ring)>,
     /// Lanes whose blocks this open has reserved.
     pub(crate) reserved: u64,
+    /// A migration has the pool for itself: no session is opened.
+    pub(crate) migrating: bool,
 }
 
 /// The state of an open pool.
@@ -425,7 +427,8 @@ impl<M: Medium> Pool<M> {
 
     /// Opens a session for the calling thread.
     ///
-    /// Errors: every lane is in use, no space for a lane's log; a forked child.
+    /// Errors: every lane is in use, no space for a lane's log; a forked child; a migration was begun and has not
+    /// ended ([`Error::MigrationUnfinished`]).
     pub fn session(&self) -> Result<Session<M>, Error> {
         Session::open(&self.inner)
     }
@@ -470,9 +473,11 @@ impl<M: Medium> Pool<M> {
         firn_format::reference::RefWord::new(self.inner.id, firn_units::VirtAddr(0)).0
     }
 
-    /// Registers a type before its first use, so that the first transaction need not.
+    /// Registers a type before its first use, so that the first transaction need not; and with it every type that
+    /// its references lead to. A type is registered by its first use at the latest.
     ///
-    /// Errors: stored with another layout, in another version; the registry is full.
+    /// Errors: one of them is stored with another layout or in another version; the registry is full. Durable on
+    /// return; a crash midway leaves all of them registered or none.
     pub fn register<T: Stored>(&self) -> Result<(), Error> {
         self.inner.check_process()?;
         self.inner.type_id::<T>().map(|_| ())
@@ -556,6 +561,7 @@ impl<M: Medium> Inner<M> {
                     .map(|lane| (lane, Ring::default()))
                     .collect(),
                 reserved: 0,
+                migrating: false,
             }),
             safepoint: Safepoint::new(&medium, lane_count),
             allocator: Allocator::new(

@@ -13,6 +13,7 @@ use crate::collector::cycle::Cycle;
 use crate::collector::kept::Known;
 use crate::error::Error;
 use crate::pool::Inner;
+use crate::registration::unfinished;
 use crate::roots::RootKey;
 use crate::tally::Tally;
 use crate::tx::raw::Open;
@@ -51,9 +52,30 @@ pub(crate) struct State {
 }
 
 impl<M: Medium> Session<M> {
+    /// Errors: every lane is in use; a migration is under way, or was begun and not ended.
     pub(crate) fn open(inner: &Arc<Inner<M>>) -> Result<Self, Error> {
         inner.check_process()?;
+        // Asked for with the lanes locked: a migration takes them all away under this lock before it begins.
+        let taken = {
+            let mut lanes = inner.lanes.lock(&inner.medium);
+            if lanes.migrating {
+                return Err(Error::Busy { waited_ms: 0 });
+            }
+            if let Some(begun) = inner.types.unfinished() {
+                return Err(unfinished(&begun));
+            }
+            lanes.free.pop()
+        };
+        Self::on_lane(inner, taken)
+    }
+
+    /// A session of the migration that has the pool for itself.
+    pub(crate) fn of_migration(inner: &Arc<Inner<M>>) -> Result<Self, Error> {
         let taken = inner.lanes.lock(&inner.medium).free.pop();
+        Self::on_lane(inner, taken)
+    }
+
+    fn on_lane(inner: &Arc<Inner<M>>, taken: Option<(usize, Ring)>) -> Result<Self, Error> {
         let Some((lane, ring)) = taken else {
             return Err(Error::TooManySessions {
                 lanes: inner.lane_count,

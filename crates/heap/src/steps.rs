@@ -195,6 +195,11 @@ steps! {
     REGISTRY_END_PERSIST: "registry-end-persist", "P4",
         "the write-back and fence of the registry's end";
 
+    RECORDS_AT_ONCE: "records-at-once", "P4",
+        "a type and all that it leads to are registered at once";
+    MIGRATED_LAST: "migrated-last", "P6",
+        "a type counts as migrated after its last object was turned";
+
     // Marking.
     STOP_FOR_MARKING: "stop-for-marking", "M1",
         "marking begins while no operation is open";

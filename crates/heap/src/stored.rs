@@ -4,8 +4,9 @@ use core::marker::PhantomData;
 
 use firn_format::header::TypeId;
 use firn_format::reference::RefWord;
-use firn_format::registry::{FieldKind, FieldRecord, RecordState, TypeRecord};
+use firn_format::registry::{FieldKind, FieldRecord, MAX_NAME_BYTES, RecordState, TypeRecord};
 
+use crate::layout::Digest;
 use crate::value::{Sink, Source, Value};
 
 /// A type whose objects live in a pool. Derive it; the layout is that of `#[repr(C)]`.
@@ -33,14 +34,19 @@ pub trait Target: 'static {
     const NAME: &'static str;
     /// The fixed number of a built-in type; registered types have none before they are registered.
     const BUILT_IN: Option<TypeId>;
-    /// The descriptor, except for built-in types.
-    const DESCRIBED_BY: Option<&'static TypeDescriptor>;
+    /// The descriptor of the type that has to be registered before objects of this one are used: its own, or
+    /// that of what an array's references lead to.
+    fn described() -> Option<&'static TypeDescriptor>;
 }
 
 impl<T: Stored> Target for T {
     const NAME: &'static str = T::TYPE_NAME;
     const BUILT_IN: Option<TypeId> = None;
-    const DESCRIBED_BY: Option<&'static TypeDescriptor> = Some(T::DESCRIPTOR);
+
+    #[inline(always)]
+    fn described() -> Option<&'static TypeDescriptor> {
+        Some(T::DESCRIPTOR)
+    }
 }
 
 /// One version of a type, as the program declares it.
@@ -54,6 +60,9 @@ pub struct TypeDescriptor {
     pub size: u32,
     /// Fields by offset.
     pub fields: &'static [FieldDescriptor],
+    /// Types that are registered along with this one, besides those that its fields lead to: where descriptors are
+    /// made while the program runs.
+    pub with: &'static [&'static TypeDescriptor],
 }
 
 /// One field, as the program declares it.
@@ -69,11 +78,36 @@ pub struct FieldDescriptor {
     pub size: u32,
     /// Elements.
     pub count: u32,
-    /// Type referred to, if it is a reference.
+    /// Type referred to, if it is a reference; empty if that is not said.
     pub target: &'static str,
+    /// Digest of the fields of a nested structure, 0 for anything else ([`FieldDescriptor::digest`]).
+    pub layout: u64,
+    /// Where the descriptor is of the type referred to.
+    #[doc(hidden)]
+    pub leads_to: fn() -> Option<&'static TypeDescriptor>,
 }
 
 impl FieldDescriptor {
+    /// A field that is described while the program runs: `count` elements of `size` bytes from byte `offset` on.
+    pub const fn new(name: &'static str, kind: FieldKind, [offset, size, count]: [u32; 3]) -> Self {
+        Self {
+            name,
+            kind,
+            offset,
+            size,
+            count,
+            target: "",
+            layout: 0,
+            leads_to: || None,
+        }
+    }
+
+    /// The same, of references to objects of the type of this name. Its descriptor has to be among
+    /// [`TypeDescriptor::with`] to be compared, too.
+    pub const fn to(self, target: &'static str) -> Self {
+        Self { target, ..self }
+    }
+
     /// The descriptor of a field of type `F`. Used by the derive macro.
     #[doc(hidden)]
     pub const fn of<F: Value>(name: &'static str, offset: usize) -> Self {
@@ -85,7 +119,26 @@ impl FieldDescriptor {
             size: F::ELEMENT_SIZE,
             count: F::COUNT,
             target: F::TARGET,
+            layout: F::LAYOUT,
+            leads_to: F::leads_to,
         }
+    }
+
+    /// A digest of a structure's fields, never 0.
+    #[doc(hidden)]
+    pub const fn digest(fields: &[Self]) -> u64 {
+        let (mut digest, mut at) = (Digest::new(), 0);
+        while at < fields.len() {
+            let f = &fields[at];
+            digest = digest.field(
+                (f.name, f.target),
+                f.kind,
+                [f.offset, f.size, f.count],
+                f.layout,
+            );
+            at += 1;
+        }
+        digest.get()
     }
 }
 
@@ -122,6 +175,7 @@ impl TypeDescriptor {
                     size: f.size,
                     count: f.count,
                     target: f.target.to_owned(),
+                    layout: f.layout,
                 })
                 .collect(),
         }
@@ -134,16 +188,60 @@ pub struct Bytes(());
 impl Target for Bytes {
     const NAME: &'static str = "Bytes";
     const BUILT_IN: Option<TypeId> = Some(TypeId::BYTES);
-    const DESCRIBED_BY: Option<&'static TypeDescriptor> = None;
+
+    #[inline(always)]
+    fn described() -> Option<&'static TypeDescriptor> {
+        None
+    }
 }
 
 /// An array of references, of a length chosen when it is allocated.
 pub struct Refs<T>(PhantomData<fn() -> T>);
 
 impl<T: Target> Target for Refs<T> {
-    const NAME: &'static str = "Refs";
+    const NAME: &'static str = RefsName::<T>::TEXT;
     const BUILT_IN: Option<TypeId> = Some(TypeId::REFS);
-    const DESCRIBED_BY: Option<&'static TypeDescriptor> = None;
+
+    #[inline(always)]
+    fn described() -> Option<&'static TypeDescriptor> {
+        T::described()
+    }
+}
+
+/// What the registry calls any array of references, and what the names of those to a type begin with.
+pub(crate) const REFS: &str = "Refs";
+
+/// The name of the arrays of references to `T`: `Refs<Node>`.
+struct RefsName<T>(PhantomData<fn() -> T>);
+
+impl<T: Target> RefsName<T> {
+    const BYTES: [u8; MAX_NAME_BYTES] = {
+        let mut bytes = [0; MAX_NAME_BYTES];
+        let parts = [REFS.as_bytes(), b"<", T::NAME.as_bytes(), b">"];
+        let (mut part, mut end) = (0, 0);
+        while part < parts.len() {
+            let mut i = 0;
+            while i < parts[part].len() && end < bytes.len() {
+                bytes[end] = parts[part][i];
+                (i, end) = (i + 1, end + 1);
+            }
+            part += 1;
+        }
+        bytes
+    };
+
+    /// The registry has no room for a longer one: then it stays unsaid which type it is.
+    const TEXT: &'static str = {
+        let len = REFS.len() + T::NAME.len() + 2;
+        if len <= MAX_NAME_BYTES {
+            match core::str::from_utf8(Self::BYTES.split_at(len).0) {
+                Ok(text) => text,
+                Err(_) => REFS,
+            }
+        } else {
+            REFS
+        }
+    };
 }
 
 /// Bytes without structure, for programs that store through raw addresses.
@@ -152,7 +250,11 @@ pub struct Raw(());
 impl Target for Raw {
     const NAME: &'static str = "Raw";
     const BUILT_IN: Option<TypeId> = Some(TypeId::RAW);
-    const DESCRIBED_BY: Option<&'static TypeDescriptor> = None;
+
+    #[inline(always)]
+    fn described() -> Option<&'static TypeDescriptor> {
+        None
+    }
 }
 
 /// A field that refers to an object of type `T`, or to nothing.
@@ -199,6 +301,10 @@ impl<T: Target> Value for Ref<T> {
     const ALIGN: u32 = 8;
     const KIND: FieldKind = FieldKind::Reference;
     const TARGET: &'static str = T::NAME;
+
+    fn leads_to() -> Option<&'static TypeDescriptor> {
+        T::described()
+    }
 
     #[inline]
     fn decode<S: Source + ?Sized>(source: &S, at: u32) -> Self {

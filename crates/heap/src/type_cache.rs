@@ -65,6 +65,13 @@ impl TypeCache {
         place.store(key << NUMBER_BITS | u64::from(id.0), Ordering::Release);
     }
 
+    /// Forgets all of them.
+    pub(crate) fn forget(&self) {
+        for place in &self.places {
+            place.store(0, Ordering::Release);
+        }
+    }
+
     fn places_of(&self, key: u64) -> impl Iterator<Item = &AtomicU64> {
         let first = place_of(key);
         (first..first + TRIES).map(|place| &self.places[place % PLACES])
@@ -81,6 +88,7 @@ mod tests {
             version: 1,
             size: 8,
             fields: &[],
+            with: &[],
         };
         (0..count)
             .map(new)

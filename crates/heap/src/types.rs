@@ -12,27 +12,38 @@ use firn_media::{Lock, Medium, MediumExt};
 use firn_units::{FRAME_BYTES, WORD_BYTES, round_up};
 
 use crate::error::Error;
-use crate::pool::Inner;
 use crate::shape::Refers;
 use crate::steps;
-use crate::stored::{Bytes, Raw, Refs, Target, TypeDescriptor};
+use crate::stored::{Bytes, REFS, Raw, Target, TypeDescriptor};
 use crate::type_cache::TypeCache;
 
 /// Types of an open pool.
 pub(crate) struct Types {
     table: RwLock<Table>,
     /// Registration, one at a time.
-    register: Lock<()>,
+    pub(crate) register: Lock<()>,
     /// The numbers of the program's types.
-    cache: TypeCache,
+    pub(crate) cache: TypeCache,
 }
 
 #[derive(Default)]
 struct Table {
     /// The valid record of each registered number.
     records: HashMap<TypeId, TypeRecord>,
+    /// The numbers of the program's types that were compared with the pool's, by where their descriptors lie: those
+    /// that the cache has no place for are not compared again.
+    compared: HashMap<usize, TypeId>,
     end: u64,
     next: u32,
+}
+
+/// What a registry knows by one name.
+#[derive(Default)]
+pub(crate) struct Versions {
+    /// The version that objects of this name have.
+    pub(crate) current: Option<TypeRecord>,
+    /// The version that they are being turned into: then they may have either.
+    pub(crate) migrating: Option<TypeRecord>,
 }
 
 /// Where the references of a type's objects are.
@@ -96,6 +107,12 @@ impl Types {
         })
     }
 
+    fn table_mut(&self) -> std::sync::RwLockWriteGuard<'_, Table> {
+        self.table
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     fn table(&self) -> std::sync::RwLockReadGuard<'_, Table> {
         self.table
             .read()
@@ -120,14 +137,57 @@ impl Types {
         built_in_name(id).map(str::to_owned).or_else(registered)
     }
 
-    /// The record of one version of a type.
-    pub(crate) fn version(&self, name: &str, version: u32) -> Option<TypeRecord> {
+    /// The versions of a type that count: one at most is current. Older ones have no objects any more.
+    pub(crate) fn versions(&self, name: &str) -> Versions {
         let table = self.table();
+        let mut versions = Versions::default();
+        for record in table.records.values().filter(|r| r.name == name) {
+            let place = match record.state {
+                RecordState::Migrating => &mut versions.migrating,
+                RecordState::Current | RecordState::Migrated => &mut versions.current,
+            };
+            if place.as_ref().is_none_or(|r| r.version < record.version) {
+                *place = Some(record.clone());
+            }
+        }
+        // A later version that is current was reached by another way.
+        let later = versions.current.as_ref().map_or(0, |r| r.version);
+        versions.migrating = versions.migrating.filter(|r| r.version > later);
+        versions
+    }
+
+    /// The type whose objects are being turned into another version, if there is one.
+    pub(crate) fn unfinished(&self) -> Option<TypeRecord> {
+        let migrating = |r: &TypeRecord| r.state == RecordState::Migrating;
+        let names: Vec<String> = {
+            let table = self.table();
+            let records = table.records.values().filter(|r| migrating(r));
+            records.map(|r| r.name.clone()).collect()
+        };
+        names
+            .into_iter()
+            .find_map(|name| self.versions(&name).migrating)
+    }
+
+    /// Remembers that a program's type was compared, and its number.
+    pub(crate) fn remember(&self, descriptor: &'static TypeDescriptor, id: TypeId) {
+        let mut table = self.table_mut();
         table
-            .records
-            .values()
-            .find(|r| r.name == name && r.version == version)
-            .cloned()
+            .compared
+            .insert(core::ptr::from_ref(descriptor).addr(), id);
+        self.cache.remember(descriptor, id);
+    }
+
+    /// The number of a type that was compared before.
+    pub(crate) fn compared(&self, descriptor: &'static TypeDescriptor) -> Option<TypeId> {
+        let at = core::ptr::from_ref(descriptor).addr();
+        self.table().compared.get(&at).copied()
+    }
+
+    /// Forgets what was compared: a version ceases to be current. No operation is open.
+    pub(crate) fn forget_compared(&self) {
+        self.table_mut().compared.clear();
+        self.cache.forget();
     }
 
     /// The number that the next registered type gets.
@@ -177,145 +237,47 @@ impl Types {
         Some((record.size, references_in(record)))
     }
 
-    /// Appends a record: durable before the end word says so.
-    pub(crate) fn append<M: Medium>(&self, medium: &M, record: TypeRecord) -> Result<(), Error> {
-        let bytes = record.encode();
-        let mut table = self
-            .table
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let end = table.end + bytes.len() as u64;
-        if end > REGISTRY_BYTES || record.id.0 >= TypeId::LIMIT {
+    /// Appends records, whose numbers are new or say more of what is registered: durable before the end word says
+    /// so, which it says of all of them at once (rule P4). Crash midway: none of them is there.
+    pub(crate) fn append<M: Medium>(
+        &self,
+        medium: &M,
+        records: Vec<TypeRecord>,
+    ) -> Result<(), Error> {
+        let mut table = self.table_mut();
+        if medium.keeps(&steps::RECORDS_AT_ONCE) {
+            return table.append(medium, records);
+        }
+        records
+            .into_iter()
+            .try_for_each(|record| table.append(medium, vec![record]))
+    }
+}
+
+impl Table {
+    fn append<M: Medium>(&mut self, medium: &M, records: Vec<TypeRecord>) -> Result<(), Error> {
+        let bytes: Vec<u8> = records.iter().flat_map(TypeRecord::encode).collect();
+        let end = self.end + bytes.len() as u64;
+        if end > REGISTRY_BYTES || records.iter().any(|r| r.id.0 >= TypeId::LIMIT) {
             return Err(Error::RegistryFull {
                 bytes: REGISTRY_BYTES,
             });
         }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let at = REGISTRY + self.end;
         medium.reserve(REGISTRY, round_up(end, FRAME_BYTES))?;
-        medium.store_bytes(REGISTRY + table.end, &bytes);
-        let at = REGISTRY + table.end;
+        medium.store_bytes(at, &bytes);
         medium.persist_for(&steps::RECORD_PERSIST, at, bytes.len() as u64);
         medium.store_u64(REGISTRY_END, Seal::RegistryEnd.seal(end));
         medium.persist_for(&steps::REGISTRY_END_PERSIST, REGISTRY_END, 8);
-        table.end = end;
-        table.next = table.next.max(record.id.0 + 1);
-        table.records.insert(record.id, record);
+        self.end = end;
+        for record in records {
+            self.next = self.next.max(record.id.0 + 1);
+            self.records.insert(record.id, record);
+        }
         Ok(())
-    }
-}
-
-impl<M: Medium> Inner<M> {
-    /// The number of `T`, registering it if the pool does not know it.
-    #[inline]
-    pub(crate) fn type_id<T: Target>(&self) -> Result<TypeId, Error> {
-        match (T::BUILT_IN, T::DESCRIBED_BY) {
-            (Some(id), _) => Ok(id),
-            (None, Some(descriptor)) => self.described_type_id(descriptor),
-            (None, None) => Ok(TypeId::NONE),
-        }
-    }
-
-    /// The number of a described type, registering it if the pool does not know it.
-    #[inline]
-    pub(crate) fn described_type_id(
-        &self,
-        descriptor: &'static TypeDescriptor,
-    ) -> Result<TypeId, Error> {
-        match self.types.cache.find(descriptor) {
-            Some(id) => Ok(id),
-            None => self.find_or_register(descriptor),
-        }
-    }
-
-    /// The number of a type whose objects refer to others in pairs of words.
-    pub(crate) fn pairs_type_id(&self, name: &str) -> Result<TypeId, Error> {
-        let _one = self.types.register.lock(&self.medium);
-        let field = FieldRecord {
-            name: "pairs".into(),
-            kind: FieldKind::Pairs,
-            offset: 0,
-            size: 0,
-            count: 1,
-            target: String::new(),
-        };
-        let wanted = |id| TypeRecord {
-            id,
-            state: RecordState::Current,
-            name: name.to_owned(),
-            version: 1,
-            size: 0,
-            fields: vec![field.clone()],
-        };
-        if let Some(found) = self.types.version(name, 1) {
-            return match difference(&found, &wanted(found.id)) {
-                None => Ok(found.id),
-                Some(difference) => Err(Error::LayoutChanged {
-                    name: name.to_owned(),
-                    version: 1,
-                    difference,
-                }),
-            };
-        }
-        let id = self.types.next_id();
-        self.types.append(&self.medium, wanted(id))?;
-        Ok(id)
-    }
-
-    #[cold]
-    fn find_or_register(&self, descriptor: &'static TypeDescriptor) -> Result<TypeId, Error> {
-        let _one = self.types.register.lock(&self.medium);
-        let id = match self.find(descriptor)? {
-            Some(id) => id,
-            None if !self.writable => return Err(Error::ReadOnly),
-            None => {
-                let id = TypeId(self.types.table().next);
-                self.types
-                    .append(&self.medium, descriptor.record(id, RecordState::Current))?;
-                id
-            }
-        };
-        self.types.cache.remember(descriptor, id);
-        Ok(id)
-    }
-
-    /// The number under which exactly this type is registered.
-    fn find(&self, descriptor: &'static TypeDescriptor) -> Result<Option<TypeId>, Error> {
-        let table = self.types.table();
-        let same_name = || table.records.values().filter(|r| r.name == descriptor.name);
-        let name = || descriptor.name.to_owned();
-        let wanted = descriptor.version;
-        if let Some(newer) = same_name().find(|r| r.version > wanted) {
-            return Err(Error::NewerType {
-                name: name(),
-                stored: newer.version,
-                wanted,
-            });
-        }
-        let Some(found) = same_name().find(|r| r.version == wanted) else {
-            return match same_name().map(|r| r.version).max() {
-                Some(stored) => Err(Error::NeedsMigration {
-                    name: name(),
-                    stored,
-                    wanted,
-                }),
-                None => Ok(None),
-            };
-        };
-        if let Some(difference) = difference(found, &descriptor.record(found.id, found.state)) {
-            return Err(Error::LayoutChanged {
-                name: name(),
-                version: wanted,
-                difference,
-            });
-        }
-        if found.state == RecordState::Migrating {
-            let stored = same_name().map(|r| r.version).filter(|&v| v < wanted).max();
-            return Err(Error::NeedsMigration {
-                name: name(),
-                stored: stored.unwrap_or(wanted),
-                wanted,
-            });
-        }
-        Ok(Some(found.id))
     }
 }
 
@@ -340,31 +302,8 @@ fn references_in(record: &TypeRecord) -> ReferenceMap {
 fn built_in_name(id: TypeId) -> Option<&'static str> {
     match id {
         TypeId::BYTES => Some(Bytes::NAME),
-        TypeId::REFS => Some(Refs::<Bytes>::NAME),
+        TypeId::REFS => Some(REFS),
         TypeId::RAW => Some(Raw::NAME),
         _ => None,
     }
-}
-
-/// The first difference between two layouts of one type.
-fn difference(stored: &TypeRecord, program: &TypeRecord) -> Option<String> {
-    if stored.size != program.size {
-        return Some(format!(
-            "{} bytes stored, {} in the program",
-            stored.size, program.size
-        ));
-    }
-    if stored.fields.len() != program.fields.len() {
-        let (s, p) = (stored.fields.len(), program.fields.len());
-        return Some(format!("{s} fields stored, {p} in the program"));
-    }
-    let differs = stored
-        .fields
-        .iter()
-        .zip(&program.fields)
-        .find(|(s, p)| s != p)?;
-    Some(format!(
-        "field `{}` stored, `{}` in the program",
-        differs.0.name, differs.1.name
-    ))
 }

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::object::{Obj, requested_bytes, slot_bytes_at};
 use crate::pool::Pool;
 use crate::roots::{self, RootKey};
-use crate::stored::{Target, TypeDescriptor};
+use crate::stored::{Bytes, REFS, Raw, Target, TypeDescriptor};
 use crate::tx::Tx;
 use crate::types::References;
 use crate::value::Field;
@@ -27,7 +27,11 @@ pub struct Untyped(());
 impl Target for Untyped {
     const NAME: &'static str = "an object";
     const BUILT_IN: Option<TypeId> = None;
-    const DESCRIBED_BY: Option<&'static TypeDescriptor> = None;
+
+    #[inline(always)]
+    fn described() -> Option<&'static TypeDescriptor> {
+        None
+    }
 }
 
 /// What a pool's registry says of a type, at hand for allocation and stores.
@@ -85,7 +89,7 @@ impl<M: Medium> Pool<M> {
     /// registry is full.
     pub fn register_described(&self, descriptor: &'static TypeDescriptor) -> Result<Layout, Error> {
         self.inner.check_process()?;
-        check_descriptor(descriptor)?;
+        check_described(descriptor)?;
         let id = self.inner.described_type_id(descriptor)?;
         self.layout(id).ok_or(Error::Damaged {
             what: "the type registry",
@@ -117,6 +121,23 @@ impl<M: Medium> Pool<M> {
     }
 }
 
+/// Whether a type of the heap itself has this name.
+fn is_name_of_the_heap(name: &str) -> bool {
+    let array = name.strip_prefix(REFS);
+    [Bytes::NAME, Raw::NAME].contains(&name)
+        || array.is_some_and(|of| of.is_empty() || of.starts_with('<'))
+}
+
+/// Errors: a type, or one that it leads to, contradicts itself.
+pub(crate) fn check_described(descriptor: &'static TypeDescriptor) -> Result<(), Error> {
+    check_descriptor(descriptor)?;
+    descriptor
+        .with
+        .iter()
+        .copied()
+        .try_for_each(check_descriptor)
+}
+
 /// Errors: a name, a size or a field that no type can have.
 fn check_descriptor(descriptor: &TypeDescriptor) -> Result<(), Error> {
     let refuse = |what: String| {
@@ -144,6 +165,13 @@ fn check_descriptor(descriptor: &TypeDescriptor) -> Result<(), Error> {
         if field.kind == FieldKind::Reference && !is_word {
             return refuse(format!(
                 "field `{name}` at byte {offset} is no reference: one has 8 bytes at a multiple of 8"
+            ));
+        }
+        // The collector goes by these names.
+        if is_name_of_the_heap(field.target) {
+            let target = field.target;
+            return refuse(format!(
+                "field `{name}` leads to `{target}`, which is a name of the heap's own types; choose another"
             ));
         }
     }

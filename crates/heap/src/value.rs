@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 
 use firn_format::registry::FieldKind;
 
-use crate::stored::{Ref, Stored, Target};
+use crate::stored::{Ref, Stored, Target, TypeDescriptor};
 
 /// Words that a value is read from.
 pub trait Source {
@@ -55,6 +55,15 @@ pub trait Value: Sized + 'static {
     const ELEMENT_SIZE: u32 = Self::SIZE;
     /// Elements, for arrays.
     const COUNT: u32 = 1;
+    /// Digest of the fields of a nested structure; 0 for anything else.
+    const LAYOUT: u64 = 0;
+
+    /// The descriptor of the type that a reference leads to, itself or as an array's element. A function, because
+    /// descriptors lead to each other.
+    #[doc(hidden)]
+    fn leads_to() -> Option<&'static TypeDescriptor> {
+        None
+    }
 
     /// Reads the value at byte `at` of the body.
     fn decode<S: Source + ?Sized>(source: &S, at: u32) -> Self;
@@ -103,6 +112,11 @@ impl<F: Value, const N: usize> Value for [F; N] {
     const TARGET: &'static str = F::TARGET;
     const ELEMENT_SIZE: u32 = F::ELEMENT_SIZE;
     const COUNT: u32 = F::COUNT * N as u32;
+    const LAYOUT: u64 = F::LAYOUT;
+
+    fn leads_to() -> Option<&'static TypeDescriptor> {
+        F::leads_to()
+    }
 
     fn decode<S: Source + ?Sized>(source: &S, at: u32) -> Self {
         core::array::from_fn(|i| F::decode(source, at + i as u32 * F::SIZE))
@@ -258,7 +272,8 @@ impl<T, F: Value> Field<T, F> {
 
 impl<T, U: Target> Field<T, Ref<U>> {
     /// The same field, for objects that refer to one of two types through it: what is followed says in
-    /// its header which of them it is ([`Obj::check_type`]). The collector goes by the headers too, but
+    /// its header which of them it is ([`Obj::check_type`]), and only that check compares the layout of `W` with the
+    /// pool's: the field's declaration names `U` alone. The collector goes by the headers too, but
     /// for fields of `Ref<Bytes>` and `Ref<Raw>`, which do not become anything else.
     ///
     /// [`Obj::check_type`]: crate::Obj::check_type

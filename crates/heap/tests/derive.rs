@@ -169,7 +169,7 @@ fn names_versions_and_sizes_are_those_of_the_attributes() {
 #[test]
 fn types_that_refer_to_each_other_know_each_others_names() {
     let targets: Vec<_> = Leaf::DESCRIPTOR.fields.iter().map(|f| f.target).collect();
-    assert_eq!(targets, ["Node", "Bytes", "Refs", ""]);
+    assert_eq!(targets, ["Node", "Bytes", "Refs<Node>", ""]);
 
     type Link = Ref<Aliased>;
     #[derive(Stored)]

@@ -1,6 +1,7 @@
 //! Is a migration that a crash ends taken up where it was, and are its objects counted?
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer, SwarmOptions};
 use firn_heap::{
@@ -144,6 +145,35 @@ fn ring<New: Stored>(
     })
 }
 
+/// How often a migration was found begun and not ended.
+static UNFINISHED: AtomicUsize = AtomicUsize::new(0);
+
+/// A program that does not migrate is kept out, or finds all things in the version that the pool says.
+fn refused_or_whole<New: Stored>(
+    pool: &Pool<Crash>,
+    things: usize,
+    (number, next): (firn_heap::Field<New, u64>, firn_heap::Field<New, Ref<New>>),
+) -> Result<(), String> {
+    let n = things as u64;
+    let whole: Vec<_> = (0..n).map(|i| (i, (i + 1) % n)).collect();
+    let (old, new) = (
+        ring(pool, ThingV1::NUMBER, ThingV1::NEXT),
+        ring(pool, number, next),
+    );
+    match (old, new) {
+        (Err(Error::MigrationUnfinished { .. }), Err(Error::MigrationUnfinished { .. })) => {
+            UNFINISHED.fetch_add(1, Ordering::Relaxed);
+            match (pool.register::<ThingV1>(), pool.register::<New>()) {
+                (Err(Error::MigrationUnfinished { .. }), Err(_)) => Ok(()),
+                _ => Err("a type in the middle of its migration was taken".into()),
+            }
+        }
+        (Ok(found), Err(Error::NeedsMigration { .. })) if found == whole => Ok(()),
+        (Err(Error::NewerType { .. }), Ok(found)) if found == whole => Ok(()),
+        other => Err(format!("the two programs found {other:?}")),
+    }
+}
+
 /// Crashes the migration of a few things, crashes the next attempt too, finishes it, and looks.
 fn explorer<'a, New: Stored>(
     kind: PoolKind,
@@ -160,6 +190,7 @@ fn explorer<'a, New: Stored>(
         if pool.needs_trace() {
             pool.trace().map_err(text)?;
         }
+        refused_or_whole(&pool, things, (number, next))?;
         pool.migrate(turn).map_err(text)?;
         crash.end_of_recovery();
         let found = ring(&pool, number, next).map_err(text)?;
@@ -201,22 +232,24 @@ fn explorer<'a, New: Stored>(
     )
 }
 
+const SWARM: SwarmOptions = SwarmOptions {
+    seeds: 0..6,
+    crashes: 20,
+    images: 3,
+    crashes_in_recovery: 2,
+};
+
 #[test]
 fn a_migration_is_taken_up_after_any_crash() {
-    let swarm = SwarmOptions {
-        seeds: 0..6,
-        crashes: 20,
-        images: 3,
-        crashes_in_recovery: 2,
-    };
     for kind in [PoolKind::Traced, PoolKind::Explicit] {
         explorer(kind, 70, in_place, InPlace::NUMBER, InPlace::NEXT)
-            .swarm(&swarm)
+            .swarm(&SWARM)
             .expect_clean();
         explorer(kind, 70, outgrown, Outgrown::NUMBER, Outgrown::NEXT)
-            .swarm(&swarm)
+            .swarm(&SWARM)
             .expect_clean();
     }
+    assert!(UNFINISHED.load(Ordering::Relaxed) > 100);
 }
 
 #[test]
@@ -228,4 +261,110 @@ fn nothing_of_the_other_types_is_touched() {
     let mut session = pool.session().unwrap();
     let other = session.read(|view| view.root::<Bytes>("other")?.to_vec());
     assert_eq!(other.unwrap(), b"other");
+}
+
+#[derive(Stored)]
+#[repr(C)]
+#[firn(name = "Husband")]
+struct Husband {
+    wife: Ref<Wife>,
+    number: u64,
+}
+
+#[derive(Stored)]
+#[repr(C)]
+#[firn(name = "Wife")]
+struct Wife {
+    husband: Ref<Husband>,
+    number: u64,
+}
+
+#[derive(Stored)]
+#[repr(C)]
+#[firn(name = "Husband", version = 2)]
+struct LongHusband {
+    numbers: [u64; 9],
+    wife: Ref<LongWife>,
+}
+
+#[derive(Stored)]
+#[repr(C)]
+#[firn(name = "Wife", version = 2)]
+struct LongWife {
+    husband: Ref<LongHusband>,
+    number: u64,
+    twice: u64,
+}
+
+fn migrate_couple(pool: &Pool<Crash>) -> Result<(), Error> {
+    pool.migrate(|old: Husband| LongHusband {
+        numbers: [old.number; 9],
+        wife: old.wife.retyped(),
+    })?;
+    pool.migrate(|old: Wife| LongWife {
+        husband: old.husband.retyped(),
+        number: old.number,
+        twice: 2 * old.number,
+    })?;
+    Ok(())
+}
+
+/// Numbers of the husband, of his wife, and of her husband.
+fn couple(pool: &Pool<Crash>) -> Result<[u64; 3], Error> {
+    let mut session = pool.session()?;
+    session.read(|view| {
+        let husband = view.root::<LongHusband>("husband")?;
+        let wife = husband.follow(LongHusband::WIFE).unwrap().check_type()?;
+        let again = wife.follow(LongWife::HUSBAND).unwrap().check_type()?;
+        let [first, last] = [husband, again].map(|h| h.load(LongHusband::NUMBERS)[8]);
+        Ok([first, wife.load(LongWife::TWICE), last])
+    })
+}
+
+#[test]
+fn migrations_of_types_that_refer_to_each_other_are_taken_up_after_any_crash() {
+    let options = || options(PoolKind::Traced);
+    let verify = move |crash: Crash, _: &CrashState| -> Result<(), String> {
+        let text = |e: Error| e.to_string();
+        let pool = Pool::open(crash.clone(), &options()).map_err(|e| e.to_string())?;
+        if pool.needs_trace() {
+            pool.trace().map_err(text)?;
+        }
+        migrate_couple(&pool).map_err(text)?;
+        crash.end_of_recovery();
+        let found = couple(&pool).map_err(text)?;
+        let findings = pool.check().map_err(text)?;
+        pool.abandon();
+        match (found, findings.first()) {
+            ([7, 16, 7], None) => Ok(()),
+            (found, finding) => Err(format!("{found:?}, {finding:?}")),
+        }
+    };
+    let explorer = Explorer::new(
+        ExploreOptions {
+            recovery_depth: 2,
+            ..ExploreOptions::default()
+        },
+        16 << 20,
+        move |crash| {
+            let pool = Pool::create(crash.clone(), &options()).unwrap();
+            let married = pool.session().unwrap().transaction(|tx| {
+                let (wife, husband) = (Ref::NULL, Ref::NULL);
+                let he = tx.alloc(Husband { wife, number: 7 })?;
+                let she = tx.alloc(Wife { husband, number: 8 })?;
+                he.link(Husband::WIFE, Some(she));
+                she.link(Wife::HUSBAND, Some(he));
+                tx.set_root("husband", he)
+            });
+            married.unwrap();
+            pool.close().unwrap();
+        },
+        move |crash| {
+            let pool = Pool::open(crash.clone(), &options()).unwrap();
+            migrate_couple(&pool).unwrap();
+            pool.abandon();
+        },
+        verify,
+    );
+    explorer.swarm(&SWARM).expect_clean();
 }

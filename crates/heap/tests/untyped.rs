@@ -8,14 +8,7 @@ use firn_heap::{
 use firn_mapped::{Mapped, MappedOptions};
 
 const fn field(name: &'static str, kind: FieldKind, offset: u32, count: u32) -> FieldDescriptor {
-    FieldDescriptor {
-        name,
-        kind,
-        offset,
-        size: 8,
-        count,
-        target: "",
-    }
+    FieldDescriptor::new(name, kind, [offset, 8, count])
 }
 
 /// Two references, a number, a reference, eight bytes.
@@ -27,6 +20,7 @@ static NODE: TypeDescriptor = TypeDescriptor {
         field("pair", FieldKind::Reference, 0, 2),
         field("next", FieldKind::Reference, 24, 1),
     ],
+    with: &[],
 };
 
 fn described(
@@ -39,6 +33,7 @@ fn described(
         version: 1,
         size,
         fields: fields.leak(),
+        with: &[],
     }))
 }
 

@@ -28,7 +28,7 @@ use crate::session::{Core, State};
 use crate::stored::{Bytes, Raw, Refs, Stored, Target};
 use crate::view::{Access, View};
 use crate::{steps, tally, work};
-use store::Body;
+pub(crate) use store::Body;
 pub(crate) use write_set::StoredLines;
 use write_set::WriteSet;
 
@@ -426,10 +426,11 @@ impl<'t, M: Medium> Tx<'t, M> {
 
     /// Allocates an array of `len` null references.
     ///
-    /// Errors: the pool is full, the object too large.
+    /// Errors: the pool is full, the object too large; `T` is stored with another layout or version.
     pub fn alloc_refs<T: Target>(self, len: usize) -> Result<Obj<'t, Refs<T>, Self>, Error> {
+        let type_id = self.access.core.inner.type_id::<Refs<T>>()?;
         let bytes = (len as u64).saturating_add(1).saturating_mul(8);
-        self.alloc_filled(TypeId::REFS, bytes, |body| body[0] = len as u64)
+        self.alloc_filled(type_id, bytes, |body| body[0] = len as u64)
     }
 
     /// A large array of bytes, stored where it stays without another copy.
@@ -615,14 +616,6 @@ impl<'t, M: Medium> Tx<'t, M> {
     ) -> Result<Obj<'t, T, Self>, Error> {
         let size = u64::from(T::DESCRIPTOR.size);
         self.alloc_filled(type_id, size, |body| value.encode(&mut Body(body)))
-    }
-
-    /// Stores a whole object, header included, over the one at `at`.
-    pub(crate) fn overwrite_object<T: Stored>(self, at: VirtAddr, header: ObjectHeader, value: &T) {
-        let mut words = vec![0; 1 + T::DESCRIPTOR.size.div_ceil(8) as usize];
-        words[0] = header.0;
-        value.encode(&mut Body(&mut words[1..]));
-        self.store_at(at, &words);
     }
 
     pub(crate) fn store_at(self, at: VirtAddr, words: &[u64]) {

@@ -12,7 +12,7 @@ use crate::value::{Field, Plain, Sink};
 use crate::view::View;
 
 /// The words of a new object's body.
-pub(super) struct Body<'a>(pub(super) &'a mut [u64]);
+pub(crate) struct Body<'a>(pub(crate) &'a mut [u64]);
 
 impl Sink for Body<'_> {
     #[inline]

@@ -32,6 +32,7 @@ mod shared_words;
 mod story;
 mod table;
 mod tables;
+mod types;
 mod undo;
 
 use std::collections::BTreeSet;

@@ -10,7 +10,7 @@ use crate::interrupted::{Op, Pair};
 use crate::raw::{Part, Raw};
 use crate::shared_words::{Does, SharedWords};
 use crate::undo::{Long, Undo};
-use crate::{Row, cycle, handles, lanes, moving_fields, roots, rounds, row, tables};
+use crate::{Row, cycle, handles, lanes, moving_fields, roots, rounds, row, tables, types};
 
 /// Every workload.
 pub fn table() -> Vec<Row> {
@@ -215,6 +215,12 @@ fn tables_of_a_pool() -> Vec<Row> {
             tables::new_type,
             &[&steps::RECORD_PERSIST, &steps::REGISTRY_END_PERSIST],
         ),
+        row(
+            "a type that leads to another",
+            types::registered,
+            &[&steps::RECORDS_AT_ONCE],
+        ),
+        row("a migration", types::migrated, &[&steps::MIGRATED_LAST]),
         row(
             "a pool that is closed",
             tables::closed,

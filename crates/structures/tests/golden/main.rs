@@ -5,12 +5,14 @@
 //! was written by commit 1b0ce51: `examples/golden_pools` and `pmemobj.c` say how.
 
 mod content;
+mod other_versions;
 mod pmemobj;
 mod sparse;
 
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use content::{describe, options, turned, write, write_raw};
 use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
@@ -37,7 +39,11 @@ impl Golden {
             .read_to_end(&mut packed)
             .unwrap();
         let (len, runs) = sparse::unpack(&packed).expect("a packed file");
-        let path = std::env::temp_dir().join(format!("firn-golden-{}-{name}", std::process::id()));
+        // Several tests have the same pool, each for itself.
+        static UNPACKED: AtomicUsize = AtomicUsize::new(0);
+        let number = UNPACKED.fetch_add(1, Ordering::Relaxed);
+        let process = std::process::id();
+        let path = std::env::temp_dir().join(format!("firn-golden-{process}-{number}-{name}"));
         let file = std::fs::File::create(&path).unwrap();
         file.set_len(len).unwrap();
         for (at, content) in runs {
