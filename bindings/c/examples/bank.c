@@ -23,7 +23,8 @@ struct transfer {
 	uint32_t from, to;
 	char note[96];
 };
-FIRN_TYPE(transfer_type, struct transfer, "transfer", 1, before);
+FIRN_LAYOUT(transfer_type, struct transfer, "transfer", 1, (before, transfer_type), (number), (amount), (from), (to),
+	    (note));
 
 struct bank {
 	/* The newest transfers; each knows the one before it. */
@@ -31,7 +32,7 @@ struct bank {
 	uint64_t transfers;
 	int64_t accounts[ACCOUNTS];
 };
-FIRN_TYPE(bank_type, struct bank, "bank", 1, history);
+FIRN_LAYOUT(bank_type, struct bank, "bank", 1, (history, transfer_type), (transfers), (accounts));
 
 static void check(firn_status status)
 {

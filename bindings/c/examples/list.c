@@ -15,13 +15,13 @@ struct node {
 	firn_ref next;
 	int64_t data;
 };
-FIRN_TYPE(node_type, struct node, "node", 1, next);
+FIRN_LAYOUT(node_type, struct node, "node", 1, (next, node_type), (data));
 
 struct list {
 	firn_ref first;
 	uint64_t length;
 };
-FIRN_TYPE(list_type, struct list, "list", 1, first);
+FIRN_LAYOUT(list_type, struct list, "list", 1, (first, node_type), (length));
 
 static void check(firn_status status)
 {

@@ -130,18 +130,48 @@ typedef struct firn_field {
 	uint32_t bytes;
 } firn_field;
 
-/* A type. It must stay where it is as long as a pool is open that it was used with: make it static. */
+/* A type. It must stay where it is as long as a pool is open that it was used with: make it static.
+ *
+ * In a pool a type's name has one version and one layout. A type that is used with another than is stored is refused,
+ * and so is one whose references lead, as far as it says, to a type that would be: whoever has got hold of an object
+ * may follow its references without a check. What a table does not say cannot be compared; FIRN_LAYOUT says all. */
 typedef struct firn_type {
-	/* Unique within a pool, together with the version. */
+	/* Unique within a pool. */
 	const char *name;
-	/* A changed layout needs a higher one. */
+	/* A changed layout needs a higher one, and a migration (firn_migrate). */
 	uint32_t version;
 	/* Bytes of an object, at most 8 of alignment. */
 	uint32_t size;
-	/* How many fields there are. */
+	/* How many fields there are; with FIRN_MEMBERS added these are the fields of as many firn_members. */
 	uint32_t field_count;
 	const firn_field *fields;
 } firn_type;
+
+/* In firn_type.field_count: `fields` points to the first member's field. */
+#define FIRN_MEMBERS ((uint32_t)1 << 31)
+
+/* What a member is. */
+typedef enum firn_member_kind {
+	/* A reference, or an array of them. */
+	FIRN_REFERENCE = 0,
+	FIRN_UNSIGNED = 1,
+	FIRN_SIGNED = 2,
+	FIRN_FLOAT = 3,
+	/* Bytes that the library knows no more of. */
+	FIRN_OPAQUE = 4
+} firn_member_kind;
+
+/* A member of an object's structure, with all that is to be said of it. */
+typedef struct firn_member {
+	firn_field field;
+	/* A firn_member_kind. */
+	uint32_t kind;
+	/* Bytes of an element, if it is an array; otherwise all of them. */
+	uint32_t element;
+	/* Yields the type that references lead to, the same each time. Null if that is not said: for objects of
+	 * bytes, arrays of references, and objects of several types. */
+	const firn_type *(*to)(void);
+} firn_member;
 
 /* Defines the static firn_type `variable` for objects of the C type `c_type`, with the names of all its fields that
  * are references or arrays of them, at least one and at most 16:
@@ -155,7 +185,36 @@ typedef struct firn_type {
 	static const firn_type variable = {name, version, FIRN_SIZE_OF(c_type),                                        \
 					   sizeof variable##_fields / sizeof variable##_fields[0], variable##_fields}
 
-/* The same for a type without references. */
+/* Defines the static firn_type `variable` with all its members, at most 16, each in parentheses: a reference with the
+ * variable of the type that it leads to, anything else alone. What is so said is compared with the pool when the type
+ * is used first, and so are the types that its references lead to. At file scope, in any order:
+ *
+ *     struct list { firn_ref first; uint64_t len; };
+ *     struct node { firn_ref next; firn_ref list; uint64_t key; };
+ *     FIRN_LAYOUT(list_type, struct list, "list", 1, (first, node_type), (len));
+ *     FIRN_LAYOUT(node_type, struct node, "node", 1, (next, node_type), (list, list_type), (key));
+ *
+ * The type of a reference that may lead to more than one, or to an object of bytes, is firn_any. */
+#define FIRN_LAYOUT(variable, c_type, name, version, ...)                                                              \
+	static inline const firn_type FIRN_EACH(FIRN_TYPE_LED_TO, c_type, __VA_ARGS__);                                \
+	static const firn_member variable##_members[] = {FIRN_EACH(FIRN_MEMBER, c_type, __VA_ARGS__)};                 \
+	static const firn_type variable = {                                                                            \
+		name, version, FIRN_SIZE_OF(c_type),                                                                   \
+		FIRN_MEMBERS + (uint32_t)(sizeof variable##_members / sizeof variable##_members[0]),                   \
+		&variable##_members[0].field};                                                                         \
+	static inline const firn_type *variable##_led_to(void)                                                         \
+	{                                                                                                              \
+		return &variable;                                                                                      \
+	}                                                                                                              \
+	static inline const firn_type *variable##_led_to(void)
+
+/* Where FIRN_LAYOUT does not say which type a reference leads to. */
+static inline const firn_type *firn_any_led_to(void)
+{
+	return NULL;
+}
+
+/* The same for a type without references, of whose members nothing is said. */
 #define FIRN_TYPE_WITHOUT_REFERENCES(variable, c_type, name, version)                                                  \
 	static const firn_type variable = {name, version, FIRN_SIZE_OF(c_type), 0, NULL}
 
@@ -263,9 +322,24 @@ uint64_t firn_limit(firn_pool *pool);
 firn_status firn_sync(firn_pool *pool);
 
 /* Registers a type before its first use, so that no transaction has to.
- * Fails: FIRN_WRONG_TYPE if it is stored with another layout or version; FIRN_INVALID; FIRN_TOO_LARGE if there are
- * too many. Durable on return. */
+ * The types that its references lead to are registered along with it.
+ * Fails: FIRN_WRONG_TYPE if one of them is stored with another layout or version; FIRN_INVALID; FIRN_TOO_LARGE if there
+ * are too many. Durable on return: all of them, or none. */
 firn_status firn_register(firn_pool *pool, const firn_type *type);
+
+/* Makes a new object of an old one, which are as long as their types. The new one holds zeros before; references are
+ * copied from the old one as they are. It must come back. */
+typedef void (*firn_convert)(const void *old_object, void *new_object, void *argument);
+
+/* Turns every object of type `from` into one of type `to`, which has the same name and a higher version: every one that
+ * can be reached, and in an explicit pool every one that is allocated. What lies behind an old object's type goes along.
+ * `*objects`, which may be null, is how many there were: none if the pool has that version already.
+ * Comes before any session. Until it has succeeded a pool in which it has begun opens no session, in no program.
+ * Fails: FIRN_BUSY while sessions or handles are open or a collection is under way, FIRN_WRONG_TYPE if the pool has
+ * another version or layout, FIRN_MISUSE if the types do not belong together, FIRN_READ_ONLY, FIRN_NO_SPACE,
+ * FIRN_DAMAGED, FIRN_INVALID. Durable on return; after a crash or a failure midway call it again. */
+firn_status firn_migrate(firn_pool *pool, const firn_type *from, const firn_type *to, firn_convert convert,
+			 void *argument, uint64_t *objects);
 
 /* ------------------------------------------------------------------------------------------------- sessions */
 
@@ -604,6 +678,29 @@ static inline void firn_load_field(firn_session *session, const void *object, si
 			(uint32_t)(sizeof(((c_type *)0)->field) +                                                      \
 				   0 * sizeof(char[sizeof(((c_type *)0)->field) % sizeof(firn_ref) == 0 ? 1 : -1]))    \
 	}
+/* Of a member in parentheses, (field) or (field, type). */
+#define FIRN_MEMBER(c_type, member) FIRN_MEMBER_OF(c_type, FIRN_UNPACKED member)
+#define FIRN_MEMBER_OF(c_type, ...) FIRN_PICK_MEMBER(__VA_ARGS__, FIRN_LEADING, FIRN_OTHER, )(c_type, __VA_ARGS__)
+#define FIRN_UNPACKED(...) __VA_ARGS__
+#define FIRN_PICK_MEMBER(_1, _2, picked, ...) picked
+#define FIRN_LEADING(c_type, field, type) {FIRN_FIELD(c_type, field), FIRN_REFERENCE, sizeof(firn_ref), type##_led_to}
+#define FIRN_OTHER(c_type, field)                                                                                      \
+	{                                                                                                              \
+		{#field, (uint32_t)offsetof(c_type, field), (uint32_t)sizeof(((c_type *)0)->field)}, FIRN_OPAQUE,      \
+			(uint32_t)sizeof(((c_type *)0)->field) + FIRN_IS_NO_REFERENCE(c_type, field), NULL             \
+	}
+/* Zero; a reference whose type is not said does not compile, because nothing would follow it. */
+#ifdef __cplusplus
+#define FIRN_IS_NO_REFERENCE(c_type, field) 0
+#else
+#define FIRN_IS_NO_REFERENCE(c_type, field)                                                                            \
+	0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((c_type *)0)->field), firn_ref) ? -1 : 1])
+#endif
+/* Declares what yields its type, which may be defined further down. */
+#define FIRN_TYPE_LED_TO(c_type, member) FIRN_TYPE_LED_TO_OF(FIRN_UNPACKED member)
+#define FIRN_TYPE_LED_TO_OF(...) FIRN_PICK_MEMBER(__VA_ARGS__, FIRN_DECLARED, FIRN_UNDECLARED, )(__VA_ARGS__)
+#define FIRN_DECLARED(field, type) *type##_led_to(void)
+#define FIRN_UNDECLARED(field) *firn_any_led_to(void)
 /* Objects are aligned to 8 bytes. */
 #define FIRN_SIZE_OF(c_type) ((uint32_t)(sizeof(c_type) + 0 * sizeof(char[__alignof__(c_type) <= 8 ? 1 : -1])))
 #define FIRN_EACH(what, c_type, ...)                                                                                   \

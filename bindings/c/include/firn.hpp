@@ -21,6 +21,9 @@
  * that the pool knows it by: firn_name, and firn_version if that is not 1. Its references are firn::ptr<T>, alone, in
  * std::array, or in a structure of such; they are found from the type itself if it is an aggregate of at most 16
  * members without C arrays, otherwise FIRN_REFERENCES names them. What may not be stored is refused by the compiler.
+ * A type is compared with the pool when it is used first, with all types that its references lead to: with the kind,
+ * place and size of their members if they were found, not their names. One that changed needs a higher version and a
+ * migration (pool::migrate). Two instances of a template need two names.
  *
  * Operations. A reading or a transaction is open from its beginning to the end of its scope, on one thread. An obj<T> is
  * good as long: a program without NDEBUG that uses one longer is stopped, and told where the operation ended. In a
@@ -294,6 +297,23 @@ public:
 	void sync()
 	{
 		detail::check(firn_sync(pool_));
+	}
+
+	/* Turns every object of type Old into one of type New with `convert`, called with a const Old & (firn_migrate).
+	 * Both have one name, New the higher version. References are passed on as ptr<New>::of(old.next.ref()). It
+	 * must not throw. Returns how many objects there were. */
+	template <class Old, class New, class F> std::uint64_t migrate(F &&convert)
+	{
+		std::uint64_t objects = 0;
+		auto call = [](const void *from, void *to, void *argument) noexcept {
+			Old old;
+			std::memcpy(static_cast<void *>(&old), from, sizeof old);
+			New made = (*static_cast<std::remove_reference_t<F> *>(argument))(std::as_const(old));
+			std::memcpy(to, static_cast<const void *>(&made), sizeof made);
+		};
+		void *argument = const_cast<void *>(static_cast<const void *>(std::addressof(convert)));
+		detail::check(firn_migrate(pool_, detail::type<Old>(), detail::type<New>(), call, argument, &objects));
+		return objects;
 	}
 
 	/* Starts a thread that keeps the pool compact, and ends it (FFCCD, section 5). */

@@ -343,3 +343,34 @@ pub unsafe extern "C" fn firn_register(pool: *mut Pool, of: *const Type) -> Stat
         Ok(())
     })
 }
+
+/// `firn_convert`.
+pub type Convert = unsafe extern "C" fn(*const c_void, *mut c_void, *mut c_void);
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_migrate(
+    pool: *mut Pool,
+    from: *const Type,
+    to: *const Type,
+    convert: Option<Convert>,
+    argument: *mut c_void,
+    objects: *mut u64,
+) -> Status {
+    status_of(|| {
+        // SAFETY: as the header asks of pools and types.
+        let (it, types) = unsafe { (open(pool)?, [descriptor(from)?, descriptor(to)?]) };
+        let Some(convert) = convert else {
+            return Err(Failure::invalid("there is no function that converts"));
+        };
+        let turned = it.heap.migrate_described(types, |old, new| {
+            // SAFETY: the function reads the bytes of an object of the one type and writes those of one of the
+            // other, as the header asks of it; both slices begin at a word and are as long.
+            unsafe { convert(old.as_ptr().cast(), new.as_mut_ptr().cast(), argument) };
+        })?;
+        // SAFETY: null or room for a number, as the header asks.
+        if let Some(objects) = unsafe { objects.as_mut() } {
+            *objects = turned;
+        }
+        Ok(())
+    })
+}

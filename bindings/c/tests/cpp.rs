@@ -48,6 +48,38 @@ fn a_list_is_still_there_the_next_time() {
 }
 
 #[test]
+fn a_type_of_another_layout_is_refused_wherever_its_objects_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let build = |number: u32| {
+        let into = folder.path().join(format!("{number}"));
+        std::fs::create_dir(&into).unwrap();
+        let source = here("tests/cpp/layouts.cpp");
+        let defined = format!("-DPROGRAM={number}");
+        compile("g++", Language::Cpp20, &source, &[&defined], &into)
+    };
+    let [first, longer, of_double, of_halves] = [1, 2, 3, 4].map(build);
+    let pool = folder.path().join("pool");
+    let pool = pool.to_str().unwrap();
+    let with = |program: &PathBuf, what: &str| run(program, &[pool, what]);
+    with(&first, "write");
+    for _ in 0..2 {
+        let said = with(&longer, "read");
+        assert!(said.contains("`node` in version 1"), "{said}");
+        // Two instances of a template that have one name and one size.
+        for other in [&of_double, &of_halves] {
+            let said = with(other, "read");
+            assert!(said.starts_with("FIRN_WRONG_TYPE: "), "{said}");
+            assert!(said.contains("type `node` version 1"), "{said}");
+        }
+        assert_eq!(with(&first, "read"), "one\n");
+    }
+    assert_eq!(with(&longer, "migrate"), "1\n");
+    assert_eq!(with(&longer, "read"), "one\n");
+    let said = with(&first, "read");
+    assert!(said.contains("newer than this program's 1"), "{said}");
+}
+
+#[test]
 fn words_are_counted_on_the_next_time() {
     each_way("examples/words.cpp", |program, collects| {
         let folder = tempfile::tempdir().unwrap();

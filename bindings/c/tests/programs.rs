@@ -4,7 +4,7 @@
 mod superblocks;
 mod support;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use firn_format::superblock::{OpenState, StoredDomain};
 use superblocks::change_superblocks;
@@ -102,6 +102,55 @@ fn everything_moves_at_the_end_of_an_operation_where_that_is_asked_for() {
     assert!(told.contains("`safepoints`, not `often`"), "{told}");
 }
 
+/// Versions of one program, by their numbers in its source.
+fn versions(folder: &Path, numbers: std::ops::RangeInclusive<u32>) -> Vec<PathBuf> {
+    let source = here("tests/c/layouts.c");
+    let build = |number| {
+        let into = folder.join(format!("{number}"));
+        std::fs::create_dir(&into).unwrap();
+        let defined = format!("-DPROGRAM={number}");
+        compile("gcc", Language::C11, &source, &[&defined, "-O1"], &into)
+    };
+    numbers.map(build).collect()
+}
+
+#[test]
+fn a_type_of_another_layout_is_refused_wherever_its_objects_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = versions(folder.path(), 1..=6);
+    let [first, longer, reordered, halves, silent, silent_2] = &programs[..] else {
+        panic!("six programs")
+    };
+    let pool = folder.path().join("pool");
+    let pool = pool.to_str().unwrap();
+    let with = |program: &PathBuf, what: &str| run(program, &[pool, what]);
+    with(first, "write");
+    let changed = |said: &str, words: &[&str]| {
+        assert!(said.starts_with("FIRN_WRONG_TYPE: "), "{said}");
+        for word in words {
+            assert!(said.contains(word), "no `{word}` in {said}");
+        }
+    };
+    // In turns: what fits works after what does not.
+    for _ in 0..2 {
+        let told = ["`item` in version 1", "`seen`", "field `first` of `top`"];
+        changed(&with(longer, "read"), &told);
+        assert_eq!(with(first, "read"), "45\n");
+        changed(&with(reordered, "read"), &["`item` version 1", "`a`"]);
+        changed(&with(halves, "read"), &["`item` version 1", "`a`"]);
+        changed(&with(halves, "register"), &["`item` version 1", "`a`"]);
+        // Which type a reference leads to need not be said; then it is compared when it is used itself.
+        assert_eq!(with(silent, "read"), "45\n");
+        assert_eq!(with(silent, "register"), "");
+        changed(&with(silent_2, "register"), &["`item` in version 1"]);
+    }
+    assert_eq!(with(longer, "migrate"), "10 10\n");
+    assert_eq!(with(longer, "migrate"), "0 0\n");
+    assert_eq!(with(longer, "read"), "45\n");
+    changed(&with(first, "read"), &["newer than this program's 1"]);
+    changed(&with(silent, "register"), &["newer than this program's 1"]);
+}
+
 #[test]
 fn the_headers_are_c_and_cplusplus() {
     let folder = tempfile::tempdir().unwrap();
@@ -152,10 +201,23 @@ struct pair { firn_ref left, right[2]; double weight; };
 FIRN_TYPE(pair_type, struct pair, "pair", 1, left, right);
 struct leaf { double weight; };
 FIRN_TYPE_WITHOUT_REFERENCES(leaf_type, struct leaf, "leaf", 1);
+struct a { firn_ref b, any; double weight[2]; };
+struct b { firn_ref a, again; };
+FIRN_LAYOUT(a_type, struct a, "a", 1, (b, b_type), (any, firn_any), (weight));
+FIRN_LAYOUT(b_type, struct b, "b", 1, (a, a_type), (again, b_type));
+
+static int is_led_to(void)
+{
+	const firn_member *of_a = (const firn_member *)a_type.fields, *of_b = (const firn_member *)b_type.fields;
+	return a_type.field_count == FIRN_MEMBERS + 3 && of_a[0].to() == &b_type && of_a[1].to() == NULL &&
+	       of_a[2].kind == FIRN_OPAQUE && of_a[2].field.bytes == 16 && of_b[0].to() == &a_type &&
+	       of_b[1].to() == &b_type && of_b[1].field.offset == 8;
+}
 
 int main(void)
 {
 	printf("%s\n", firn_version());
-	return pair_type.field_count == 2 && pair_type.fields[1].bytes == 16 && leaf_type.size == 8 ? 0 : 1;
+	return pair_type.field_count == 2 && pair_type.fields[1].bytes == 16 && leaf_type.size == 8 &&
+			       is_led_to() ? 0 : 1;
 }
 "#;

@@ -25,6 +25,8 @@ namespace firn
 template <class T> class ptr
 {
 public:
+	using target = std::remove_cv_t<T>;
+
 	ptr() = default;
 	ptr(std::nullptr_t) noexcept
 	{
@@ -242,30 +244,70 @@ template <class T> constexpr bool holds_references()
 		return false;
 }
 
-/* Collects the references of a part that begins at `offset`. */
-template <class T> void find_references(const T &part, std::size_t offset, std::vector<firn_field> &found)
+template <class T> const firn_type *type();
+
+/* What yields the type that a reference leads to, if the pool knows it by a name. A type that is not complete here
+ * cannot be said. */
+template <class T> constexpr auto led_to() -> const firn_type *(*)(void)
 {
+	if constexpr (named<T>)
+		return &type<T>;
+	else
+		return nullptr;
+}
+
+/* What a number is to the library. */
+template <class T> constexpr firn_member_kind kind_of()
+{
+	if constexpr (std::is_enum_v<T>)
+		return kind_of<std::underlying_type_t<T>>();
+	else if constexpr (std::is_floating_point_v<T>)
+		return FIRN_FLOAT;
+	else if constexpr (std::is_integral_v<T>)
+		return std::is_signed_v<T> ? FIRN_SIGNED : FIRN_UNSIGNED;
+	else
+		return FIRN_OPAQUE;
+}
+
+/* Collects what is to be said of a part that begins at `offset`. */
+template <class T> void find_members(const T &part, std::size_t offset, std::vector<firn_member> &found)
+{
+	const auto at = static_cast<std::uint32_t>(offset);
+	const auto bytes = static_cast<std::uint32_t>(sizeof(T));
 	if constexpr (is_ptr<T>::value) {
-		found.push_back({"reference", static_cast<std::uint32_t>(offset), sizeof(T)});
+		found.push_back({{"reference", at, bytes}, FIRN_REFERENCE, bytes, led_to<typename T::target>()});
 	} else if constexpr (is_array<T>::value) {
-		for (std::size_t i = 0; i < part.size(); i++)
-			find_references(part[i], offset + i * sizeof part[i], found);
+		if constexpr (holds_references<typename T::value_type>()) {
+			// All elements have the references; the rest of the first says what that of the others is.
+			for (std::size_t i = 0; i < part.size(); i++) {
+				std::vector<firn_member> element;
+				find_members(part[i], offset + i * sizeof part[i], element);
+				for (const firn_member &member : element)
+					if (i == 0 || member.kind == FIRN_REFERENCE)
+						found.push_back(member);
+			}
+		} else if constexpr (!std::is_empty_v<T> && std::tuple_size_v<T> > 0) {
+			using element = typename T::value_type;
+			found.push_back({{"member", at, bytes}, kind_of<element>(), sizeof(element), nullptr});
+		}
 	} else if constexpr (says_references<T>) {
 		for (firn_field field : T::firn_references()) {
-			field.offset += static_cast<std::uint32_t>(offset);
-			found.push_back(field);
+			field.offset += at;
+			found.push_back({field, FIRN_REFERENCE, sizeof(firn_ref), nullptr});
 		}
 	} else if constexpr (std::is_class_v<T> && !std::is_empty_v<T>) {
 		const char *start = reinterpret_cast<const char *>(&part);
 		std::apply(
 			[&](const auto &...member) {
-				(find_references(member,
-						 offset + static_cast<std::size_t>(
-								  reinterpret_cast<const char *>(&member) - start),
-						 found),
+				(find_members(member,
+					      offset + static_cast<std::size_t>(
+							       reinterpret_cast<const char *>(&member) - start),
+					      found),
 				 ...);
 			},
 			members(part));
+	} else if constexpr (!std::is_empty_v<T>) {
+		found.push_back({{"member", at, bytes}, kind_of<T>(), bytes, nullptr});
 	}
 }
 
@@ -279,17 +321,18 @@ template <class T> const firn_type *type()
 	static_assert(is_storable<T>(), "firn: the type has a member that means nothing in a pool, like a pointer; a reference is a firn::ptr");
 	static const auto made = [] {
 		struct both {
-			std::vector<firn_field> fields;
+			std::vector<firn_member> members;
 			firn_type type;
 		};
 		auto made = std::make_unique<both>();
 		T sample{};
-		find_references(sample, 0, made->fields);
+		find_members(sample, 0, made->members);
 		std::uint32_t version = 1;
 		if constexpr (requires { T::firn_version; })
 			version = T::firn_version;
-		made->type = {T::firn_name, version, static_cast<std::uint32_t>(sizeof(T)),
-			      static_cast<std::uint32_t>(made->fields.size()), made->fields.data()};
+		const auto count = static_cast<std::uint32_t>(made->members.size());
+		made->type = {T::firn_name, version, static_cast<std::uint32_t>(sizeof(T)), FIRN_MEMBERS + count,
+			      count ? &made->members.front().field : nullptr};
 		// It stays as long as any pool may be open.
 		return made.release();
 	}();

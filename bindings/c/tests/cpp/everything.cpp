@@ -29,17 +29,33 @@ struct plain {
 	FIRN_REFERENCES(plain, many, next)
 };
 
+static std::vector<firn_member> members_of(const firn_type *type)
+{
+	CHECK((type->field_count & FIRN_MEMBERS) != 0);
+	const auto *first = reinterpret_cast<const firn_member *>(type->fields);
+	return {first, first + (type->field_count & ~FIRN_MEMBERS)};
+}
+
 static void reflection()
 {
 	const firn_type *type = firn::detail::type<vertex>();
-	CHECK(type->field_count == 4);
-	CHECK(type->fields[0].offset == offsetof(vertex, edges) + offsetof(edge, to));
-	CHECK(type->fields[2].offset == offsetof(vertex, edges) + 2 * sizeof(edge) + offsetof(edge, to));
-	CHECK(type->fields[3].offset == offsetof(vertex, twin));
+	// Its references, and of the rest each member once, also where a structure stands in an array.
+	std::vector<firn_member> references, others;
+	for (const firn_member &member : members_of(type))
+		(member.kind == FIRN_REFERENCE ? references : others).push_back(member);
+	CHECK(references.size() == 4);
+	CHECK(references[0].field.offset == offsetof(vertex, edges) + offsetof(edge, to));
+	CHECK(references[2].field.offset == offsetof(vertex, edges) + 2 * sizeof(edge) + offsetof(edge, to));
+	CHECK(references[3].field.offset == offsetof(vertex, twin));
+	CHECK(references[0].to() == type && references[3].to() == type);
+	CHECK(others.size() == 4 && others[1].field.offset == offsetof(vertex, edges));
+	CHECK(others[2].kind == FIRN_UNSIGNED && others[2].field.offset == offsetof(vertex, paint));
+	CHECK(others[3].kind == FIRN_FLOAT && others[3].field.bytes == sizeof(double));
 	CHECK(type->size == sizeof(vertex) && type->version == 1);
 	type = firn::detail::type<plain>();
-	CHECK(type->field_count == 2 && type->version == 3);
-	CHECK(type->fields[0].bytes == 32 && type->fields[1].offset == offsetof(plain, next));
+	references = members_of(type);
+	CHECK(references.size() == 2 && type->version == 3);
+	CHECK(references[0].field.bytes == 32 && references[1].field.offset == offsetof(plain, next));
 }
 
 static void rollback(firn::session &session)
