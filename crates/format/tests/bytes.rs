@@ -238,6 +238,7 @@ fn a_type_record_lies_as_written_down() {
             size: 8,
             count: 2,
             target: "node".into(),
+            layout: 0,
         }],
     };
     let body = hex("11000000 02 03000000 28000000 0400 6e6f6465 01000000

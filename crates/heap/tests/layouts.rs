@@ -1,7 +1,7 @@
 //! Is a type whose layout changed noticed, wherever in a pool its objects are?
 
 use firn_heap::{Bytes, Error, FieldDescriptor, FieldKind, Pool, PoolOptions, Ref, Refs};
-use firn_heap::{PoolKind, TypeDescriptor, View};
+use firn_heap::{CopyIdentity, PoolKind, TypeDescriptor, View};
 use firn_mapped::{Mapped, MappedOptions};
 
 /// Declares the types of one version of a program.
@@ -609,7 +609,9 @@ fn a_copy_of_a_pool_in_the_middle_of_a_migration_is_migrated_to_its_end() {
     let stopped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.migrate(some)));
     assert!(stopped.is_err());
     let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
-    let copy = pool.copy_into(medium, &mut |_| {}).unwrap();
+    let copy = pool
+        .copy_into(medium, CopyIdentity::New, &mut |_| {})
+        .unwrap();
     for pool in [pool, copy] {
         let error = pool.session().err().unwrap();
         assert!(

@@ -21,14 +21,7 @@ pub struct PageV1 {
 }
 
 const fn reference(name: &'static str, offset: u32, count: u32) -> FieldDescriptor {
-    FieldDescriptor {
-        name,
-        kind: FieldKind::Reference,
-        offset,
-        size: 8,
-        count,
-        target: "",
-    }
+    FieldDescriptor::new(name, FieldKind::Reference, [offset, 8, count])
 }
 
 /// A type that is described while the program runs: two references, a number, a reference, a number.
@@ -37,6 +30,7 @@ static NODE: TypeDescriptor = TypeDescriptor {
     version: 1,
     size: 40,
     fields: &[reference("pair", 0, 2), reference("next", 24, 1)],
+    with: &[],
 };
 
 /// Notes of the chain, in the beginning.
