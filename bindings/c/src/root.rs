@@ -49,7 +49,7 @@ pub unsafe extern "C" fn firn_root_name_drop(name: *mut RootName) {
         // SAFETY: as the header asks of names of roots.
         unsafe { open(name) }?;
         // SAFETY: it is open, and the header asks that nobody uses it meanwhile.
-        drop(unsafe { SHELF.take_back(name) });
+        unsafe { SHELF.take_back(name) };
         Ok(())
     });
 }

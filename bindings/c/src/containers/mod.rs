@@ -290,9 +290,10 @@ macro_rules! collection {
             name: *const c_char,
         ) -> *const c_void {
             object_of(|| {
-                // SAFETY: as the header asks of sessions and names.
-                let (it, name) =
-                    unsafe { (session(pointer)?, text_in_place(name, "the root's name")?) };
+                // SAFETY: as the header asks of sessions.
+                let it = unsafe { session(pointer) }?;
+                // SAFETY: as the header asks of names.
+                let name = unsafe { text_in_place(name, "the root's name") }?;
                 $crate::containers::found_or_made!($kind, it, name)
             })
         }
