@@ -597,6 +597,11 @@ typedef struct firn_collected {
 	uint64_t moved_bytes;
 	/* Objects of a traced pool that nothing reached. */
 	uint64_t reclaimed_objects;
+	/* Bytes of pages that objects above 1 MiB hold, which do not move. */
+	uint64_t large_bytes;
+	/* Not 0 if nothing moved where something was to be won, because there was no room for the first objects: the pool
+	 * is full to its last page, or its device is. */
+	int lacked_room;
 } firn_collected;
 
 /* Starts a thread that watches a pool, and collects when its ratio is above the trigger (FFCCD, section 5). `how` may

@@ -7,7 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use firn_heap::Error;
-use firn_heap::collector::{CollectOptions, Collected as Figures, CollectorOptions, PageSize};
+use firn_heap::collector::{
+    CollectOptions, Collected as Figures, CollectorOptions, Ended, PageSize,
+};
 use firn_mapped::Mapped;
 
 use crate::pool::Pool;
@@ -33,6 +35,8 @@ pub struct Collected {
     pub moved_objects: u64,
     pub moved_bytes: u64,
     pub reclaimed_objects: u64,
+    pub large_bytes: u64,
+    pub lacked_room: c_int,
 }
 
 impl From<Figures> for Collected {
@@ -42,6 +46,8 @@ impl From<Figures> for Collected {
             moved_objects: figures.planned,
             moved_bytes: figures.planned_bytes,
             reclaimed_objects: figures.reclaimed,
+            large_bytes: figures.large_bytes,
+            lacked_room: c_int::from(figures.ended == Ended::NoRoom && figures.planned == 0),
         }
     }
 }

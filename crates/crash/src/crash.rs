@@ -1,6 +1,7 @@
 //! The handle.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use firn_hardware::lookup::counts::LookupCounts;
 
@@ -43,6 +44,11 @@ impl Crash {
     /// The options it was made with.
     pub fn options(&self) -> &CrashOptions {
         &self.shared.options
+    }
+
+    /// How often the device had no blocks for what was reserved.
+    pub fn refusals(&self) -> u64 {
+        self.shared.refusals.load(Relaxed)
     }
 
     /// Operations of all threads since the last reset.

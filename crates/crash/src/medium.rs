@@ -284,6 +284,7 @@ impl Medium for Crash {
         if missing > 0
             && (memory.backed_frames() + missing) * FRAME_BYTES > self.shared.options.space_limit
         {
+            self.shared.refusals.fetch_add(1, Relaxed);
             return Err(MediumError::NoSpace {
                 medium: self.name(),
                 bytes: missing * FRAME_BYTES,

@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     /// Power failures that this medium's content went through.
     pub(crate) boots: AtomicU64,
+    /// How often the device had no blocks.
+    pub(crate) refusals: AtomicU64,
     /// Power failures of `boots` that came before what an exploration starts from.
     base_boots: AtomicU64,
     /// How the last run under an inherited schedule went.
@@ -56,6 +58,7 @@ impl Shared {
             id: NEXT_ID.fetch_add(1, Relaxed),
             memory: Memory::new(len, options.capacity),
             boots: AtomicU64::new(0),
+            refusals: AtomicU64::new(0),
             base_boots: AtomicU64::new(0),
             last_run: Mutex::new(None),
             inherited: Mutex::new(Schedule::Sequential),

@@ -153,7 +153,8 @@ references that no type declares, as libpmemobj's do. Such a pool is copied page
     #[command(after_long_help = "\
 Prints the fragmentation ratio, footprint divided by live bytes, before and after. A crash at any moment
 loses nothing: the next open or `defrag` goes on. Pages of 2 MiB are what huge pages map; pages of 4 KiB
-are less work. A target that is below what packing can reach is tried as far as it goes.
+are less work. A target that is below what packing can reach is tried as far as it goes; exit status 1 if more was to be
+won, and there was no room for the first objects that would move.
 
 Examples:
   firn defrag p.firn

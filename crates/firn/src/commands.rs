@@ -288,7 +288,7 @@ pub fn defrag(defrag: &Defrag, output: &mut Output) -> Result<Verdict, Failure> 
     } else {
         output.line(&figures::defragmented(&report))?;
     }
-    Ok(Verdict::Well)
+    Ok(verdict(report.reached || !report.lacked_room))
 }
 
 fn verdict(well: bool) -> Verdict {

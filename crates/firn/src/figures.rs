@@ -90,7 +90,26 @@ pub fn defragmented(report: &DefragReport) -> String {
         let (target, pages) = (report.target, report.pages);
         line(
             "target",
-            format!("{target} on {pages} pages is out of reach: nothing more is to be won"),
+            format!(
+                "{target} on {pages} pages is out of reach: {}",
+                report.ended
+            ),
+        );
+    }
+    if report.large_bytes > 0 {
+        line(
+            "too large",
+            format!(
+                "{} are objects above 1 MiB, which do not move",
+                bytes(report.large_bytes)
+            ),
+        );
+    }
+    if report.lacked_room {
+        line(
+            "way out",
+            "delete objects, or make room on the disk or in the pool's limit, and do it again"
+                .into(),
         );
     }
     if let Some(map) = &report.map {

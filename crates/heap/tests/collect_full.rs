@@ -4,7 +4,7 @@ mod collect_support;
 
 use collect_support::{KINDS, Spine, collect};
 use firn_crash::{Crash, CrashOptions};
-use firn_heap::collector::{Collected, PageSize};
+use firn_heap::collector::{CollectOptions, Collected, Ended, PageSize};
 use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Session, View};
 
 const PLACES: usize = 60_000;
@@ -169,4 +169,69 @@ fn a_few_free_pages_are_enough_to_win_the_rest() {
         assert!(before > 3.0 && after < 1.2, "{name}: {before} to {after}");
         assert_content(&pool, stays, name);
     });
+}
+
+/// Every second object is freed, and nowhere is a page free but what allocation leaves to collections.
+#[test]
+fn holes_in_a_full_pool_become_pages() {
+    each_case(|pool, kind, limit, name| {
+        let mut session = pool.session().unwrap();
+        let made = fill(&mut session);
+        let stays = |i: usize| i < made && i.is_multiple_of(2);
+        free(&mut session, (0..made).filter(|&i| !stays(i)));
+        drop(session);
+        let medium = pool.medium().clone();
+        pool.close().unwrap();
+        // Who opens it knows nothing of what the device refused.
+        let pool = Pool::open(medium.clone(), &options(kind, limit)).unwrap();
+        let before = [PageSize::Small, PageSize::Huge].map(|pages| pool.ratio(pages));
+        let refusals = medium.refusals();
+        let collected = pool.collect(&CollectOptions::default()).unwrap();
+        let refusals = medium.refusals() - refusals;
+        let after = [PageSize::Small, PageSize::Huge].map(|pages| pool.ratio(pages));
+        println!("{name}: {before:?} to {after:?}, {refusals} refusals, {collected:?}");
+        assert!(before[0] > 1.8, "{name}: {before:?}");
+        assert!(
+            after[0] < 1.25 && after[1] <= before[1],
+            "{name}: {after:?}"
+        );
+        assert_ne!(collected.ended, Ended::NoRoom, "{name}");
+        let most = match limit {
+            Limit::Pool => 0,
+            // It grows no further, and so many holes have no blocks.
+            Limit::Device => 8,
+        };
+        assert!(
+            refusals <= most,
+            "{name}: the device refused {refusals} times"
+        );
+        assert_content(&pool, stays, name);
+    });
+}
+
+/// One refusal answers an allocation, and none one that finds what has blocks.
+#[test]
+fn a_full_device_is_asked_once_by_who_finds_nothing() {
+    for kind in KINDS {
+        let pool = Pool::create(medium(Limit::Device), &options(kind, Limit::Device)).unwrap();
+        let mut session = pool.session().unwrap();
+        let made = fill(&mut session);
+        let before = pool.medium().refusals();
+        let fails = |session: &mut Session<Crash>| {
+            let made = session.transaction(|tx| tx.alloc_bytes(&[0; 100_000]).map(|_| ()));
+            assert!(is_full(&made.unwrap_err()));
+        };
+        (0..10).for_each(|_| fails(&mut session));
+        let asked = pool.medium().refusals() - before;
+        assert!(
+            asked <= 10,
+            "{kind:?}: {asked} refusals for ten allocations"
+        );
+        free(&mut session, 0..made);
+        let before = pool.medium().refusals();
+        session
+            .transaction(|tx| tx.alloc_bytes(&[0; 100_000]).map(|_| ()))
+            .unwrap();
+        assert_eq!(pool.medium().refusals(), before, "{kind:?}");
+    }
 }

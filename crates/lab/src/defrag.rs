@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use firn_heap::collector::scheme::{SCHEMES, Scheme};
-use firn_heap::collector::{CollectOptions, Collected, PageSize};
+use firn_heap::collector::{CollectOptions, Collected, Ended, PageSize};
 use firn_heap::{Occupancy, Pool, PoolOptions, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
 use serde::Serialize;
@@ -46,8 +46,14 @@ pub struct DefragReport {
     pub pages: &'static str,
     /// How copies came to count.
     pub scheme: &'static str,
-    /// Whether the target is reached. If not, nothing more was to be won.
+    /// Whether the target is reached. If not, `ended` says why.
     pub reached: bool,
+    /// Why the collection ended, in words.
+    pub ended: &'static str,
+    /// Whether nothing moved where something was to be won, because there was no room for it.
+    pub lacked_room: bool,
+    /// Bytes of pages that objects above 1 MiB hold, which do not move.
+    pub large_bytes: u64,
     /// The pool before.
     pub before: Standing,
     /// The pool after.
@@ -201,6 +207,9 @@ fn on(
         pages: pages_name(plan.pages),
         scheme: plan.scheme.name,
         reached: pool.ratio(plan.pages) <= plan.target,
+        ended: collected.ended.words(),
+        lacked_room: collected.ended == Ended::NoRoom && collected.planned == 0,
+        large_bytes: collected.large_bytes,
         before: standing_before,
         after: Standing::of(&after, path)?,
         work: Work {

@@ -99,6 +99,21 @@ impl<M: Medium> Allocator<M> {
         Ok(runs)
     }
 
+    /// Gives a run back that holds nothing and waits on its list for the next object of its class.
+    pub(crate) fn give_empty(&self, medium: &M, run: &Run, stamp: u64) -> Result<(), Error> {
+        let Some(class) = run.class() else {
+            return Ok(());
+        };
+        if self
+            .lists
+            .withdraw_empty(medium, &self.chunks, run.frame, class, 0)?
+        {
+            let (frame, frames) = (run.frame, class.frames());
+            self.give_frames(medium, FrameRun { frame, frames }, stamp);
+        }
+        Ok(())
+    }
+
     /// The slots of a run that are not free.
     pub(crate) fn used_slots(&self, medium: &M, run: &Run) -> [u64; BITMAP_WORDS as usize] {
         let slots = run.class().map_or(1, Class::slots);

@@ -17,6 +17,7 @@ use firn_media::{Lock, LockGuard, Medium, MediumError, MediumExt};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 
 use super::chunks::Chunks;
+use super::reserve::Purpose;
 use crate::error::Error;
 use crate::steps;
 
@@ -24,7 +25,7 @@ use crate::steps;
 pub(crate) const GROUP_FRAMES: u64 = 16;
 pub(super) const GROUPS: u64 = FRAMES_PER_CHUNK / GROUP_FRAMES;
 const _: () = assert!(GROUPS == u32::BITS as u64);
-const BITMAP: usize = (FRAMES_PER_CHUNK / 64) as usize;
+pub(super) const BITMAP: usize = (FRAMES_PER_CHUNK / 64) as usize;
 /// Chunks that a pool may have at least, if one of them is set aside for what a collection moves.
 const CHUNKS_TO_SET_ASIDE: u64 = 32;
 /// Frames from which on an object is so long that the rest of its last chunk does not weigh.
@@ -58,16 +59,21 @@ pub(super) struct ChunkFrames {
     /// Whether the chunk was looked at; until then nothing is free in it.
     known: bool,
     free: [u64; BITMAP],
-    count: u64,
+    pub(super) count: u64,
     /// Groups that may have no blocks on the device: bit i for the frames from i * 16.
     pub(super) unbacked: u32,
     /// Groups of which that is certain: this open has given their blocks back.
     pub(super) punched: u32,
+    /// Of those that may have no blocks, groups for which the device has refused some.
+    pub(super) hollow: u32,
     /// Whether the open cycle empties the chunk: nothing is taken from it.
     closed: bool,
     /// Whether a cycle has emptied it, and most of its frames are kept: what is free in it is taken last, because
     /// a few objects would make a page of it again.
     shunned: bool,
+    /// Free frames that are nobody's to use, because all else in the chunk is kept, and it has no blocks: bits as
+    /// in `free`.
+    pub(super) retired: [u64; BITMAP],
     /// Whether something lies in it that never moves: what is free in it is taken first by plans, and last by
     /// allocation, so that it is there when they need it.
     set_aside: bool,
@@ -80,13 +86,15 @@ impl ChunkFrames {
         count: 0,
         unbacked: 0,
         punched: 0,
+        hollow: 0,
         closed: false,
         shunned: false,
+        retired: [0; BITMAP],
         set_aside: false,
     };
 
     /// Whether plans take frames from it.
-    fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         !self.closed && !self.shunned
     }
 
@@ -117,6 +125,21 @@ impl ChunkFrames {
         self.set_aside &= self.count < FRAMES_PER_CHUNK;
     }
 
+    /// Without the free frames of these groups.
+    pub(super) fn without(&self, groups: u32) -> Self {
+        let mut others = *self;
+        for (index, word) in others.free.iter_mut().enumerate() {
+            for group in 0..u64::from(u64::BITS) / GROUP_FRAMES {
+                let number = index as u64 * (u64::from(u64::BITS) / GROUP_FRAMES) + group;
+                if groups >> number & 1 != 0 {
+                    *word &= !(((1 << GROUP_FRAMES) - 1) << (group * GROUP_FRAMES));
+                }
+            }
+        }
+        others.count = others.free.iter().map(|w| u64::from(w.count_ones())).sum();
+        others
+    }
+
     /// First of `frames` consecutive free ones.
     fn find(&self, frames: u64) -> Option<u64> {
         if self.count < frames {
@@ -135,6 +158,16 @@ impl ChunkFrames {
         }
         None
     }
+
+    /// How many consecutive frames are free at most.
+    pub(super) fn longest(&self) -> u64 {
+        let (mut run, mut longest) = (0, 0);
+        for i in 0..FRAMES_PER_CHUNK {
+            run = if self.is_free(i) { run + 1 } else { 0 };
+            longest = longest.max(run);
+        }
+        longest
+    }
 }
 
 /// Where frames may be taken from.
@@ -151,7 +184,7 @@ pub(crate) enum Reach {
 pub(crate) struct Limits {
     /// Bytes the pool may have.
     pub(crate) max_bytes: u64,
-    /// Bytes of these that only a pool that waits for its trace may use.
+    /// Bytes of these that only a pool that waits for its trace may use, and collections.
     pub(crate) reserve_bytes: u64,
     /// Whether the page in which an object of many pages ends is set aside for plans.
     pub(crate) sets_aside: bool,
@@ -172,13 +205,21 @@ pub(crate) struct Space {
     quarantine: VecDeque<(u64, FrameRun)>,
     /// No chunk below this one has a free run of at least 2^i frames.
     hints: [usize; HINTS],
-    limits: Limits,
+    pub(super) limits: Limits,
     /// Whether the reserve may be used.
-    emergency: bool,
+    pub(super) emergency: bool,
+    /// Free frames of all chunks that were looked at.
+    pub(super) free: u64,
+    /// Whether the device has refused a chunk, and nothing has changed since that this pool knows of.
+    pub(super) growth_refused: bool,
+    /// How often it has refused blocks for holes since then.
+    pub(super) holes_refused: u32,
+    /// [`Space::given_up`], until something of it changes.
+    pub(super) given_up: Option<u64>,
     /// Chunk that was set aside last because something in it was pinned.
     pinned_aside: usize,
     /// Frames of plans that are kept.
-    kept_plans: u64,
+    pub(super) kept_plans: u64,
     /// Free frames that are off the space while their blocks are given back, see [`super::lent`].
     pub(super) lent: u64,
 }
@@ -194,6 +235,10 @@ impl FrameSpace {
             hints: [0; HINTS],
             limits,
             emergency,
+            free: 0,
+            growth_refused: false,
+            holes_refused: 0,
+            given_up: None,
             pinned_aside: 0,
             kept_plans: 0,
             lent: 0,
@@ -211,13 +256,13 @@ impl FrameSpace {
         medium: &M,
         chunks: &Chunks<M>,
         frames: u64,
-        durable: u64,
-        reach: Reach,
+        purpose: Purpose,
+        (durable, reach): (u64, Reach),
     ) -> Result<FrameRun, Error> {
         let mut attempt = 0;
         loop {
             let mut space = self.lock(medium);
-            match space.take(medium, chunks, frames, durable, reach) {
+            match space.take(medium, chunks, frames, purpose, (durable, reach)) {
                 Err(Error::PoolFull { .. }) if space.lent > 0 && reach == Reach::Growing => {}
                 outcome => return outcome,
             }
@@ -232,12 +277,13 @@ impl Space {
     /// Takes in what is free.
     pub(super) fn digest(&self, into: &mut impl Hasher) {
         (self.frontier, self.ahead, self.behind, self.emergency).hash(into);
+        (self.growth_refused, self.holes_refused).hash(into);
         for (until, run) in &self.quarantine {
             (until, run.frame.0, run.frames).hash(into);
         }
         for chunk in &self.chunks {
             (chunk.known, chunk.free, chunk.closed).hash(into);
-            chunk.set_aside.hash(into);
+            (chunk.set_aside, chunk.retired, chunk.hollow).hash(into);
             (chunk.unbacked, chunk.punched).hash(into);
         }
     }
@@ -262,21 +308,28 @@ impl Space {
         medium: &M,
         chunks: &Chunks<M>,
         frames: u64,
-        durable: u64,
-        reach: Reach,
+        purpose: Purpose,
+        (durable, reach): (u64, Reach),
     ) -> Result<FrameRun, Error> {
         self.end_quarantine(match medium.keeps(&steps::FRAMES_WAIT) {
             true => durable,
             false => u64::MAX,
         });
+        // What was refused before is asked for again, once, by who finds nothing else; a collection has asked.
+        let mut may_ask = purpose != Purpose::Collection && self.has_refusals();
+        let mut refusal = None;
         loop {
-            let found = if frames > FRAMES_PER_CHUNK {
-                self.find_chunks(frames)
-            } else {
-                self.find(frames)
-            };
-            if let Some(run) = found {
-                self.back(medium, run)?;
+            if self.leaves_reserve(frames, purpose)
+                && let Some(run) = self.find_run(frames)
+            {
+                match self.back(medium, run) {
+                    // Those were found to be hollow: others are not, perhaps.
+                    Err(error) if error.is_no_room() => {
+                        refusal = Some(error);
+                        continue;
+                    }
+                    other => other?,
+                }
                 self.mark(run, false);
                 self.note_frontier(medium, run.frame.chunk());
                 let end = run.frame.plus(run.frames);
@@ -295,14 +348,38 @@ impl Space {
                 let bytes = frames * FRAME_BYTES;
                 return Err(Error::PoolFull { bytes });
             }
-            match self.grow(medium, frames) {
+            let grown = match self.growth_refused {
+                true => Err(Error::PoolFull {
+                    bytes: frames * FRAME_BYTES,
+                }),
+                false => self.grow(medium, frames, purpose),
+            };
+            match grown {
+                Err(error) if error.is_no_room() => {
+                    refusal.get_or_insert(error);
+                }
+                other => {
+                    other?;
+                    continue;
+                }
+            }
+            if self.chunks.iter().any(|c| !c.is_offered()) {
                 // Rather room in chunks that are to be emptied than none: until a plan has its
                 // destinations, these may be all there are.
-                Err(Error::PoolFull { .. }) if self.chunks.iter().any(|c| !c.is_offered()) => {
-                    self.offer_all();
-                }
-                other => other?,
+                self.offer_all();
+            } else if core::mem::take(&mut may_ask) {
+                self.forget_refusals();
+                refusal = None;
+            } else if let Some(error) = refusal {
+                return Err(error);
             }
+        }
+    }
+
+    fn find_run(&mut self, frames: u64) -> Option<FrameRun> {
+        match frames > FRAMES_PER_CHUNK {
+            true => self.find_chunks(frames),
+            false => self.find(frames),
         }
     }
 
@@ -350,7 +427,9 @@ impl Space {
             let Some(frames) = self.chunks.get_mut(chunk).filter(|c| c.known) else {
                 break;
             };
+            let before = frames.count;
             frames.set(first, here, free);
+            self.free = (self.free + frames.count).saturating_sub(before);
             if free {
                 for hint in &mut self.hints {
                     *hint = (*hint).min(chunk);
@@ -361,12 +440,18 @@ impl Space {
         }
     }
 
+    /// Frames for which the device has no blocks are passed over: hints, which speak of all, stay as they are then.
     fn find(&mut self, frames: u64) -> Option<FrameRun> {
         let hint = frames.next_power_of_two().ilog2() as usize;
+        let is_exact = frames.is_power_of_two() && self.holes_refused == 0;
         for chunk in self.hints[hint]..self.chunks.len() {
             let offered = Some(&self.chunks[chunk]).filter(|c| c.is_offered());
-            if let Some(first) = offered.and_then(|c| c.find(frames)) {
-                if frames.is_power_of_two() {
+            let first = offered.and_then(|c| match self.passed_over(c) {
+                0 => c.find(frames),
+                groups => c.without(groups).find(frames),
+            });
+            if let Some(first) = first {
+                if is_exact {
                     self.hints[hint] = chunk;
                 }
                 let frame = Chunk(chunk as u64).first_frame().plus(first);
@@ -374,7 +459,7 @@ impl Space {
             }
         }
         // The hint speaks of runs of 2^hint frames, which are at least as long as this one.
-        if frames.is_power_of_two() {
+        if is_exact {
             self.hints[hint] = self.chunks.len();
         }
         None
@@ -384,6 +469,14 @@ impl Space {
         let (whole, rest) = (frames / FRAMES_PER_CHUNK, frames % FRAMES_PER_CHUNK);
         let mut run = 0;
         for (i, chunk) in self.chunks.iter().enumerate() {
+            let having_blocks;
+            let chunk = match self.passed_over(chunk) {
+                0 => chunk,
+                groups => {
+                    having_blocks = chunk.without(groups);
+                    &having_blocks
+                }
+            };
             if run >= whole && chunk.is_offered() && (0..rest).all(|f| chunk.is_free(f)) {
                 let first = Chunk(i as u64 - whole).first_frame();
                 return Some(FrameRun {
@@ -484,6 +577,7 @@ impl Space {
                 *hint = (*hint).min(index);
             }
         }
+        self.free += frames.count;
         self.chunks[index] = frames;
         Ok(())
     }
@@ -511,33 +605,31 @@ impl Space {
         }
     }
 
-    fn grow<M: Medium>(&mut self, medium: &M, frames: u64) -> Result<(), Error> {
+    pub(super) fn grow<M: Medium>(
+        &mut self,
+        medium: &M,
+        frames: u64,
+        purpose: Purpose,
+    ) -> Result<(), Error> {
         let full = Error::PoolFull {
             bytes: frames * FRAME_BYTES,
         };
         let next = Chunk(self.chunks.len() as u64);
         let end = (next.0 + 1) * CHUNK_BYTES;
-        let reserve = if self.emergency {
-            0
-        } else {
-            self.limits.reserve_bytes
-        };
-        let most = self.limits.max_bytes;
-        let is_within = |bytes: u64| {
-            bytes + reserve <= most || (bytes + reserve).saturating_sub(self.given_up()) <= most
-        };
-        if end > medium.capacity() || !is_within(end) {
+        if end > medium.capacity() || !self.is_within(end, purpose) {
             return Err(full);
         }
         if next.is_data() {
             let result = medium
                 .reserve(next.table(), CHUNK_TABLE_BYTES)
                 .and_then(|()| medium.reserve(next.start(), CHUNK_BYTES));
+            self.growth_refused = matches!(result, Err(MediumError::NoSpace { .. }));
             match result {
                 Ok(()) => {}
                 Err(MediumError::NoSpace { .. }) if medium.len() >= end => return Err(full),
                 Err(other) => return Err(other.into()),
             }
+            self.free += FRAMES_PER_CHUNK;
             let mut frames = ChunkFrames {
                 known: true,
                 ..ChunkFrames::UNKNOWN
@@ -567,10 +659,12 @@ impl Space {
         // All of a chunk at once can be a huge page.
         if frames.unbacked == u32::MAX
             && frames.count == FRAMES_PER_CHUNK
+            && self.holes_refused == 0
             && medium.reserve(chunk.start(), CHUNK_BYTES).is_ok()
         {
             frames.unbacked = 0;
             frames.punched = 0;
+            self.given_up = None;
         }
         let first = run.frame.0 / GROUP_FRAMES;
         let last = (run.frame.0 + run.frames - 1) / GROUP_FRAMES;
@@ -579,9 +673,16 @@ impl Space {
             let bit = 1 << (group % GROUPS);
             if self.chunks[chunk].unbacked & bit != 0 {
                 let at = Frame(group * GROUP_FRAMES).start();
-                medium.reserve(at, GROUP_FRAMES * FRAME_BYTES)?;
+                let asked = medium.reserve(at, GROUP_FRAMES * FRAME_BYTES);
+                if let Err(MediumError::NoSpace { .. }) = asked {
+                    self.chunks[chunk].hollow |= bit;
+                    self.holes_refused += 1;
+                }
+                asked?;
                 self.chunks[chunk].unbacked &= !bit;
                 self.chunks[chunk].punched &= !bit;
+                self.chunks[chunk].hollow &= !bit;
+                self.given_up = None;
             }
         }
         Ok(())
@@ -604,28 +705,15 @@ impl Space {
 
     /// This many frames more hold plans that are kept.
     pub(crate) fn keep_plan(&mut self, frames: u64) {
+        self.given_up = None;
         self.kept_plans += frames;
     }
 
     /// No plan is kept any more.
     pub(crate) fn forget_plans(&mut self) {
+        self.given_up = None;
         self.kept_plans = 0;
-    }
-
-    /// Bytes that do not count for what the pool may have: where addresses stay, what cycles have emptied, which has no
-    /// blocks and is nobody's to use, and the plans that lead on from there. Free bytes count, because they may have
-    /// blocks at any time.
-    fn given_up(&self) -> u64 {
-        let of_chunk = |chunk: &ChunkFrames| {
-            let punched = (0..GROUPS).filter(|group| chunk.punched >> group & 1 != 0);
-            let frames =
-                punched.flat_map(|group| (0..GROUP_FRAMES).map(move |i| group * GROUP_FRAMES + i));
-            frames.filter(|&i| !chunk.is_free(i)).count() as u64
-        };
-        let chunks = self.chunks.iter().filter(|chunk| chunk.punched != 0);
-        let frames: u64 = chunks.map(of_chunk).sum();
-        // Lent ones are free soon.
-        (frames.saturating_sub(self.lent) + self.kept_plans) * FRAME_BYTES
+        self.take_all_on();
     }
 
     /// Length that the pool could have without its free chunks at the end.
@@ -719,24 +807,36 @@ impl Space {
         chunk: Chunk,
         frames: u64,
     ) -> Result<Option<FrameRun>, Error> {
-        let found = self
-            .chunks
-            .get(chunk.0 as usize)
-            .filter(|c| c.is_open())
-            .and_then(|c| c.find(frames));
-        let Some(first) = found else { return Ok(None) };
-        let run = FrameRun {
-            frame: chunk.first_frame().plus(first),
-            frames,
-        };
-        self.back(medium, run)?;
-        self.mark(run, false);
-        Ok(Some(run))
+        loop {
+            let open = self.chunks.get(chunk.0 as usize).filter(|c| c.is_open());
+            let found = open.and_then(|c| match self.passed_over(c) {
+                0 => c.find(frames),
+                groups => c.without(groups).find(frames),
+            });
+            let Some(first) = found else { return Ok(None) };
+            let run = FrameRun {
+                frame: chunk.first_frame().plus(first),
+                frames,
+            };
+            match self.back(medium, run) {
+                // That group was found to be hollow: others are not, perhaps.
+                Err(error) if error.is_no_room() => continue,
+                other => other?,
+            }
+            self.mark(run, false);
+            return Ok(Some(run));
+        }
     }
 
     /// Forgets chunks from `len` bytes on.
     pub(crate) fn truncate(&mut self, len: u64) {
-        self.chunks.truncate((len / CHUNK_BYTES) as usize);
+        let first = (len / CHUNK_BYTES) as usize;
+        let gone = self.chunks.get(first..).unwrap_or_default();
+        let free: u64 = gone.iter().map(|chunk| chunk.count).sum();
+        self.free = self.free.saturating_sub(free);
+        self.forget_refusals();
+        self.given_up = None;
+        self.chunks.truncate(first);
         self.ahead = self.ahead.min(self.chunks.len());
         self.frontier = self.frontier.min(self.chunks.len());
         self.behind = self.behind.min(self.frontier);

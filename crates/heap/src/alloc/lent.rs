@@ -12,11 +12,13 @@ impl Space {
     fn lend(&mut self, run: FrameRun) {
         self.mark(run, false);
         self.lent += run.frames;
+        self.given_up = None;
     }
 
     fn take_back(&mut self, run: FrameRun) {
         self.mark(run, true);
         self.lent -= run.frames;
+        self.given_up = None;
     }
 
     /// Takes the next free frames that may still have blocks off the space, so that they can be punched
@@ -73,6 +75,9 @@ impl Space {
             frames.unbacked |= 1 << (group % GROUPS);
             frames.punched |= 1 << (group % GROUPS);
         }
+        self.given_up = None;
+        // There are blocks again.
+        self.forget_refusals();
     }
 
     /// Those frames that are given back `together` of which every one is free or one of these, which come in
@@ -81,33 +86,51 @@ impl Space {
     pub(crate) fn take_finished(&mut self, finished: &[Frame], together: u64) -> Vec<FrameRun> {
         let mut runs: Vec<FrameRun> = Vec::new();
         for same in finished.chunk_by(|a, b| a.0 / together == b.0 / together) {
-            let first = Frame(same[0].0 / together * together);
-            let whole = FrameRun {
-                frame: first,
-                frames: together,
-            };
-            let frames = &self.chunks[first.chunk().0 as usize];
-            let (free, others): (Vec<Frame>, Vec<Frame>) = whole
-                .each()
-                .filter(|frame| same.binary_search(frame).is_err())
-                .partition(|frame| frames.is_free(frame.index_in_chunk()));
-            if !others.is_empty() {
-                continue;
-            }
-            for frame in free {
-                self.lend(FrameRun { frame, frames: 1 });
-            }
-            match runs.last_mut() {
-                Some(run)
-                    if run.frame.0 + run.frames == first.0
-                        && run.frame.chunk() == first.chunk() =>
-                {
-                    run.frames += together;
-                }
-                _ => runs.push(whole),
-            }
+            let frame = Frame(same[0].0 / together * together);
+            let frames = together;
+            self.take_whole(FrameRun { frame, frames }, same, &mut runs);
         }
         runs
+    }
+
+    /// The same of a chunk in which nothing is in use but these and what is kept besides: with those in which every
+    /// frame is free.
+    pub(crate) fn take_gone(
+        &mut self,
+        chunk: Chunk,
+        finished: &[Frame],
+        together: u64,
+    ) -> Vec<FrameRun> {
+        let mut runs: Vec<FrameRun> = Vec::new();
+        for first in (0..FRAMES_PER_CHUNK).step_by(together as usize) {
+            let (frame, frames) = (chunk.first_frame().plus(first), together);
+            self.take_whole(FrameRun { frame, frames }, finished, &mut runs);
+        }
+        runs
+    }
+
+    /// Adds these frames to the last run or a new one, if every one is free or in `finished`; takes the free ones
+    /// off the space.
+    fn take_whole(&mut self, whole: FrameRun, finished: &[Frame], runs: &mut Vec<FrameRun>) {
+        let frames = &self.chunks[whole.frame.chunk().0 as usize];
+        let (free, others): (Vec<Frame>, Vec<Frame>) = whole
+            .each()
+            .filter(|frame| finished.binary_search(frame).is_err())
+            .partition(|frame| frames.is_free(frame.index_in_chunk()));
+        if !others.is_empty() {
+            return;
+        }
+        for frame in free {
+            self.lend(FrameRun { frame, frames: 1 });
+        }
+        let follows = |run: &FrameRun| {
+            let is_next = run.frame.0 + run.frames == whole.frame.0;
+            is_next && run.frame.chunk() == whole.frame.chunk()
+        };
+        match runs.last_mut().filter(|run| follows(run)) {
+            Some(run) => run.frames += whole.frames,
+            None => runs.push(whole),
+        }
     }
 
     /// The groups of `run` have no blocks if `gone`; all their frames but these are free again.
@@ -133,6 +156,7 @@ mod tests {
 
     use super::super::chunks::{Chunks, Tables};
     use super::super::frames::{FrameSpace, Limits, Reach};
+    use super::super::reserve::Purpose;
 
     /// One thread gives every free frame's blocks back, as [`crate::Pool::release_free_space`] does; the other one
     /// takes a frame in a pool that may not grow.
@@ -163,7 +187,8 @@ mod tests {
                 runs.iter().for_each(|&run| space.punched(run, true));
             }),
             Box::new(move || {
-                let taken = taker.take(&taking, &chunks, 1, u64::MAX, Reach::Growing);
+                let from = (u64::MAX, Reach::Growing);
+                let taken = taker.take(&taking, &chunks, 1, Purpose::Objects, from);
                 if let Err(error) = taken {
                     panic!("{error}");
                 }

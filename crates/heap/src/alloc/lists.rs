@@ -30,7 +30,7 @@ const LOOK_AHEAD: usize = 4;
 
 /// Frames of runs with free slots that a list keeps, empty or not: a program that frees what it
 /// allocates would otherwise give frames back and take them again, all threads through one lock.
-const KEPT_FRAMES: u64 = 8;
+pub(crate) const KEPT_FRAMES: u64 = 8;
 
 /// How far from a list's end a run is asked for that may soon be moved, because others leave.
 const SOON: usize = 4;
@@ -263,19 +263,20 @@ impl<M: Medium> Lists<M> {
         Ok(())
     }
 
-    /// Takes a run off its list for good if all of its slots are free, and the list has others.
+    /// Takes a run off its list for good if all of its slots are free, and the list has more frames than `keeps`.
     pub(crate) fn withdraw_empty(
         &self,
         medium: &M,
         chunks: &Chunks<M>,
         frame: Frame,
         class: Class,
+        keeps: u64,
     ) -> Result<bool, Error> {
         let words = chunks.get(medium, frame.chunk())?.words();
         let Some((owner, mut list)) = self.lock_of(medium, words, frame, class) else {
             return Ok(false);
         };
-        if list.len() as u64 * class.frames() <= KEPT_FRAMES {
+        if list.len() as u64 * class.frames() <= keeps {
             self.lane(owner).note_empty(class);
             return Ok(false);
         }

@@ -16,7 +16,8 @@ use firn_units::{FRAME_BYTES, VirtAddr};
 use super::cache::{Cache, Hands};
 use super::chunks::{Chunks, FREE, FrameState, LIVE, OWNER, STATE, Tables, base, slot_mask};
 use super::frames::{FrameRun, FrameSpace, Limits, Reach};
-use super::lists::Lists;
+use super::lists::{KEPT_FRAMES, Lists};
+use super::reserve::Purpose;
 use super::slot::{Place, Slot, locate, run_frames};
 use super::taken::TakenSlots;
 use crate::collector::cycle::Cycle;
@@ -280,7 +281,7 @@ impl<M: Medium> Allocator<M> {
         what: FrameUse,
         from: (u64, Reach),
     ) -> Result<FrameRun, Error> {
-        let run = self.take_within(medium, what.frames(), from)?;
+        let run = self.take_within(medium, what.frames(), Purpose::Objects, from)?;
         for word in 0..BITMAP_WORDS {
             self.note(medium, run.frame, word, u64::MAX);
         }
@@ -303,7 +304,7 @@ impl<M: Medium> Allocator<M> {
         frames: u64,
         from: (u64, Reach),
     ) -> Result<FrameRun, Error> {
-        let run = self.take_within(medium, frames, from)?;
+        let run = self.take_within(medium, frames, Purpose::Log, from)?;
         for frame in run.each() {
             medium.store_u64(frame.word_at(), FrameUse::Log.to_word());
         }
@@ -315,9 +316,10 @@ impl<M: Medium> Allocator<M> {
         &self,
         medium: &M,
         frames: u64,
+        purpose: Purpose,
         durable: u64,
     ) -> Result<FrameRun, Error> {
-        self.take_within(medium, frames, (durable, Reach::Growing))
+        self.take_within(medium, frames, purpose, (durable, Reach::Growing))
     }
 
     /// The same, from as far as is said.
@@ -325,11 +327,11 @@ impl<M: Medium> Allocator<M> {
         &self,
         medium: &M,
         frames: u64,
-        (durable, reach): (u64, Reach),
+        purpose: Purpose,
+        from: (u64, Reach),
     ) -> Result<FrameRun, Error> {
-        let run = self
-            .space
-            .take(medium, &self.chunks, frames, durable, reach)?;
+        let chunks = &self.chunks;
+        let run = self.space.take(medium, chunks, frames, purpose, from)?;
         // The chunks' states are read before their words change, see `Chunks::load`.
         self.chunks.get_all(medium, run.frame, run.frames)?;
         Ok(run)
@@ -540,7 +542,7 @@ impl<M: Medium> Allocator<M> {
     ) -> Result<(), Error> {
         if self
             .lists
-            .withdraw_empty(medium, &self.chunks, frame, class)?
+            .withdraw_empty(medium, &self.chunks, frame, class, KEPT_FRAMES)?
         {
             self.give_frames(
                 medium,
@@ -554,14 +556,27 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// Gives frames back: their words say so, and what may be replayed into them is waited for.
-    pub(crate) fn give_frames(&self, medium: &M, run: FrameRun, stamp: u64) {
-        // A large object's run was `Full`. Whoever still holds a place in what was here before must
-        // not list it while it is being made into a run of slots.
+    /// A large object's run was `Full`. Whoever still holds a place in what was here before must not list it
+    /// while it is being made into a run of slots.
+    fn leave(&self, run: FrameRun) {
         if let Some(chunk) = self.chunks.known(run.frame.chunk()) {
             let leaving = FrameState::Leaving as u64;
             chunk.words().store(base(run.frame) + STATE, leaving);
         }
+    }
+
+    /// Gives frames back in which nothing was stored since they were taken, but their words: they were free of
+    /// what may be replayed then, and are.
+    pub(crate) fn give_unused(&self, medium: &M, run: FrameRun) {
+        self.leave(run);
+        let mut space = self.space.lock(medium);
+        store_free(medium, run);
+        space.give_at_once(run);
+    }
+
+    /// Gives frames back: their words say so, and what may be replayed into them is waited for.
+    pub(crate) fn give_frames(&self, medium: &M, run: FrameRun, stamp: u64) {
+        self.leave(run);
         // Whoever looks at a chunk first believes these words, unless the run waits in quarantine: both
         // change under the lock.
         let mut space = self.space.lock(medium);

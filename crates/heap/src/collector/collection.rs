@@ -17,15 +17,15 @@ use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::compact::Progress;
 use super::cycle::Cycle;
-use super::figures::{Collected, Step, publish, publish_stops};
+use super::figures::{Collected, Ended, Step, publish, publish_stops};
 use super::heal::Known;
 use super::listed::Listed;
 use super::mark::Marking;
 use super::release::{WriteBacks, store_phase, write_back_bitmap};
 use super::resume::has_instructions;
 use super::scheme::{PIGGYBACK, Scheme};
-use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD};
-use crate::alloc::{FrameRun, Place, Run};
+use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD, Survey};
+use crate::alloc::{FrameRun, Place, Purpose, Run};
 use crate::error::Error;
 use crate::pool::{Inner, Pool, STOP_LIMIT_NS};
 use crate::shape::Shapes;
@@ -47,7 +47,8 @@ const FEW_FREED: usize = 256;
 /// How a collection works.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectOptions {
-    /// Ratio of page bytes to live bytes at which it is content; at least 1.
+    /// Ratio of page bytes to live bytes at which it is content; at least 1. In a pool with a limit, and on a device
+    /// that has refused blocks, it goes on below that until what pages waste is a sixteenth of what is left.
     pub target: f64,
     /// Which pages count.
     pub pages: PageSize,
@@ -93,6 +94,7 @@ impl CollectOptions {
         Aim {
             pages: self.pages,
             everything: self.everything,
+            spares_pages: self.pages == PageSize::Huge,
             target: self.target.max(1.0),
             forwarding: self.forwarding,
             max_source_bytes: self.max_source_bytes,
@@ -103,14 +105,15 @@ impl CollectOptions {
 }
 
 impl<M: Medium> Pool<M> {
-    /// Collects until the ratio is at the target, or nothing more is to be won: reclaims what is
+    /// Collects until the ratio is at the target, or nothing more is to be won; in a pool that cannot grow as it
+    /// likes, until pages waste little of what is left of it. [`Collected::ended`] says why it ended. Reclaims what is
     /// unreachable (in a traced pool), moves objects together, and frees the pages that they leave.
     /// The program may go on meanwhile in other threads; this one must have no operation open.
     ///
     /// A cycle that a crash interrupted is ended first.
     ///
     /// Errors: another collection is under way, an operation stayed open, the pool was opened with an
-    /// undo log, is damaged or full. A cycle that moves objects stays open then; the next collection,
+    /// undo log or is damaged. That there is no room for what would move is no error ([`Ended::NoRoom`]). A cycle that moves objects stays open then; the next collection,
     /// trace or close ends it.
     /// Crash: at any moment; nothing is lost, and the next open goes on where this one stopped.
     pub fn collect(&self, options: &CollectOptions) -> Result<Collected, Error> {
@@ -164,7 +167,12 @@ impl<M: Medium> Pool<M> {
             });
         }
         has_instructions(&inner.medium, options.scheme)?;
-        Ok(Collection::new(OnlyOne::of(inner)?, *options))
+        let only = OnlyOne::of(inner)?;
+        // What the device refused before it may have now: it is asked once.
+        let mut space = inner.allocator.space().lock(&inner.medium);
+        space.forget_refusals();
+        drop(space);
+        Ok(Collection::new(only, *options))
     }
 }
 
@@ -280,6 +288,7 @@ impl<M: Medium> Collection<'_, M> {
         }
         let before = self.footprint();
         if self.before.take().is_some_and(|last| before >= last) {
+            self.collected.ended = Ended::NothingToWin;
             return Ok(false);
         }
         match inner.kind {
@@ -290,6 +299,7 @@ impl<M: Medium> Collection<'_, M> {
             PoolKind::Traced | PoolKind::Explicit => {}
         }
         if !self.options.scheme.moves {
+            self.collected.ended = Ended::NothingMoves;
             return Ok(false);
         }
         let kept = inner.collector.kept.table(&inner.medium);
@@ -300,16 +310,21 @@ impl<M: Medium> Collection<'_, M> {
         if !aim.everything {
             let most = inner.may_empty();
             if most == 0 {
+                self.collected.ended = Ended::AddressesKept;
                 return Ok(false);
             }
             aim.max_source_bytes = aim.max_source_bytes.min(most);
         }
-        let Some(chosen) = self.timed(Step::Summary, |inner| inner.choose(&aim))? else {
-            return Ok(false);
-        };
-        let begun = self.timed(Step::Summary, |inner| inner.prepare(&aim, chosen))?;
-        let Some((draft, cycle)) = begun else {
-            return Ok(false);
+        let survey = self.timed(Step::Summary, |inner| inner.look(&aim))?;
+        self.collected.large_bytes = survey.stand.large_bytes;
+        self.collected.pinned_bytes = survey.stand.pinned_bytes;
+        let begun = self.timed(Step::Summary, |inner| inner.begin_cycle(&aim, survey))?;
+        let (draft, cycle) = match begun {
+            Begun::Plan(draft, frames) => (draft, frames),
+            Begun::Not(why) => {
+                self.collected.ended = why;
+                return Ok(false);
+            }
         };
         let moved = draft.units;
         let bytes = draft.filled_bytes();
@@ -486,39 +501,90 @@ impl<M: Medium> Inner<M> {
         result
     }
 
-    /// Closes the chosen sources and writes the plan, which does not count yet. `None` if nothing is
-    /// left of it.
+    /// Takes what the next plan needs. Where there is no room for what the emptiest page holds, some of what is
+    /// in it moves: a few frames win a few more, and these more again, until there is. In a pool that cannot grow as
+    /// it likes runs move, too, when no page is to be won any more: frames are what is left to be won.
     ///
     /// Errors: stop S was not granted, the frame table is damaged; everything is open again.
-    fn prepare(
-        &self,
-        aim: &Aim<'_>,
-        chosen: Vec<Run>,
-    ) -> Result<Option<(Draft, PlanFrames)>, Error> {
+    fn begin_cycle(&self, aim: &Aim<'_>, survey: Survey) -> Result<Begun, Error> {
+        let begun = self.begin_with(aim, &survey)?;
+        // Where addresses stay, what is emptied of a page makes room for nobody.
+        if aim.pages == PageSize::Small || aim.everything || self.keeps_addresses {
+            return Ok(begun);
+        }
+        let target = match begun {
+            Begun::Plan(..) => return Ok(begun),
+            Begun::Not(Ended::NoRoom) => 1.0,
+            // Only as far as a limit asks for.
+            Begun::Not(_) => f64::INFINITY,
+        };
+        let small = Aim {
+            pages: PageSize::Small,
+            target,
+            ..*aim
+        };
+        Ok(match self.begin_with(&small, &survey.in_frames())? {
+            Begun::Not(_) => begun,
+            plan => plan,
+        })
+    }
+
+    /// The same, of the candidates of one survey: as many as win something.
+    fn begin_with(&self, aim: &Aim<'_>, survey: &Survey) -> Result<Begun, Error> {
+        let mut most = survey.candidates.len();
+        let mut why = Ended::NothingToWin;
+        loop {
+            let choice = self.choose(aim, survey, most)?;
+            if choice.lacks_room {
+                why = Ended::NoRoom;
+            }
+            if choice.reached && why == Ended::NothingToWin {
+                why = Ended::Target;
+            }
+            let sources = self.sources(aim, survey, &choice);
+            if sources.is_empty() {
+                return Ok(Begun::Not(why));
+            }
+            match self.prepare(aim, survey, sources)? {
+                Begun::Plan(draft, frames) => return Ok(Begun::Plan(draft, frames)),
+                Begun::Not(other) => why = why.max(other),
+            }
+            // Half of them may fit between what stays.
+            if choice.count <= 1 {
+                return Ok(Begun::Not(why));
+            }
+            most = choice.first + choice.count / 2;
+        }
+    }
+
+    /// Closes the chosen sources and takes what their plan needs, which does not count yet. If it wins nothing,
+    /// everything is as it was.
+    ///
+    /// Errors: stop S was not granted, the frame table is damaged; everything is open again.
+    fn prepare(&self, aim: &Aim<'_>, survey: &Survey, chosen: Vec<Run>) -> Result<Begun, Error> {
         let mut draft = Draft::default();
         let prepared = self
             .close_runs(aim, chosen, &mut draft.closed)
             .and_then(|()| self.plan(aim, &mut draft))
-            .and_then(|()| match draft.entries.is_empty() {
-                true => Ok(None),
-                false => self.take_plan_frames(&draft).map(Some),
+            .and_then(|()| match self.wins(aim, survey, &draft)? {
+                true => self.take_plan_frames(&draft).map(Some),
+                false => Ok(None),
             });
         match prepared {
-            Ok(Some(frames)) => Ok(Some((draft, frames))),
-            Ok(None) => self.abandon(&draft).map(|()| None),
-            // Destinations took all the room: half of them, and what is won makes room for more.
-            Err(error) if error.is_no_room() && draft.closed.len() > 1 => {
-                self.abandon(&draft)?;
-                let half = draft.closed.len() / 2;
-                self.prepare(aim, draft.closed.into_iter().take(half).collect())
+            Ok(Some(frames)) => Ok(Begun::Plan(draft, frames)),
+            Ok(None) => {
+                let why = match draft.entries.len() < draft.closed.len() {
+                    true => Ended::NoRoom,
+                    false => Ended::NothingToWin,
+                };
+                self.abandon(&draft, Unused::AtOnce)?;
+                Ok(Begun::Not(why))
             }
             Err(error) => {
-                self.abandon(&draft)?;
-                // The pool stays as it is.
-                if error.is_no_room() {
-                    Ok(None)
-                } else {
-                    Err(error)
+                self.abandon(&draft, Unused::AtOnce)?;
+                match error.is_no_room() {
+                    true => Ok(Begun::Not(Ended::NoRoom)),
+                    false => Err(error),
                 }
             }
         }
@@ -579,9 +645,9 @@ impl<M: Medium> Inner<M> {
             checksum: 0,
         };
         let durable = self.redo.known_durable();
-        let run = self
-            .allocator
-            .take_frames(medium, header.frames(), durable)?;
+        let run =
+            self.allocator
+                .take_frames(medium, header.frames(), Purpose::Collection, durable)?;
         medium.populate(run.start(), run.bytes());
         for frame in run.each() {
             let word = FrameUse::Plan.to_word();
@@ -591,11 +657,16 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Undoes a plan that never counted.
-    fn abandon(&self, draft: &Draft) -> Result<(), Error> {
+    fn abandon(&self, draft: &Draft, unused: Unused) -> Result<(), Error> {
         let medium = &self.medium;
         for (run, _, _) in &draft.filled {
-            self.allocator
-                .give_frames(medium, *run, self.redo.counter());
+            match unused {
+                Unused::AtOnce => self.allocator.give_unused(medium, *run),
+                Unused::InTime => {
+                    self.allocator
+                        .give_frames(medium, *run, self.redo.counter());
+                }
+            }
         }
         for run in &draft.closed {
             self.allocator
@@ -686,7 +757,7 @@ impl<M: Medium> Inner<M> {
                 self.uncount_filled(&cycle)?;
                 self.allocator
                     .give_frames(medium, frames.0, self.redo.counter());
-                self.abandon(&draft)?;
+                self.abandon(&draft, Unused::InTime)?;
                 Err(error)
             }
         }
@@ -770,6 +841,21 @@ impl<M: Medium> Inner<M> {
 
 /// Frames that were taken for a plan.
 struct PlanFrames(FrameRun);
+
+/// What came of the attempt to begin a cycle.
+enum Begun {
+    Plan(Draft, PlanFrames),
+    Not(Ended),
+}
+
+/// When destinations that are not filled after all may be used again.
+#[derive(Clone, Copy)]
+enum Unused {
+    /// At once: nothing of them was written back but that they were reserved.
+    AtOnce,
+    /// Once a fence has passed what was written back of them.
+    InTime,
+}
 
 /// Writes a plan, and writes it back.
 fn write_plan<M: Medium>(

@@ -7,6 +7,39 @@ use crate::pool::Inner;
 use crate::stops::Stops;
 use crate::tally;
 
+/// Why a collection ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ended {
+    /// It has not.
+    #[default]
+    NotYet,
+    /// The target is reached.
+    Target,
+    /// No page is to be won: what could move would fill as many.
+    NothingToWin,
+    /// The scheme moves nothing.
+    NothingMoves,
+    /// Where addresses stay, what is kept to lead on from old ones has come to its limit (`Pool::forget_addresses`).
+    AddressesKept,
+    /// More is to be won, and there is no room for a plan and the first objects that it moves: in the pool by its
+    /// limit, or on the device.
+    NoRoom,
+}
+
+impl Ended {
+    /// In words, to follow what was done.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Ended::NotYet => "it goes on",
+            Ended::Target => "the target is reached",
+            Ended::NothingToWin => "nothing more is to be won",
+            Ended::NothingMoves => "the scheme moves nothing",
+            Ended::AddressesKept => "no more old addresses can be kept",
+            Ended::NoRoom => "there is no room for objects that would move",
+        }
+    }
+}
+
 /// What a collection did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
@@ -36,6 +69,12 @@ pub struct Collected {
     pub planned_bytes: u64,
     /// Nanoseconds of computation of the collecting thread, in the order of the four steps.
     pub cpu_ns: [u64; STEPS],
+    /// Bytes of pages that objects above 1 MiB hold, which never move, when it was last looked.
+    pub large_bytes: u64,
+    /// Bytes of runs that the program has pinned, when it was last looked.
+    pub pinned_bytes: u64,
+    /// Why it ended.
+    pub ended: Ended,
 }
 
 /// A part of a collection, for the time it takes.
@@ -62,6 +101,8 @@ impl Collected {
         self.finish_ns += more.finish_ns;
         self.planned_bytes += more.planned_bytes;
         self.released_bytes += more.released_bytes;
+        (self.large_bytes, self.pinned_bytes) = (more.large_bytes, more.pinned_bytes);
+        self.ended = more.ended;
         for (sum, more) in self.cpu_ns.iter_mut().zip(more.cpu_ns) {
             *sum += more;
         }

@@ -54,7 +54,7 @@ use kept::Kept;
 pub use crate::stops::Stops;
 pub use background::{Background, BackgroundCollector, CollectorOptions};
 pub use collection::{CollectOptions, Collection};
-pub use figures::Collected;
+pub use figures::{Collected, Ended};
 pub use firn_format::statistics::STOP_BUCKETS;
 pub use mark::Marking;
 pub use relocations::Relocation;

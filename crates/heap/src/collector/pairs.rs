@@ -186,17 +186,28 @@ impl<M: Medium> Inner<M> {
             // Where nothing but plans is left no page is kept whole for anybody. Who has everything moved does so all
             // the time, and giving blocks back takes long.
             let has_gone = || space.each_taken(chunk).all(|frame| kept.holds(frame));
-            let together = match !options.everything && has_gone() {
-                true => self.frames_given_back(PageSize::Small),
-                false => self.frames_given_back(options.pages),
-            };
-            runs.extend(space.take_finished(emptied, together));
+            match !options.everything && has_gone() {
+                true => {
+                    let together = self.frames_given_back(PageSize::Small);
+                    runs.extend(space.take_gone(chunk, emptied, together));
+                }
+                false => {
+                    let together = self.frames_given_back(options.pages);
+                    runs.extend(space.take_finished(emptied, together));
+                }
+            }
         }
         drop(space);
         let discarded = self.discard(&runs);
         let mut space = self.allocator.space().lock(medium);
         for (index, &run) in runs.iter().enumerate() {
             space.finished(run, &frames, index < discarded.runs);
+        }
+        for chunk in chunks {
+            // Holes between what is kept serve nobody.
+            if space.each_taken(chunk).all(|frame| kept.holds(frame)) {
+                space.retire(chunk);
+            }
         }
         drop(space);
         discarded.outcome.map(|()| discarded.bytes)

@@ -13,14 +13,15 @@ use std::collections::{HashMap, HashSet};
 use firn_format::class::{CLASSES, Class};
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{Chunk, Frame};
-use firn_format::plan::Entry;
+use firn_format::plan::{Entry, plan_bytes};
 use firn_format::statistics::Counter;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
+use super::cycle::frames_of;
 use super::listed::Listed;
 use super::reclaim::data_chunks;
-use crate::alloc::{FrameRun, GROUP_FRAMES, Run};
+use crate::alloc::{FrameRun, GROUP_FRAMES, Purpose, Room, Run};
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::tx::redo::Ring;
@@ -38,6 +39,10 @@ const FEW_FRAMES: u64 = FRAMES_PER_CHUNK / 4;
 const MANY_CHUNKS: usize = 8;
 /// Runs of which the allocator's words are asked for ahead.
 pub(super) const RUNS_AHEAD: usize = 12;
+/// In a pool that cannot grow as it likes, what pages waste is at most this part of what is left of it.
+const SHARE_LEFT: f64 = 16.0;
+/// Candidates that are passed over at most, because others win more in the room that there is.
+const MOST_PASSED_OVER: usize = 64;
 /// Frames that emptying them must win.
 const LEAST_ROOM: u64 = FRAMES_PER_CHUNK / 16;
 
@@ -85,6 +90,8 @@ pub enum Forwarding {
 pub(super) struct Aim<'a> {
     pub(super) pages: PageSize,
     pub(super) everything: bool,
+    /// Whether no more pages of 2 MiB may hold objects afterwards, whichever pages count.
+    pub(super) spares_pages: bool,
     pub(super) target: f64,
     pub(super) forwarding: Forwarding,
     /// Bytes of source pages at most.
@@ -96,7 +103,8 @@ pub(super) struct Aim<'a> {
 }
 
 /// Runs that are emptied together: those of a chunk, or one alone.
-struct Candidate {
+#[derive(Clone)]
+pub(super) struct Candidate {
     runs: Vec<Run>,
     /// Bytes that its survivors fill.
     filled: u64,
@@ -146,33 +154,74 @@ impl Draft {
 }
 
 /// What may be emptied, and where the pool stands.
-struct Survey {
-    stand: Stand,
+pub(super) struct Survey {
+    pub(super) stand: Stand,
     /// Frames that hold objects, chunk by chunk.
     used: HashMap<Chunk, u64>,
-    candidates: Vec<Candidate>,
+    /// The emptiest first.
+    pub(super) candidates: Vec<Candidate>,
     /// Sparse runs of chunks that a large object pins; each is a candidate of its own.
     pinned: Vec<Candidate>,
 }
 
 /// The first so many candidates, and what emptying them comes to.
-struct Choice {
-    count: usize,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    /// The first of them.
+    pub(super) first: usize,
+    pub(super) count: usize,
     /// Pages that hold objects afterwards.
     pages: u64,
     emptied_frames: u64,
     units: u64,
+    /// Frames that it takes: those that survivors fill, and those of the plan.
+    pub(super) frames: u64,
+    /// Whether more was to be won, for which there is no room.
+    pub(super) lacks_room: bool,
+    /// Whether the pool is as it should be, or will be.
+    pub(super) reached: bool,
 }
 
 /// Where the pool stands.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stand {
+pub(super) struct Stand {
     /// Pages that hold objects.
     pages: u64,
+    /// Frames that objects fill where they are densest.
+    dense_frames: u64,
     /// Bytes of the objects as the program requested them.
     live_bytes: u64,
     /// Free frames in pages that hold objects.
     free_frames: u64,
+    /// Bytes that objects hold which never move: those that are too large.
+    pub(super) large_bytes: u64,
+    /// Bytes of runs that the program has pinned.
+    pub(super) pinned_bytes: u64,
+}
+
+impl Survey {
+    /// The same, with the sparse runs of pages as candidates, each alone.
+    pub(super) fn in_frames(mut self) -> Self {
+        let pages = core::mem::take(&mut self.candidates).into_iter();
+        let runs = pages.flat_map(|page| page.runs).map(Candidate::alone);
+        self.candidates = runs.filter(Candidate::is_sparse).collect();
+        self.stand.pages = self.used.values().sum();
+        self.pinned.clear();
+        self
+    }
+}
+
+impl Stand {
+    /// Bytes of pages at which a collection is content: what its target says, and in a pool that cannot grow as
+    /// it likes no more than leaves fifteen sixteenths of what it has left to be used.
+    fn aimed_bytes(&self, aim: &Aim<'_>, room: &Room) -> f64 {
+        let aimed = self.live_bytes as f64 * aim.target;
+        let Some(most) = room.most else { return aimed };
+        let (dense, most) = (self.dense_frames as f64, most as f64);
+        // The frames of pages, so that what they lack in density is such a share of the others.
+        let pages = (dense * SHARE_LEFT + most) / (SHARE_LEFT + 1.0);
+        aimed.min(pages.max(dense) * FRAME_BYTES as f64)
+    }
 }
 
 impl<M: Medium> Inner<M> {
@@ -196,30 +245,54 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Chooses and closes the sources. `None` if nothing is to be won.
+    /// Looks at what may be emptied, the emptiest first.
     ///
     /// Errors: the frame table is damaged.
-    pub(super) fn choose(&self, aim: &Aim<'_>) -> Result<Option<Vec<Run>>, Error> {
+    pub(super) fn look(&self, aim: &Aim<'_>) -> Result<Survey, Error> {
         let medium = &self.medium;
         let _scope = medium.scope(Scope::Summary);
         self.allocator.look_at_all(medium)?;
-        // Freed frames wait for older homes to become durable: make them so.
-        self.redo.settle_homes(medium, &mut Ring::default());
-        self.allocator
-            .space()
-            .lock(medium)
-            .end_quarantine(self.redo.known_durable());
-        let Survey {
-            stand,
-            mut used,
-            mut candidates,
-            pinned,
-        } = self.survey(aim)?;
-        candidates.sort_by_key(|c| (c.filled * FRAMES_PER_CHUNK / c.frames.max(1), c.frames));
-        let choice = choose_count(aim, stand, &candidates);
-        candidates.truncate(choice.count);
-        let mut runs: Vec<Run> = candidates.into_iter().flat_map(|c| c.runs).collect();
-        // Survivors shall not go to what is all but emptied.
+        self.end_quarantine();
+        let mut survey = self.survey(aim)?;
+        // Runs that held nothing were given back.
+        self.end_quarantine();
+        let fullness = |c: &Candidate| c.filled * FRAMES_PER_CHUNK / c.frames.max(1);
+        survey.candidates.sort_by_key(|c| (fullness(c), c.frames));
+        Ok(survey)
+    }
+
+    /// How many of the first `most` candidates are emptied, as far as there is room for what is in them.
+    ///
+    /// Errors: the pool cannot grow for another reason than that there is no room.
+    pub(super) fn choose(
+        &self,
+        aim: &Aim<'_>,
+        survey: &Survey,
+        most: usize,
+    ) -> Result<Choice, Error> {
+        let medium = &self.medium;
+        let mut space = self.allocator.space().lock(medium);
+        let candidates = &survey.candidates[..survey.candidates.len().min(most)];
+        let room = space.room(medium);
+        let choice = choose_count(aim, &survey.stand, &room, candidates);
+        if choice.frames <= room.frames || room.growth == 0 {
+            return Ok(choice);
+        }
+        // What the limit allows the device may not have: what is there counts.
+        space.grow_for(medium, choice.frames)?;
+        let grown = space.room(medium);
+        let room = Room { growth: 0, ..grown };
+        match choice.frames <= room.frames {
+            true => Ok(choice),
+            false => Ok(choose_count(aim, &survey.stand, &room, candidates)),
+        }
+    }
+
+    /// The runs of a choice. Closes the chunks that are all but emptied: survivors shall not go there.
+    pub(super) fn sources(&self, aim: &Aim<'_>, survey: &Survey, choice: &Choice) -> Vec<Run> {
+        let mut used = survey.used.clone();
+        let chosen = &survey.candidates[choice.first..choice.first + choice.count];
+        let mut runs: Vec<Run> = chosen.iter().flat_map(|c| c.runs.clone()).collect();
         for run in &runs {
             if let Some(left) = used.get_mut(&run.frame.chunk()) {
                 *left = left.saturating_sub(run.what.frames());
@@ -236,11 +309,56 @@ impl<M: Medium> Inner<M> {
         if closed.len() < MANY_CHUNKS {
             closed = few(0);
         }
-        let mut space = self.allocator.space().lock(medium);
+        let mut space = self.allocator.space().lock(&self.medium);
         closed.into_iter().for_each(|chunk| space.close(chunk));
         drop(space);
-        runs.extend(choose_pinned(aim, stand, &choice, pinned));
-        Ok((!runs.is_empty()).then_some(runs))
+        runs.extend(choose_pinned(aim, &survey.stand, choice, &survey.pinned));
+        runs
+    }
+
+    /// Whether a plan wins what it is made for: pages, or frames where pages stay as many. What it promised
+    /// before its destinations were known, the holes of the pool may be too small to keep.
+    ///
+    /// Errors: the frame table is damaged.
+    pub(super) fn wins(
+        &self,
+        aim: &Aim<'_>,
+        survey: &Survey,
+        draft: &Draft,
+    ) -> Result<bool, Error> {
+        let emptied: u64 = draft.entries.iter().map(frames_of).sum();
+        let filled: u64 = draft.filled.iter().map(|(run, _, _)| run.frames).sum();
+        if aim.everything || aim.pages == PageSize::Small && !aim.spares_pages {
+            return Ok(aim.everything || filled < emptied);
+        }
+        let mut left = survey.used.clone();
+        for entry in &draft.entries {
+            if let Some(left) = left.get_mut(&entry.source.chunk()) {
+                *left = left.saturating_sub(frames_of(entry));
+            }
+        }
+        let mut new: HashSet<Chunk> = HashSet::new();
+        for (run, _, _) in &draft.filled {
+            let chunk = run.frame.chunk();
+            *left.entry(chunk).or_insert(0) += run.frames;
+            if !self.allocator.holds_objects(&self.medium, chunk)? {
+                new.insert(chunk);
+            }
+        }
+        let sources = draft.entries.iter().map(|entry| entry.source.chunk());
+        let has_gone = |chunk: &Chunk| {
+            left.get(chunk).is_none_or(|&left| left == 0) && !self.is_pinned(*chunk)
+        };
+        let gone = sources.filter(has_gone).collect::<HashSet<_>>().len();
+        Ok(gone > new.len() || gone == new.len() && filled < emptied)
+    }
+
+    /// Freed frames wait for older homes to become durable: makes them so.
+    fn end_quarantine(&self) {
+        let medium = &self.medium;
+        self.redo.settle_homes(medium, &mut Ring::default());
+        let durable = self.redo.known_durable();
+        self.allocator.space().lock(medium).end_quarantine(durable);
     }
 
     fn survey(&self, aim: &Aim<'_>) -> Result<Survey, Error> {
@@ -253,15 +371,28 @@ impl<M: Medium> Inner<M> {
         let is_listed = |run: &Run| aim.only.is_none_or(|only| only.may_hold_all(medium, run));
         let may_move = |run: &Run| may_move(run) && !fixed.contains(&run.frame) && is_listed(run);
         let mut used = HashMap::new();
+        let mut dense = Needed::new();
         let (mut candidates, mut pinned) = (Vec::new(), Vec::new());
         for chunk in data_chunks(medium.len()) {
             let mut runs = self.allocator.runs_of(medium, chunk)?;
-            runs.retain(|run| run.used > 0);
+            for run in runs.extract_if(.., |run| run.used == 0) {
+                self.allocator
+                    .give_empty(medium, &run, self.redo.counter())?;
+            }
             let is_pinned = self.is_pinned(chunk);
             if runs.is_empty() && !is_pinned {
                 continue;
             }
             let stays = is_pinned || !runs.iter().all(&may_move);
+            for run in &runs {
+                dense.add(run);
+                let bytes = run.what.frames() * FRAME_BYTES;
+                match self::may_move(run) {
+                    false => stand.large_bytes += bytes,
+                    true if fixed.contains(&run.frame) => stand.pinned_bytes += bytes,
+                    true => {}
+                }
+            }
             let mut space = self.allocator.space().lock(medium);
             if !stays {
                 space.set_aside_no_more(chunk);
@@ -301,6 +432,7 @@ impl<M: Medium> Inner<M> {
                 }
             }
         }
+        stand.dense_frames = dense.frames;
         Ok(Survey {
             stand,
             used,
@@ -445,7 +577,8 @@ impl<M: Medium> Inner<M> {
         }
         let take = || {
             let durable = self.redo.known_durable();
-            self.allocator.take_frames(medium, frames, durable)
+            self.allocator
+                .take_frames(medium, frames, Purpose::Collection, durable)
         };
         let run = match take() {
             // Rather holes in pages that are all but emptied than none.
@@ -512,28 +645,67 @@ fn filled_bytes(run: &Run) -> u64 {
 }
 
 /// How many of the candidates, which come by what they hold, bring the ratio to its target, or else
-/// lowest.
-fn choose_count(aim: &Aim<'_>, stand: Stand, candidates: &[Candidate]) -> Choice {
+/// lowest, as far as there is room.
+fn choose_count(aim: &Aim<'_>, stand: &Stand, room: &Room, candidates: &[Candidate]) -> Choice {
+    let emptiest = choose_from(aim, stand, room, candidates, 0);
+    if !emptiest.lacks_room || emptiest.pages < stand.pages {
+        return emptiest;
+    }
+    // The emptiest may be those that the last cycle has filled in part: what is dense there wins nothing, and their
+    // room is what the others need.
+    let later = 1..candidates.len().min(MOST_PASSED_OVER);
+    let mut choices = later.map(|first| choose_from(aim, stand, room, candidates, first));
+    choices
+        .find(|choice| choice.pages < stand.pages)
+        .unwrap_or(emptiest)
+}
+
+/// The same, without the candidates before the first one.
+fn choose_from(
+    aim: &Aim<'_>,
+    stand: &Stand,
+    room: &Room,
+    candidates: &[Candidate],
+    first: usize,
+) -> Choice {
     let page = aim.pages.bytes();
-    let aimed = stand.live_bytes as f64 * aim.target;
+    let aimed = stand.aimed_bytes(aim, room);
     let mut needed = Needed::new();
-    let (mut emptied, mut closed_room) = (0u64, 0u64);
+    let (mut emptied, mut closed_room, mut entries) = (0u64, 0u64, 0u64);
     let mut best = Choice {
+        first,
         count: 0,
         pages: stand.pages,
         emptied_frames: 0,
         units: 0,
+        frames: 0,
+        lacks_room: false,
+        reached: false,
     };
-    for (index, candidate) in candidates.iter().enumerate() {
+    // The first so many that win frames, though no page: with these the next cycle has more room.
+    let mut stepping = best;
+    for (index, candidate) in candidates[first.min(candidates.len())..].iter().enumerate() {
         if !aim.everything && best.pages as f64 * page as f64 <= aimed {
+            best.reached = true;
             break;
         }
         candidate.runs.iter().for_each(|run| needed.add(run));
         let Needed { frames, units, .. } = needed;
         emptied += candidate.frames;
         closed_room += candidate.free_frames();
+        entries += candidate.runs.len() as u64;
         let over = emptied * FRAME_BYTES > aim.max_source_bytes || units > aim.max_units;
         if over && index > 0 {
+            break;
+        }
+        let plan = plan_bytes(entries, units) / FRAME_BYTES;
+        let there = room.frames.saturating_sub(closed_room) + room.growth;
+        if frames + plan > there || plan > room.longest && room.growth == 0 {
+            // If no page is to be won at all, room would not help.
+            best.lacks_room = match aim.pages {
+                PageSize::Huge => stand.pages > stand.dense_frames.div_ceil(FRAMES_PER_CHUNK),
+                PageSize::Small => true,
+            };
             break;
         }
         let pages = match aim.pages {
@@ -544,36 +716,49 @@ fn choose_count(aim: &Aim<'_>, stand: Stand, candidates: &[Candidate]) -> Choice
                 (stand.pages + new).saturating_sub(index as u64 + 1)
             }
         };
+        let choice = Choice {
+            first,
+            count: index + 1,
+            pages,
+            emptied_frames: emptied,
+            units,
+            frames: frames + plan + closed_room,
+            lacks_room: false,
+            reached: false,
+        };
         if pages < best.pages || aim.everything {
-            best = Choice {
-                count: index + 1,
-                pages,
-                emptied_frames: emptied,
-                units,
-            };
+            best = choice;
+        } else if best.count == 0 && pages == stand.pages && frames < emptied {
+            stepping = choice;
         }
     }
-    best
+    match best.count == 0 && best.lacks_room && !aim.everything {
+        true => Choice {
+            lacks_room: true,
+            ..stepping
+        },
+        false => best,
+    }
 }
 
 /// The runs of pinned chunks that are emptied besides, if the target is not reached without: only
 /// together, and only if they win room.
-fn choose_pinned(aim: &Aim<'_>, stand: Stand, choice: &Choice, pinned: Vec<Candidate>) -> Vec<Run> {
+fn choose_pinned(aim: &Aim<'_>, stand: &Stand, choice: &Choice, pinned: &[Candidate]) -> Vec<Run> {
     let page = aim.pages.bytes() as f64;
-    if choice.pages as f64 * page <= stand.live_bytes as f64 * aim.target {
+    if choice.lacks_room || choice.pages as f64 * page <= stand.live_bytes as f64 * aim.target {
         return Vec::new();
     }
     let mut needed = Needed::new();
     let (mut runs, mut emptied) = (Vec::new(), 0);
-    for run in pinned.into_iter().flat_map(|candidate| candidate.runs) {
+    for run in pinned.iter().flat_map(|candidate| &candidate.runs) {
         let over = (choice.emptied_frames + emptied) * FRAME_BYTES > aim.max_source_bytes
             || choice.units + needed.units > aim.max_units;
         if over {
             break;
         }
-        needed.add(&run);
+        needed.add(run);
         emptied += run.what.frames();
-        runs.push(run);
+        runs.push(*run);
     }
     if emptied < needed.frames + LEAST_ROOM {
         runs.clear();

@@ -100,6 +100,9 @@ pub struct Compaction {
     pub footprint_ratio: Option<f64>,
     /// Bytes of blocks that the file had before, over those that it had afterwards.
     pub blocks_ratio: Option<f64>,
+    /// Objects of another length that fitted into a full pool of which half was freed and that was collected, over
+    /// those that a fresh pool of the freed size takes.
+    pub room: Option<f64>,
     /// Objects that moved.
     pub moved: Option<u64>,
     /// CPU time over these: the collector's, and what the program took longer beside it.
@@ -183,6 +186,7 @@ impl Compaction {
             file_over_payload: of(|one| one.file_over_payload),
             footprint_ratio: of(|one| one.footprint_ratio),
             blocks_ratio: of(|one| one.blocks_ratio),
+            room: of(|one| one.room),
             moved: count(|one| one.moved),
             ns_cpu_per_moved: of(|one| one.ns_cpu_per_moved),
             ns_program_per_moved: of(|one| one.ns_program_per_moved),

@@ -50,6 +50,21 @@ pub(super) fn growing(
     Ok(Pool::create(medium, &pool_options(PoolKind::Traced))?)
 }
 
+/// Makes a pool that grows to `bytes` and no further.
+pub(super) fn limited(
+    dir: &Path,
+    domain: Domain,
+    kind: PoolKind,
+    bytes: u64,
+) -> Result<Pool<Mapped>, BenchError> {
+    let medium = unnamed(dir, 0, domain, HugePages::Ask)?;
+    let options = PoolOptions {
+        max_bytes: Some(bytes),
+        ..pool_options(kind)
+    };
+    Ok(Pool::create(medium, &options)?)
+}
+
 /// Has `bytes` of free memory at hand, and a good deal more, for Firn and rivals alike. From a virtual machine the host may take
 /// back what was free for a few seconds (free page reporting); who touches it next, for whatever, waits some
 /// 10 us for each 4 KiB, which says nothing about a heap.

@@ -7,13 +7,16 @@ use super::super::figure::Figure;
 use super::super::population::Shape;
 use super::super::{Options, reopen};
 use super::reduction::SETTINGS;
-use super::{density, idle, moving, reduction, stops};
+use super::{density, full, idle, moving, reduction, stops};
 
 /// Ratios at most, on pages of 2 MiB and of 4 KiB.
 const DENSE_2M: f64 = 1.10;
 const DENSE_4K: f64 = 1.08;
 /// Of what the footprint falls by, the file's blocks fall by so much at least; the rest is metadata.
 const BLOCKS_FALL: f64 = 0.9;
+/// Objects of another length that a full pool takes once half was freed and it was collected, over those that a fresh
+/// pool of the freed size takes.
+const ROOM: f64 = 0.9;
 /// Nanoseconds of CPU time an object moved, where `pmemobj_defrag` takes so many: times of one machine
 /// say little about another, or about the same an hour later, so that beside the rival the ratio counts.
 const MOVED_NS: f64 = 400.0;
@@ -50,6 +53,7 @@ pub(super) fn bars(options: &Options, figures: &[Figure]) -> Vec<Bar> {
         .filter_map(|case| dense(&case, figures))
         .flatten()
         .collect();
+    bars.extend(full::cases().filter_map(|case| room(&case, figures)));
     for shape in reduction::SHAPES {
         bars.extend(KEPT.iter().flat_map(|row| kept(shape, row, figures)));
     }
@@ -91,6 +95,17 @@ fn dense(case: &density::Case, figures: &[Figure]) -> Option<[Bar; 2]> {
         PageSize::Small => SMALL_GAPS,
     });
     Some([dense, falls])
+}
+
+fn room(case: &full::Case, figures: &[Figure]) -> Option<Bar> {
+    let name = case.name();
+    let room = find(figures, true, &name, 1)?.compaction.room?;
+    Some(Bar::ours(
+        format!("a full pool, half freed and collected, takes of what a fresh one does (`{name}`)"),
+        format!("{:.0} %", room * 100.0),
+        format!("{:.0} %", ROOM * 100.0),
+        room >= ROOM,
+    ))
 }
 
 fn kept(

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! density      how dense a pool becomes, and what an object moved costs with nobody else at work
+//! full         what a full pool has room for once half was freed and it was collected
 //! moving       what it costs beside a program, by scheme
 //! reduction    how far a collector in the background keeps a pool from fragmenting
 //! idle         what the read barrier costs while nothing moves
@@ -11,6 +12,7 @@
 
 mod bars;
 mod density;
+mod full;
 mod idle;
 mod moving;
 mod page;
@@ -39,6 +41,7 @@ const MOST_PASSES: usize = 5;
 pub(super) fn names() -> impl Iterator<Item = String> {
     let cases = density::cases().map(|case| case.name());
     cases
+        .chain(full::cases().map(|case| case.name()))
         .chain(moving::names())
         .chain(reduction::names())
         .chain(
@@ -59,6 +62,7 @@ pub(super) fn measure(
     progress: &mut dyn Progress,
 ) -> Result<Vec<Figure>, BenchError> {
     let mut figures = density::measure(options, progress)?;
+    figures.extend(full::measure(options, progress)?);
     figures.extend(moving::measure(options, rival, progress)?);
     figures.extend(reduction::measure(options, progress)?);
     figures.extend(stops::measure(options, progress)?);

@@ -1,0 +1,225 @@
+//! What is kept free for collections, and what is known of a device that is full.
+//!
+//! A collection takes frames before it gives any back: for its plan, and for the first copies. In a pool
+//! that cannot grow there would be none, just where a collection is needed most. So the program's allocations
+//! stop before the last free frames of such a pool, [`Space::leaves_reserve`]; what the program fills with
+//! objects never includes them, and logs, which are given back when their transaction ends, may use them. A pool
+//! with a limit has a share of that as reserve besides, which a collection may use, and which what it wins
+//! makes up for: until then the program's allocations leave as many frames free as it has taken of it.
+//!
+//! A device that has refused blocks is not asked again and again: frames that have some are used. It is asked
+//! again by an allocation of the program that finds none, by the next collection, once, and when this pool has
+//! given blocks back.
+
+use firn_format::geometry::Chunk;
+use firn_media::Medium;
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
+
+use super::frames::{ChunkFrames, FrameRun, GROUP_FRAMES, GROUPS, Space};
+use crate::error::Error;
+
+/// Frames that the program's allocations leave free at least.
+const LEAST_FRAMES: u64 = 16;
+/// The same as a share of the pool: one frame in so many.
+const SHARE: u64 = 1024;
+
+/// Holes for which the device refuses blocks, one after the other, before no other is tried.
+const MOST_REFUSALS: u32 = 4;
+
+/// What frames are taken for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// Objects of the program.
+    Objects,
+    /// A log, which is given back when its transaction ends.
+    Log,
+    /// A plan, or what it fills.
+    Collection,
+}
+
+/// Frames that a collection may take, as far as is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Free frames.
+    pub(crate) frames: u64,
+    /// Consecutive ones at most.
+    pub(crate) longest: u64,
+    /// Frames that the pool may have besides, by its limit.
+    pub(crate) growth: u64,
+    /// Frames that the program may fill with objects in all, with those that it has filled; `None` where nobody has
+    /// said how many, and the device has not refused any.
+    pub(crate) most: Option<u64>,
+}
+
+impl Space {
+    /// Whether the device has refused blocks since something changed.
+    pub(super) fn has_refusals(&self) -> bool {
+        self.growth_refused || self.holes_refused > 0
+    }
+
+    /// Has the device asked again.
+    pub(crate) fn forget_refusals(&mut self) {
+        self.growth_refused = false;
+        if core::mem::take(&mut self.holes_refused) > 0 {
+            self.chunks.iter_mut().for_each(|chunk| chunk.hollow = 0);
+        }
+    }
+
+    /// Groups of a chunk that are not looked at: those for which the device has refused blocks, and once it has
+    /// done so a few times all that may have none.
+    pub(super) fn passed_over(&self, chunk: &ChunkFrames) -> u32 {
+        match self.holes_refused < MOST_REFUSALS {
+            true => chunk.hollow,
+            false => chunk.unbacked,
+        }
+    }
+
+    /// Whether frames can be taken and what must stay free does.
+    pub(super) fn leaves_reserve(&mut self, frames: u64, purpose: Purpose) -> bool {
+        purpose != Purpose::Objects || self.free >= frames + self.kept_free()
+    }
+
+    /// Frames that the program's allocations leave free.
+    fn kept_free(&mut self) -> u64 {
+        let bytes = self.chunks.len() as u64 * CHUNK_BYTES;
+        let most = self.limits.max_bytes;
+        let with_reserve = bytes + self.limits.reserve_bytes;
+        let taken = match with_reserve <= most || self.emergency {
+            true => 0,
+            // So much of the reserve is a part of the pool.
+            false => with_reserve
+                .saturating_sub(self.given_up())
+                .saturating_sub(most),
+        };
+        let share = bytes / FRAME_BYTES / SHARE;
+        (taken / FRAME_BYTES).max(share).max(LEAST_FRAMES)
+    }
+
+    /// Whether the pool may be so long.
+    ///
+    /// Where addresses stay, what was given up is hardly ever a whole chunk, and a pool grows by one. So it may grow
+    /// by what is more than that: so much of the pool's own chunks has no blocks, and the program's allocations
+    /// leave it free, [`Space::kept_free`].
+    pub(super) fn is_within(&mut self, bytes: u64, purpose: Purpose) -> bool {
+        let reserve = match self.emergency || purpose == Purpose::Collection {
+            true => 0,
+            false => self.limits.reserve_bytes,
+        };
+        let most = self.limits.max_bytes;
+        if bytes + reserve <= most {
+            return true;
+        }
+        let given_up = self.given_up();
+        (bytes + reserve).saturating_sub(given_up) <= most + slack(given_up)
+    }
+
+    /// Takes the free frames of a chunk off the space whose groups have no blocks: all else in it is kept, so that
+    /// they would be nothing but holes between what is nobody's. What the pool may have instead it has in one piece.
+    pub(crate) fn retire(&mut self, chunk: Chunk) {
+        let Some(frames) = self.chunks.get(chunk.0 as usize) else {
+            return;
+        };
+        let is_hole = |i: &u64| frames.is_free(*i) && frames.punched >> (i / GROUP_FRAMES) & 1 != 0;
+        let holes: Vec<u64> = (0..FRAMES_PER_CHUNK).filter(is_hole).collect();
+        for i in holes {
+            let frame = chunk.first_frame().plus(i);
+            self.mark(FrameRun { frame, frames: 1 }, false);
+            self.chunks[chunk.0 as usize].retired[i as usize / 64] |= 1 << (i % 64);
+        }
+        self.given_up = None;
+    }
+
+    /// Puts back what was retired.
+    pub(super) fn take_all_on(&mut self) {
+        for number in 0..self.chunks.len() {
+            let retired = core::mem::take(&mut self.chunks[number].retired);
+            let is_retired = |i: &u64| retired[*i as usize / 64] >> (i % 64) & 1 != 0;
+            for i in (0..FRAMES_PER_CHUNK).filter(is_retired) {
+                let frame = Chunk(number as u64).first_frame().plus(i);
+                self.mark(FrameRun { frame, frames: 1 }, true);
+            }
+        }
+    }
+
+    /// What a collection may take. Every chunk was looked at.
+    pub(crate) fn room<M: Medium>(&mut self, medium: &M) -> Room {
+        let mut room = Room {
+            frames: 0,
+            longest: 0,
+            growth: 0,
+            most: None,
+        };
+        for chunk in self.chunks.iter().filter(|chunk| chunk.is_open()) {
+            let having_blocks;
+            let chunk = match self.passed_over(chunk) {
+                0 => chunk,
+                groups => {
+                    having_blocks = chunk.without(groups);
+                    &having_blocks
+                }
+            };
+            room.frames += chunk.count;
+            // Whether a plan fits is asked for: one that is longer than a chunk is not looked for here.
+            if chunk.count > room.longest {
+                room.longest = room.longest.max(chunk.longest());
+            }
+        }
+        let len = self.chunks.len() as u64 * CHUNK_BYTES;
+        let most = self.most_bytes(medium);
+        let given_up = self.given_up();
+        let is_limited = self.limits.max_bytes < medium.capacity();
+        if !self.growth_refused {
+            let left = (most + slack(given_up) + given_up).saturating_sub(len);
+            let left = left.min(medium.capacity().saturating_sub(len));
+            room.growth = left / CHUNK_BYTES * FRAMES_PER_CHUNK;
+        }
+        if is_limited || self.growth_refused || most == medium.capacity() && room.growth == 0 {
+            let data = (0..self.chunks.len() as u64).filter(|&number| Chunk(number).is_data());
+            let held = data.count() as u64 * FRAMES_PER_CHUNK + room.growth;
+            let not_theirs = given_up + self.limits.reserve_bytes.max(LEAST_FRAMES * FRAME_BYTES);
+            room.most = Some(held.saturating_sub(not_theirs / FRAME_BYTES));
+        }
+        room
+    }
+
+    /// Has the pool grow until a collection may take so many free frames, or until it must not.
+    pub(crate) fn grow_for<M: Medium>(&mut self, medium: &M, frames: u64) -> Result<(), Error> {
+        let missing = frames.saturating_sub(self.room(medium).frames);
+        for _ in 0..missing.div_ceil(FRAMES_PER_CHUNK) {
+            match self.grow(medium, FRAMES_PER_CHUNK, Purpose::Collection) {
+                Err(error) if error.is_no_room() => break,
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes that do not count for what the pool may have: where addresses stay, what cycles have emptied, which has no
+    /// blocks and is nobody's to use, and the plans that lead on from there. Free bytes count, because they may have
+    /// blocks at any time.
+    pub(super) fn given_up(&mut self) -> u64 {
+        if let Some(known) = self.given_up {
+            return known;
+        }
+        let of_chunk = |chunk: &ChunkFrames| {
+            let punched = (0..GROUPS).filter(|group| chunk.punched >> group & 1 != 0);
+            let frames =
+                punched.flat_map(|group| (0..GROUP_FRAMES).map(move |i| group * GROUP_FRAMES + i));
+            frames.filter(|&i| !chunk.is_free(i)).count() as u64
+        };
+        let chunks = self.chunks.iter().filter(|chunk| chunk.punched != 0);
+        let frames: u64 = chunks.map(of_chunk).sum();
+        // Lent ones are free soon.
+        let given_up = (frames.saturating_sub(self.lent) + self.kept_plans) * FRAME_BYTES;
+        self.given_up = Some(given_up);
+        given_up
+    }
+}
+
+/// Bytes by which a pool may be longer than its limit and what was given up allow.
+fn slack(given_up: u64) -> u64 {
+    match given_up {
+        0 => 0,
+        _ => CHUNK_BYTES - FRAME_BYTES,
+    }
+}

@@ -1,0 +1,422 @@
+//! Does a collection of a full pool make room for objects of another length, as many as a fresh pool takes?
+//!
+//! A pool is filled with objects of one length to a share of what fits, half of them are freed, it is collected
+//! with the stock options, and what fits then of another length is counted; no time is measured.
+
+use std::sync::Mutex;
+
+use firn_heap::collector::scheme::NONE;
+use firn_heap::collector::{CollectOptions, Collected, Ended, PageSize};
+use firn_heap::{
+    Bytes, Error, LogKind, Pool, PoolKind, PoolOptions, RawTx, Refs, Session, TypeId, View,
+};
+use firn_mapped::{Mapped, MappedOptions};
+use firn_media::Medium;
+use firn_units::VirtAddr;
+
+/// Bytes that a pool may have.
+const BYTES: u64 = 48 << 20;
+/// Bytes of a pool that are not for objects: its own chunks, and the reserve.
+const MIN_POOL_BYTES: u64 = 16 << 20;
+/// Objects that one table names; a table of so many is below 1 MiB, and moves.
+const IN_TABLE: usize = 1 << 13;
+const TABLES: usize = 200;
+
+/// Which programs use the pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// With typed references, and garbage that is traced.
+    Traced,
+    /// With typed references and a redo log; what is freed is said.
+    Explicit,
+    /// With raw addresses and an undo log, as those of libpmemobj.
+    Raw,
+}
+
+impl Kind {
+    /// Objects of another length that fit, in per cent of what a fresh pool of the freed size takes. Where addresses
+    /// stay, a pool loses up to a page of 2 MiB by growing instead of using again what was emptied: one of the eight
+    /// that are freed here.
+    fn least_percent(self) -> f64 {
+        match self {
+            Kind::Traced | Kind::Explicit => 90.0,
+            Kind::Raw => 87.0,
+        }
+    }
+}
+
+/// Which half of the objects is freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Half {
+    First,
+    Random,
+    EverySecond,
+}
+
+impl Half {
+    fn has(self, index: usize, of: usize) -> bool {
+        let mixed = (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        match self {
+            Half::First => index < of / 2,
+            Half::Random => (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 63 == 0,
+            Half::EverySecond => index % 2 == 0,
+        }
+    }
+}
+
+fn options(kind: Kind) -> PoolOptions {
+    let (kind, log) = match kind {
+        Kind::Traced => (PoolKind::Traced, LogKind::Redo),
+        Kind::Explicit => (PoolKind::Explicit, LogKind::Redo),
+        Kind::Raw => (PoolKind::Explicit, LogKind::Undo),
+    };
+    PoolOptions {
+        kind,
+        log,
+        lanes: 2,
+        max_bytes: Some(BYTES),
+        ..PoolOptions::new("room")
+    }
+}
+
+/// A program with its pool, and tables that name what it has made.
+struct Program {
+    kind: Kind,
+    pool: Pool<Mapped>,
+    session: Session<Mapped>,
+    what: Option<TypeId>,
+    tables: Vec<VirtAddr>,
+    len: Vec<usize>,
+    /// Places of freed objects, if new ones go there.
+    vacant: Option<Vec<usize>>,
+}
+
+fn table_name(table: usize) -> String {
+    format!("table {table}")
+}
+
+fn byte(index: usize) -> u8 {
+    (index % 251) as u8
+}
+
+impl Program {
+    fn new(kind: Kind) -> Self {
+        let medium = Mapped::anonymous(0, &MappedOptions::default()).unwrap();
+        let pool = Pool::create(medium, &options(kind)).unwrap();
+        let what = (kind == Kind::Raw).then(|| pool.register_pairs("anything").unwrap());
+        let session = pool.session().unwrap();
+        Self {
+            kind,
+            pool,
+            session,
+            what,
+            tables: Vec::new(),
+            len: Vec::new(),
+            vacant: None,
+        }
+    }
+
+    fn make_table(&mut self) -> Result<(), Error> {
+        let name = table_name(self.tables.len());
+        let at = match self.what {
+            None => {
+                self.session
+                    .transaction(|tx| tx.set_root(&name, tx.alloc_refs::<Bytes>(IN_TABLE)?))?;
+                VirtAddr(0)
+            }
+            Some(what) => self.session.raw_transaction(|tx| {
+                let table = tx.alloc_of(what, IN_TABLE as u64 * 16)?;
+                tx.set_root(&name, Some(table))?;
+                Ok::<_, Error>(table)
+            })?,
+        };
+        self.tables.push(at);
+        Ok(())
+    }
+
+    /// Makes one object more.
+    fn make(&mut self, len: usize) -> Result<(), Error> {
+        let reused = self.vacant.as_mut().and_then(Vec::pop);
+        let index = reused.unwrap_or(self.len.len());
+        if index / IN_TABLE == self.tables.len() {
+            assert!(self.tables.len() < TABLES);
+            self.make_table()?;
+        }
+        let (table, place) = (index / IN_TABLE, index % IN_TABLE);
+        match self.what {
+            None => self.session.transaction(|tx| {
+                let new = tx.alloc_bytes(&vec![byte(index); len])?;
+                tx.root::<Refs<Bytes>>(&table_name(table))?
+                    .set(place, Some(new))
+            })?,
+            Some(what) => {
+                let (id, at) = (self.pool.pair_id(), self.tables[table]);
+                self.session.raw_transaction(|tx| {
+                    let new = tx.alloc_of(what, len as u64)?;
+                    tx.store(new, &vec![byte(index); len])?;
+                    put(tx, tx.place(at) + place as u64 * 16, [id, new.0])
+                })?;
+            }
+        }
+        match reused {
+            Some(index) => self.len[index] = len,
+            None => self.len.push(len),
+        }
+        Ok(())
+    }
+
+    /// Makes objects until there is room for no more, or there are so many. Returns how many.
+    fn fill(&mut self, len: usize, most: usize) -> usize {
+        for made in 0..most {
+            match self.make(len) {
+                Ok(()) => {}
+                Err(Error::PoolFull { .. }) => return made,
+                Err(other) => panic!("{other}"),
+            }
+        }
+        most
+    }
+
+    fn free(&mut self, index: usize) {
+        if let Some(vacant) = &mut self.vacant {
+            vacant.push(index);
+        }
+        let (table, place) = (index / IN_TABLE, index % IN_TABLE);
+        match self.what {
+            None => self.session.transaction(|tx| {
+                let table = tx.root::<Refs<Bytes>>(&table_name(table))?;
+                let old = table.get(place);
+                table.set(place, None)?;
+                match (self.kind, old) {
+                    // A collection finds that nothing reaches it.
+                    (Kind::Traced, _) | (_, None) => Ok(()),
+                    // SAFETY: the only reference is removed.
+                    (_, Some(old)) => unsafe { tx.free(old) },
+                }
+            }),
+            Some(_) => {
+                let at = self.tables[table];
+                let medium = self.pool.medium();
+                self.session.raw_transaction(|tx| {
+                    let pair = tx.place(at) + place as u64 * 16;
+                    let object = tx.place(VirtAddr(medium.load_u64(pair + 8)));
+                    put(tx, pair, [0, 0])?;
+                    // SAFETY: the table had the only reference.
+                    unsafe { tx.free(object) }
+                })
+            }
+        }
+        .unwrap();
+    }
+
+    fn is_there(&mut self, index: usize) -> bool {
+        let (table, place) = (index / IN_TABLE, index % IN_TABLE);
+        let len = self.len[index];
+        let is_right =
+            |bytes: &[u8]| bytes.len() >= len && bytes[..8].iter().all(|&b| b == byte(index));
+        match self.what {
+            None => self.session.read(|view| {
+                let table = view.root::<Refs<Bytes>>(&table_name(table)).unwrap();
+                table
+                    .get(place)
+                    .is_some_and(|object| is_right(&object.to_vec().unwrap()))
+            }),
+            Some(_) => {
+                let guard = self.session.raw_guard().unwrap();
+                let medium = self.pool.medium();
+                let pair = guard.place_to_read(self.tables[table]) + place as u64 * 16;
+                if medium.load_u64(pair) == 0 {
+                    return false;
+                }
+                let at = guard.place_to_read(VirtAddr(medium.load_u64(pair + 8)));
+                let mut bytes = vec![0; self.len[index]];
+                medium.load_bytes(at, &mut bytes);
+                is_right(&bytes)
+            }
+        }
+    }
+}
+
+fn put(tx: RawTx<'_, Mapped>, at: VirtAddr, words: [u64; 2]) -> Result<(), Error> {
+    tx.log(&[(at, 16)])?;
+    tx.store(at, bytemuck::cast_slice(&words))
+}
+
+/// What came of a case.
+struct Outcome {
+    /// Objects of the other length that fit, in per cent of what the freed size takes.
+    percent: f64,
+    before: f64,
+    after: f64,
+    collected: Collected,
+}
+
+/// Objects of a length that fit into a fresh pool.
+fn fits(kind: Kind, len: usize) -> usize {
+    static KNOWN: Mutex<Vec<(Kind, usize, usize)>> = Mutex::new(Vec::new());
+    let is_it = |&&(k, l, _): &&(Kind, usize, usize)| (k, l) == (kind, len);
+    if let Some(&(_, _, fits)) = KNOWN.lock().unwrap().iter().find(is_it) {
+        return fits;
+    }
+    let fits = Program::new(kind).fill(len, usize::MAX);
+    KNOWN.lock().unwrap().push((kind, len, fits));
+    fits
+}
+
+fn run(kind: Kind, len: usize, other: usize, half: Half, percent_full: usize) -> Outcome {
+    let (fits, others) = (fits(kind, len), fits(kind, other));
+    let mut program = Program::new(kind);
+    let made = program.fill(len, fits * percent_full / 100);
+    let mut freed = 0;
+    for index in (0..made).filter(|&index| half.has(index, made)) {
+        program.free(index);
+        freed += 1;
+    }
+    if kind == Kind::Traced {
+        // What nothing reaches counts until a collection has found it.
+        let reclaim = CollectOptions {
+            scheme: &NONE,
+            ..CollectOptions::default()
+        };
+        program.pool.collect(&reclaim).unwrap();
+    }
+    let before = program.pool.ratio(PageSize::Huge);
+    let collected = program.pool.collect(&CollectOptions::default()).unwrap();
+    let after = program.pool.ratio(PageSize::Huge);
+    assert_eq!(program.pool.check().unwrap(), []);
+    let again = program.fill(other, usize::MAX);
+    for index in 0..made {
+        assert_eq!(program.is_there(index), !half.has(index, made), "{index}");
+    }
+    for index in made..made + again {
+        assert!(program.is_there(index), "{index}");
+    }
+    assert_eq!(program.pool.check().unwrap(), []);
+    // The places of the freed ones in tables stay.
+    let place = if kind == Kind::Raw { 16 } else { 8 };
+    let places = (freed * place) as f64 / (BYTES - MIN_POOL_BYTES) as f64;
+    let share = (fits - (made - freed)) as f64 / fits as f64 - places;
+    Outcome {
+        percent: 100.0 * again as f64 / (others as f64 * share),
+        before,
+        after,
+        collected,
+    }
+}
+
+const LENGTHS: [(usize, usize); 5] = [
+    (100, 1000),
+    (1000, 4100),
+    (4000, 100),
+    (40_000, 262_000),
+    (200_000, 40_000),
+];
+
+/// Every length, half and fullness of one kind.
+fn each_case(kind: Kind) {
+    let mut failed = Vec::new();
+    for (len, other) in LENGTHS {
+        for half in [Half::First, Half::Random, Half::EverySecond] {
+            // Of the shortest there are so many that two tell enough.
+            let fullness: &[usize] = if len < 1000 {
+                &[90, 100]
+            } else {
+                &[80, 90, 97, 100]
+            };
+            for &full in fullness {
+                let found = run(kind, len, other, half, full);
+                let collected = &found.collected;
+                let done = format!("{} moved, {:?}", collected.planned, collected.ended);
+                let name = format!(
+                    "{kind:?} {len} to {other} {half:?} {full} %: {:.1} %, ratio {:.2} to {:.2}, {done}",
+                    found.percent, found.before, found.after
+                );
+                println!("{name}");
+                if found.percent < kind.least_percent() || found.after > found.before {
+                    failed.push(name);
+                }
+            }
+        }
+    }
+    assert_eq!(failed, [""; 0]);
+}
+
+#[test]
+fn a_full_traced_pool_takes_what_a_fresh_one_does() {
+    each_case(Kind::Traced);
+}
+
+#[test]
+fn a_full_explicit_pool_takes_what_a_fresh_one_does() {
+    each_case(Kind::Explicit);
+}
+
+#[test]
+fn a_full_pool_in_which_addresses_stay_takes_what_a_fresh_one_does() {
+    each_case(Kind::Raw);
+}
+
+#[test]
+fn a_collection_says_what_cannot_move_and_why_it_ended() {
+    let mut program = Program::new(Kind::Explicit);
+    let large = 3 << 20;
+    program.make(large).unwrap();
+    program.fill(1000, usize::MAX);
+    for index in (1..program.len.len()).filter(|index| index % 2 == 0) {
+        program.free(index);
+    }
+    let options = CollectOptions::default();
+    let collected = program.pool.collect(&options).unwrap();
+    let frames = (large as u64 + 16).div_ceil(4096) * 4096;
+    assert_eq!(collected.large_bytes, frames, "{collected:?}");
+    assert_eq!(collected.pinned_bytes, 0);
+    assert_ne!(collected.ended, Ended::NotYet, "{collected:?}");
+    let nothing = CollectOptions {
+        scheme: &NONE,
+        ..options
+    };
+    let collected = program.pool.collect(&nothing).unwrap();
+    assert_eq!(collected.ended, Ended::NothingMoves);
+}
+
+/// Fills a pool, frees half of it at random and collects it, again and again, with objects of another length each
+/// time: what one collection took of the reserve, the next one finds there.
+#[test]
+fn a_pool_that_is_filled_again_is_collected_again() {
+    for kind in [Kind::Traced, Kind::Explicit] {
+        let mut program = Program::new(kind);
+        program.vacant = Some(Vec::new());
+        // Bytes of all objects, when the pool is full.
+        let mut fitted = Vec::new();
+        for round in 0..6 {
+            let len = [100, 1000][round % 2];
+            let before: Vec<_> = (0..program.len.len()).collect();
+            let there: Vec<usize> = before
+                .into_iter()
+                .filter(|&i| program.is_there(i))
+                .collect();
+            let left = there.len() * [1000, 100][round % 2];
+            fitted.push(left + program.fill(len, usize::MAX) * len);
+            let made = program.len.len();
+            // What was there before goes, and half of what is new.
+            let is_new = |i: &usize| there.binary_search(i).is_err();
+            let all: Vec<usize> = (0..made).filter(|&i| program.is_there(i)).collect();
+            for index in all {
+                // Another half than the one whose places were taken.
+                if !is_new(&index) || Half::Random.has(index + round * 1_000_003, made) {
+                    program.free(index);
+                }
+            }
+            let collected = program.pool.collect(&CollectOptions::default()).unwrap();
+            assert!(collected.planned > 0, "{kind:?} {collected:?}");
+        }
+        // Rounds of the same lengths.
+        for (earlier, later) in [(2, 4), (3, 5)] {
+            assert!(
+                fitted[later] * 100 > fitted[earlier] * 95,
+                "{kind:?} {fitted:?}"
+            );
+        }
+        assert_eq!(program.pool.check().unwrap(), []);
+    }
+}
