@@ -10,7 +10,7 @@ use firn_format::header::TypeId;
 use firn_format::plan::Phase;
 use firn_format::sealed::Seal;
 use firn_format::statistics::{COUNTED_TYPES, Counter, STEPS, STOP_BUCKETS};
-use firn_format::superblock::{OpenState, PoolKind, StoredDomain, Superblock};
+use firn_format::superblock::{LogKind, OpenState, PoolKind, StoredDomain, Superblock};
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
@@ -141,6 +141,14 @@ impl Statistics {
     /// Errors: not a pool, damaged, of another version.
     pub fn version<M: Medium>(medium: &M) -> Result<u32, FormatError> {
         newest_superblock(medium).map(|superblock| superblock.version)
+    }
+
+    /// Which log the pool on `medium` was last opened with. Who opens it on its program's behalf opens it with the
+    /// same: the end of an interrupted collection heals pairs of words, and keeps addresses, where it is an undo log.
+    ///
+    /// Errors: as [`Statistics::version`].
+    pub fn log<M: Medium>(medium: &M) -> Result<LogKind, FormatError> {
+        newest_superblock(medium).map(|superblock| superblock.log)
     }
 
     /// Reads a pool's statistics from a medium that holds it. Takes no lock: another program may

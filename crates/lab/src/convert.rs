@@ -43,6 +43,10 @@ pub fn convert(
         path: peeked.name(),
         source,
     })?;
+    let log = Statistics::log(&peeked).map_err(|source| LabError::Format {
+        path: peeked.name(),
+        source,
+    })?;
     drop(peeked);
     if version == firn_format::FORMAT_VERSION {
         return Ok(report(version, version));
@@ -50,7 +54,13 @@ pub fn convert(
     progress.begin("converting", None);
     let opened = Mapped::open(path, mapped)
         .map_err(LabError::from)
-        .and_then(|medium| Ok(Pool::open(medium, &PoolOptions::new(""))?));
+        .and_then(|medium| {
+            let options = PoolOptions {
+                log,
+                ..PoolOptions::new("")
+            };
+            Ok(Pool::open(medium, &options)?)
+        });
     progress.end();
     let pool = opened?;
     // Another program may have been first.
