@@ -240,6 +240,48 @@ static void vectors(void)
 	commit();
 }
 
+/* A name of a root that is kept says what the name says, whatever becomes of the root. */
+static void kept_names(void)
+{
+	firn_root_name *map = firn_root_name_new("kept"), *leaf = firn_root_name_new("leaf");
+	CHECK(map != NULL && leaf != NULL);
+	CHECK(firn_read_begin(session) == FIRN_OK);
+	FAILS_NULL(FIRN_NOT_FOUND, firn_map_named(session, map));
+	FAILS_NULL(FIRN_NOT_FOUND, firn_root_named(session, leaf, &leaf_type));
+	CHECK(firn_read_end(session) == FIRN_OK);
+	for (int round = 0; round < 2; round++) {
+		begin();
+		const void *made = firn_map_named(session, map);
+		CHECK(made != NULL && made == firn_map_named(session, map) && made == firn_map_root(session, "kept"));
+		CHECK(firn_map_len(session, made) == 0);
+		CHECK(firn_map_insert(session, made, "one", 3, "1", 1, NULL) == FIRN_OK);
+		struct leaf value = {.weight = 2.5};
+		CHECK(firn_set_root(session, "leaf", firn_alloc(session, &leaf_type, &value)) == FIRN_OK);
+		commit();
+		CHECK(firn_read_begin(session) == FIRN_OK);
+		CHECK(firn_map_len(session, firn_map_named(session, map)) == 1);
+		CHECK(firn_root_named(session, leaf, &leaf_type) == firn_root(session, "leaf", NULL));
+		FAILS_NULL(FIRN_WRONG_TYPE, firn_map_named(session, leaf));
+		FAILS_NULL(FIRN_WRONG_TYPE, firn_root_named(session, map, &leaf_type));
+		CHECK(firn_read_end(session) == FIRN_OK);
+		begin();
+		CHECK(firn_set_root(session, "kept", NULL) == FIRN_OK);
+		CHECK(firn_set_root(session, "leaf", NULL) == FIRN_OK);
+		FAILS_NULL(FIRN_NOT_FOUND, firn_root_named(session, leaf, &leaf_type));
+		commit();
+	}
+	firn_root_name_drop(leaf);
+	firn_root_name_drop(NULL);
+	CHECK(firn_read_begin(session) == FIRN_OK);
+	FAILS_NULL(FIRN_INVALID, firn_map_named(session, NULL));
+	FAILS_NULL(FIRN_MISUSE, firn_root_named(session, leaf, NULL));
+	CHECK(firn_read_end(session) == FIRN_OK);
+	firn_root_name_drop(map);
+	FAILS_NULL(FIRN_INVALID, firn_root_name_new(""));
+	FAILS_NULL(FIRN_INVALID, firn_root_name_new(NULL));
+	FAILS_NULL(FIRN_INVALID, firn_root_name_new("a name of more than the forty bytes that are allowed"));
+}
+
 /* Two vectors that two threads change at once. */
 struct crossing {
 	const char *held;
@@ -315,6 +357,7 @@ int main(void)
 		maps();
 		hashes();
 		vectors();
+		kept_names();
 		conflict();
 		CHECK(firn_session_close(session) == FIRN_OK);
 		size_t findings;

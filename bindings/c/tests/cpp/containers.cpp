@@ -407,13 +407,15 @@ void together(const char *path)
 			firn_numbers(tx, "numbers").resize(writers);
 		});
 	}
+	// Names that all threads share; the strings say the same.
+	const firn::root_name kept_names("names"), kept_places("places"), kept_numbers("numbers");
 	auto write = [&](int writer) {
 		firn::session session(pool);
 		for (int i = 0; i < entries; i++)
 			session.transaction([&](firn::transaction &tx) {
 				std::string key = std::to_string(writer) + "/" + std::to_string(i);
-				firn_names(tx, "names")[key] = std::string(static_cast<std::size_t>(i % 50), 'y');
-				firn_places(tx, "places")[key] = place::roof;
+				firn_names(tx, kept_names)[key] = std::string(static_cast<std::size_t>(i % 50), 'y');
+				firn_places(tx, kept_places)[key] = place::roof;
 				firn_numbers(tx, "numbers")[static_cast<std::uint64_t>(writer)] += 1;
 			});
 	};
@@ -423,12 +425,12 @@ void together(const char *path)
 		while (last < writers * entries) {
 			firn::reading reading(session);
 			double all = 0;
-			for (double number : firn::vector_view<double>(reading, "numbers"))
+			for (double number : firn::vector_view<double>(reading, kept_numbers))
 				all += number;
 			CHECK(all >= last);
 			last = all;
 			// What was counted when that was read is there, and more may be.
-			firn::map_view<std::string, std::string> names(reading, "names");
+			firn::map_view<std::string, std::string> names(reading, kept_names);
 			double walked = 0;
 			std::string before;
 			for (const auto &[key, value] : names) {

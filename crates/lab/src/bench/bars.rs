@@ -173,6 +173,7 @@ pub(super) fn bars(options: &Options, figures: &[Figure]) -> Vec<Bar> {
             .iter()
             .filter_map(|row| transaction(row, figures)),
     );
+    bars.extend(super::roots::bars(figures));
     for threads in [1, 2] {
         bars.extend(
             ALLOCATOR

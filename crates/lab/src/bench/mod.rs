@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! transactions   durable transactions, in turns with the rival's
+//! roots          finding a root in each operation, and once for many
 //! allocator      allocating and freeing inside transactions
 //! map            the ordered map
 //! reopen         reopening after kill -9
@@ -39,6 +40,7 @@ mod reclaim;
 mod reopen;
 mod rig;
 mod rival;
+mod roots;
 pub mod simulator;
 mod structures;
 mod transactions;
@@ -105,12 +107,14 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
         reopen::SECTION,
         structures::SECTION,
         collector::SECTION,
+        roots::SECTION,
     ];
     let mut known: Vec<String> = sections.map(String::from).into();
     known.extend(transactions::names());
     known.extend(map::names());
     known.extend(structures::names());
     known.extend(collector::names());
+    known.extend(roots::names());
     if let Some(name) = options.only.iter().find(|name| !known.contains(name)) {
         return Err(BenchError::Unknown {
             name: name.clone(),
@@ -130,6 +134,7 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
     let mut rivals = started?;
     let mut heap = rivals.iter_mut().find(|r| r.id == rival::LIBPMEMOBJ);
     let mut figures = transactions::measure(options, heap.as_deref_mut(), progress)?;
+    figures.extend(roots::measure(options, progress)?);
     figures.extend(allocator::measure(options, heap, progress)?);
     figures.extend(map::measure(options, progress)?);
     figures.extend(reopen::measure(options, &reopen::PLAIN, progress)?);

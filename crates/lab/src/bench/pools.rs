@@ -104,7 +104,7 @@ pub(super) fn fresh_page(dir: &Path, domain: Domain) -> Result<Times, BenchError
     })
 }
 
-fn unnamed(
+pub(super) fn unnamed(
     dir: &Path,
     bytes: u64,
     domain: Domain,
