@@ -15,7 +15,7 @@ use firn_lab::{FileSystems, MappedOptions, PageSize, churn};
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
-    /// Prints results as JSON, one object
+    /// Prints results as JSON: one object, or where there are many one a line
     #[arg(long, global = true)]
     pub json: bool,
 }
@@ -40,6 +40,10 @@ pub enum Command {
 Some hundred entries are one transaction; a crash loses at most the one in flight. A key that is
 there already gets the new value.
 
+In KEY and VALUE `\\\\` is a backslash, `\\t` a tabulator, `\\n` and `\\r` line ends, `\\0` a zero, `\\xHH` any byte
+by its hexadecimal digits; --raw takes backslashes as they are. A line may also be JSON, as
+`firn scan --json` prints it.
+
 Examples:
   firn load p.firn words.tsv
   cut -f1,3 big.tsv | firn load p.firn
@@ -47,14 +51,21 @@ Examples:
     Load(Load),
     /// Prints the values of keys, a line each
     #[command(after_long_help = "\
-Exit status 1 if one of the keys is not there; the others are printed.
+Values are printed as they are. With --json a line each as of `firn scan --json`, and
+`{\"key\":...,\"missing\":true}` for what is not there. Exit status 1 if one of the keys is not there; the others are printed.
 
 Example:
   firn get p.firn /usr/bin/env /usr/bin/sh")]
     Get(Get),
     /// Prints the entries whose keys begin with a prefix, in order
     #[command(after_long_help = "\
-Prints KEY, a tabulator and VALUE, as `firn load` reads them. An empty prefix means all entries.
+Prints KEY, a tabulator and VALUE, as `firn load` reads them: tabulators, line ends, other control
+characters, backslashes and what is no UTF-8 are escaped (`firn help load`), so that every byte comes
+back. With --json each line is an object: `{\"key\":...,\"value\":...}`; what is no UTF-8 is `key_hex` or
+`value_hex` instead, two digits a byte. An empty prefix means all entries.
+
+Some hundred entries are read at a time, and nothing is locked between. An entry that is there all the
+while is printed once, in order; one that comes or goes meanwhile may be printed or not.
 
 Examples:
   firn scan p.firn /usr/share/doc --limit 10
@@ -232,6 +243,9 @@ pub struct Load {
     /// Bytes beyond which the pool does not grow
     #[arg(long, value_name = "BYTES")]
     pub max_bytes: Option<u64>,
+    /// Takes a backslash in a line of text as one, not as the beginning of an escape
+    #[arg(long, conflicts_with = "tree")]
+    pub raw: bool,
     #[command(flatten)]
     pub map: MapName,
     #[command(flatten)]
@@ -287,6 +301,9 @@ pub struct Scan {
     /// Entries to print at most
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
+    /// Prints keys and values as they are, even where they have tabulators and line ends
+    #[arg(long)]
+    pub raw: bool,
     #[command(flatten)]
     pub map: MapName,
     #[command(flatten)]

@@ -5,7 +5,10 @@ use std::io::{self, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use firn_lab::{CopyIdentity, DefragPlan, LabError, LoadReport, Store, StoreOptions, Torn};
+use firn_lab::lines::{json_field, json_line, text_line};
+use firn_lab::{
+    CopyIdentity, DefragPlan, LabError, LineInput, LoadReport, Store, StoreOptions, Torn,
+};
 use serde_json::json;
 
 use crate::Verdict;
@@ -35,7 +38,7 @@ pub fn load(load: &Load, output: &mut Output) -> Result<Verdict, Failure> {
         ..options(&load.map, &load.on)
     };
     let mut store = Store::open_or_create(&load.pool, &options, &mut bars)?;
-    let loaded = source.load(&mut store, &mut bars);
+    let loaded = source.load(&mut store, load.raw, &mut bars);
     drop(bars);
     let closed = store.close();
     let report = loaded?;
@@ -78,7 +81,12 @@ impl Source {
         }
     }
 
-    fn load(self, store: &mut Store, bars: &mut Bars) -> Result<LoadReport, LabError> {
+    fn load(
+        self,
+        store: &mut Store,
+        is_raw: bool,
+        bars: &mut Bars,
+    ) -> Result<LoadReport, LabError> {
         let buffered = |file| BufReader::with_capacity(BUFFER_BYTES, file);
         match self {
             Self::Tree(root) => firn_lab::load_tree(store, &root, bars),
@@ -86,11 +94,22 @@ impl Source {
                 // A pipe has no length that means anything.
                 let metadata = file.metadata().ok().filter(|m| m.is_file());
                 let bytes = metadata.map(|m| m.len());
-                firn_lab::load_lines(store, buffered(file), &path, bytes, bars)
+                let input = LineInput {
+                    lines: buffered(file),
+                    name: &path,
+                    bytes,
+                    is_raw,
+                };
+                firn_lab::load_lines(store, input, bars)
             }
             Self::Input => {
-                let name = Path::new("standard input");
-                firn_lab::load_lines(store, io::stdin().lock(), name, None, bars)
+                let input = LineInput {
+                    lines: io::stdin().lock(),
+                    name: Path::new("standard input"),
+                    bytes: None,
+                    is_raw,
+                };
+                firn_lab::load_lines(store, input, bars)
             }
         }
     }
@@ -98,20 +117,24 @@ impl Source {
 
 pub fn get(get: &Get, output: &mut Output) -> Result<Verdict, Failure> {
     let mut store = Store::open_to_read(&get.pool, &options(&get.map, &get.on), &mut Bars::new())?;
-    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    let (mut missing, mut line) = (Vec::new(), Vec::new());
     for key in &get.keys {
         match store.get(key.as_bytes())? {
-            Some(value) if output.json() => found.push((key, value)),
+            Some(value) if output.json() => {
+                line.clear();
+                json_line(key.as_bytes(), &value, &mut line);
+                output.bytes(&[&line])?;
+            }
             Some(value) => output.bytes(&[&value])?,
-            None => missing.push(key),
+            None => {
+                missing.push(key);
+                if output.json() {
+                    line.clear();
+                    json_field("key", key.as_bytes(), &mut line);
+                    output.bytes(&[b"{", &line, b",\"missing\":true}"])?;
+                }
+            }
         }
-    }
-    if output.json() {
-        let text = String::from_utf8_lossy;
-        let entry = |(key, value): &(&std::ffi::OsString, Vec<u8>)| json!({ "key": text(key.as_bytes()), "value": text(value) });
-        let entries: Vec<_> = found.iter().map(entry).collect();
-        let missing: Vec<_> = missing.iter().map(|key| text(key.as_bytes())).collect();
-        output.object(&json!({ "entries": entries, "missing": missing }))?;
     }
     output.flush()?;
     for key in &missing {
@@ -126,26 +149,23 @@ pub fn scan(scan: &Scan, output: &mut Output) -> Result<Verdict, Failure> {
     let mut store =
         Store::open_to_read(&scan.pool, &options(&scan.map, &scan.on), &mut Bars::new())?;
     let (prefix, limit) = (scan.prefix.as_bytes(), scan.limit.unwrap_or(u64::MAX));
-    let (mut left, mut printed) = (limit, Ok(()));
-    let mut entries = Vec::new();
+    let (mut left, mut printed, mut line) = (limit, Ok(()), Vec::new());
     let json = output.json();
     let scanned = if limit == 0 {
         Ok(0)
     } else {
         store.scan(prefix, |key, value| {
             left -= 1;
-            if json {
-                let text = String::from_utf8_lossy;
-                entries.push(json!({ "key": text(key), "value": text(value) }));
-            } else {
-                printed = output.bytes(&[key, b"\t", value]);
+            line.clear();
+            match (json, scan.raw) {
+                (true, _) => json_line(key, value, &mut line),
+                (false, false) => text_line(key, value, &mut line),
+                (false, true) => line.extend([key, b"\t", value].concat()),
             }
+            printed = output.bytes(&[&line]);
             left > 0 && printed.is_ok()
         })
     };
-    if json && scanned.is_ok() {
-        printed = output.object(&json!({ "entries": entries }));
-    }
     // The pool is closed whatever became of the output.
     let closed = store.close();
     scanned?;

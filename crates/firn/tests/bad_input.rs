@@ -313,7 +313,9 @@ fn lines_that_are_none() {
     let loaded = firn(&["load", &pool, &lines]);
     assert_eq!(loaded.status, ERROR);
     assert!(
-        loaded.err.contains(&format!("{lines}:301: no tabulator")),
+        loaded
+            .err
+            .contains(&format!("{lines}:301: the line has no tabulator")),
         "{}",
         loaded.err
     );

@@ -32,9 +32,132 @@ fn what_is_loaded_is_scanned_in_order_and_got() {
     let got = firn(&["get", &pool, "key-000001", "nobody"]);
     assert_eq!((got.status, &*got.out), (1, "value-x1\n"));
     assert!(got.err.contains("nobody") && got.err.contains(&pool));
-    let got = json(&["get", &pool, "key-000000", "nobody"]);
-    assert_eq!(got["entries"][0]["value"], "value-0");
-    assert_eq!(got["missing"][0], "nobody");
+    let got = firn(&["get", &pool, "key-000000", "nobody", "--json"]);
+    let lines =
+        "{\"key\":\"key-000000\",\"value\":\"value-0\"}\n{\"key\":\"nobody\",\"missing\":true}\n";
+    assert_eq!((got.status, &*got.out), (1, lines));
+}
+
+/// Loads lines of standard input.
+fn load_lines(pool: &str, lines: &[u8], more: &[&str]) -> support::Called {
+    let mut child = command(&[&["load", pool][..], more].concat())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(lines).unwrap();
+    called(child.wait_with_output().unwrap())
+}
+
+/// The output as it is, which need not be text.
+fn printed(arguments: &[&str]) -> Vec<u8> {
+    let output = command(arguments)
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    output.stdout
+}
+
+#[test]
+fn every_byte_of_keys_and_values_comes_back_from_what_was_printed() {
+    let folder = Folder::new();
+    let pool = folder.arg("pool");
+    let mut entries: Vec<(Vec<u8>, Vec<u8>)> = (0..=255u8)
+        .map(|byte| (vec![byte], vec![b'x', byte, b'\t', byte, b'\n']))
+        .collect();
+    let all: Vec<u8> = (0..=255).collect();
+    entries.push((all.clone(), all.iter().rev().copied().collect()));
+    entries.push((b"".to_vec(), "n\u{e4}chste\r\n\\t {".into()));
+    entries.push((b"{\"key\":1}".to_vec(), b"".to_vec()));
+    entries.sort();
+    let mut store = Store::open_or_create(
+        pool.as_ref(),
+        &StoreOptions::default(),
+        &mut firn_lab::Silent,
+    )
+    .unwrap();
+    for (key, value) in &entries {
+        store.insert(key, value).unwrap();
+    }
+    store.close().unwrap();
+    for format in [&[][..], &["--json"]] {
+        let lines = printed(&[&["scan", &pool, ""][..], format].concat());
+        assert!(std::str::from_utf8(&lines).is_ok(), "text");
+        assert_eq!(lines.split(|&b| b == b'\n').count(), entries.len() + 1);
+        let again = folder.arg(if format.is_empty() { "text" } else { "json" });
+        let loaded = load_lines(&again, &lines, &[]);
+        assert_eq!(loaded.status, 0, "{}", loaded.err);
+        let mut store = Store::open(
+            again.as_ref(),
+            &StoreOptions::default(),
+            &mut firn_lab::Silent,
+        )
+        .unwrap();
+        let mut found = Vec::new();
+        store
+            .scan(b"", |key, value| {
+                found.push((key.to_vec(), value.to_vec()));
+                true
+            })
+            .unwrap();
+        assert_eq!(found, entries);
+    }
+    let got = printed(&["get", &pool, "", "--json"]);
+    assert_eq!(
+        got,
+        b"{\"key\":\"\",\"value\":\"n\xc3\xa4chste\\r\\n\\\\t {\"}\n"
+    );
+}
+
+#[test]
+fn backslashes_stay_as_they_are_where_lines_are_raw() {
+    let folder = Folder::new();
+    let pool = folder.arg("pool");
+    let refused = load_lines(&pool, b"a\t1\nc:\\quick\tx\n", &[]);
+    assert_eq!(refused.status, 2);
+    for part in ["standard input:2", "backslash", "--raw", "the 1 lines"] {
+        assert!(refused.err.contains(part), "{part}: {}", refused.err);
+    }
+    let line = b"c:\\quick\tx\\t\n";
+    assert_eq!(load_lines(&pool, line, &["--raw"]).status, 0);
+    assert_eq!(printed(&["scan", &pool, "c", "--raw"]), line);
+    assert_eq!(printed(&["scan", &pool, "c"]), b"c:\\\\quick\tx\\\\t\n");
+}
+
+/// Anonymous memory of a command when its first line can be read and it waits for the others to be.
+fn anonymous_kib(arguments: &[&str]) -> u64 {
+    let mut child = command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    lines.read_line(&mut String::new()).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+    // Nobody reads the rest.
+    drop(lines);
+    assert!(child.wait().unwrap().success(), "a closed pipe is no error");
+    kib.expect("the kernel says so")
+}
+
+#[test]
+fn a_scan_takes_no_more_memory_of_a_larger_pool() {
+    const MORE_KIB: u64 = 4096;
+    let folder = Folder::new();
+    let pools = [1_000, 30_000].map(|entries| {
+        let pool = folder.arg(&format!("of {entries}"));
+        let lines: String = (0..entries)
+            .map(|n| format!("key-{n:08}\t{}\n", "v".repeat(1000)))
+            .collect();
+        std::fs::write(folder.path("lines"), lines).unwrap();
+        assert_eq!(firn(&["load", &pool, &folder.arg("lines")]).status, 0);
+        pool
+    });
+    for format in [&[][..], &["--json"]] {
+        let [small, large] = [0, 1]
+            .map(|pool: usize| anonymous_kib(&[&["scan", &pools[pool], ""][..], format].concat()));
+        assert!(large < small + MORE_KIB, "{small} KiB, then {large} KiB");
+    }
 }
 
 #[test]

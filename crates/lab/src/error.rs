@@ -79,11 +79,13 @@ pub enum LabError {
         /// The first finding.
         finding: String,
     },
-    /// A line is not a key, a tabulator and a value.
+    /// A line is no entry.
     #[error(
-        "{input}:{line}: no tabulator between a key and a value; correct the line and load again (the {loaded} lines before it are in the pool)"
+        "{input}:{line}: the line {what}; correct it and load again (the {loaded} lines before it are in the pool)"
     )]
     Line {
+        /// What is wrong with it.
+        what: String,
         /// The input.
         input: String,
         /// Counted from 1.

@@ -4,6 +4,7 @@
 //! ```text
 //! store      a map in a pool file: opening, recovering, reading, changing
 //! load       from lines and from file trees     select    which entries a fraction takes
+//! lines      entries as text and as JSON, with every byte
 //! stat       figures of a pool in use           check     whether a pool is sound
 //! top        the same again and again, and what changed meanwhile
 //! map        pictures of what a pool's pages hold
@@ -43,6 +44,7 @@ pub mod figures;
 mod html;
 pub mod kill;
 mod limit;
+pub mod lines;
 mod load;
 pub mod map;
 mod progress;
@@ -67,7 +69,7 @@ pub use firn_heap::CopyIdentity;
 pub use firn_heap::collector::PageSize;
 pub use firn_mapped::{FileSystems, MappedOptions};
 pub use limit::{LimitReport, set_limit};
-pub use load::{LoadReport, load_lines, load_tree};
+pub use load::{LineInput, LoadReport, load_lines, load_tree};
 pub use progress::{Progress, Silent};
 pub use select::delete_fraction;
 pub use spread::Spread;

@@ -1,17 +1,20 @@
 //! Loading entries, some hundred in a transaction.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use firn_structures::map::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use serde::Serialize;
 
-use crate::{Entry, LabError, Progress, Store, Tree, TreeLimits};
+use crate::{Entry, LabError, Progress, Store, Tree, lines};
 
 /// Entries of a transaction.
 const BATCH_ENTRIES: usize = 256;
 /// Bytes of keys and values after which a transaction ends early.
 const BATCH_BYTES: usize = 1 << 20;
+/// Bytes of the longest line: the largest entry, each byte of it escaped, and what is around it.
+const MAX_LINE_BYTES: u64 = 6 * (MAX_KEY_BYTES as u64 + MAX_VALUE_BYTES) + 64;
 
 /// What was loaded.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -74,61 +77,74 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Loads lines of a key, a tabulator and a value. `name` is the input's in errors, `bytes` its
-/// length where that is known.
+/// Lines that are loaded.
+pub struct LineInput<'a, R> {
+    /// Where they come from.
+    pub lines: R,
+    /// What that is called in errors.
+    pub name: &'a Path,
+    /// Its length, where that is known.
+    pub bytes: Option<u64>,
+    /// Whether a backslash is one, and begins no escape.
+    pub is_raw: bool,
+}
+
+/// Loads lines of text or of JSON, see [`crate::lines`].
 ///
-/// Errors: a line without a tabulator, all lines before which are loaded then; the input cannot be
+/// Errors: a line that is no entry, all lines before which are loaded then; the input cannot be
 /// read; see [`Store::insert_all`].
 pub fn load_lines(
     store: &mut Store,
-    mut input: impl BufRead,
-    name: &Path,
-    bytes: Option<u64>,
+    input: LineInput<'_, impl BufRead>,
     progress: &mut dyn Progress,
 ) -> Result<LoadReport, LabError> {
     let start = Instant::now();
     let mut loader = Loader::new(store);
     // Bytes where it is known how many there are, lines otherwise.
-    let what = if bytes.is_some() {
-        "loading"
-    } else {
-        "loading lines"
+    let what = match input.bytes {
+        Some(_) => "loading",
+        None => "loading lines",
     };
-    progress.begin(what, bytes);
-    let mut line = Vec::new();
+    progress.begin(what, input.bytes);
+    let parse = match input.is_raw {
+        true => lines::parse_raw,
+        false => lines::parse,
+    };
+    let (mut from, mut line) = (input.lines, Vec::new());
     for number in 1.. {
         line.clear();
-        let read = input.read_until(b'\n', &mut line);
-        let read = read.map_err(LabError::file(name, "reading"))?;
+        let read = (&mut from)
+            .take(MAX_LINE_BYTES + 1)
+            .read_until(b'\n', &mut line);
+        let read = read.map_err(LabError::file(input.name, "reading"))? as u64;
         if read == 0 {
             break;
         }
-        let Some(entry) = parse(&line) else {
-            loader.flush()?;
-            return Err(LabError::Line {
-                input: name.display().to_string(),
-                line: number,
-                loaded: loader.report.entries,
-            });
+        let entry = match read <= MAX_LINE_BYTES {
+            true => parse(&line),
+            false => Err(format!(
+                "is longer than {MAX_LINE_BYTES} bytes, so no entry"
+            )),
         };
-        loader.add(entry)?;
-        progress.advance(if bytes.is_some() { read as u64 } else { 1 });
+        match entry {
+            Ok(entry) => loader.add(entry)?,
+            Err(what) => {
+                loader.flush()?;
+                return Err(LabError::Line {
+                    what,
+                    input: input.name.display().to_string(),
+                    line: number,
+                    loaded: loader.report.entries,
+                });
+            }
+        }
+        progress.advance(if input.bytes.is_some() { read } else { 1 });
     }
     progress.end();
     loader.finish(start.elapsed())
 }
 
-/// The key and the value of a line, with or without the newline at its end.
-fn parse(line: &[u8]) -> Option<Entry> {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    let tab = line.iter().position(|&byte| byte == b'\t')?;
-    Some(Entry {
-        key: line[..tab].to_vec(),
-        value: line[tab + 1..].to_vec(),
-    })
-}
-
-/// Loads every path below `root` with its size.
+/// Loads every path below `root` with its size, as it is found.
 ///
 /// Errors: `root` cannot be read; see [`Store::insert_all`].
 pub fn load_tree(
@@ -136,36 +152,14 @@ pub fn load_tree(
     root: &Path,
     progress: &mut dyn Progress,
 ) -> Result<LoadReport, LabError> {
-    let tree = Tree::walk(root, TreeLimits::NONE, progress)?;
     let start = Instant::now();
     let mut loader = Loader::new(store);
-    loader.report.unreadable = tree.unreadable;
-    progress.begin("loading", Some(tree.entries.len() as u64));
-    for entry in tree.entries {
-        loader.add(entry)?;
+    progress.begin("loading", None);
+    let unreadable = Tree::visit(root, &mut |entry| {
         progress.advance(1);
-    }
+        loader.add(entry)
+    });
     progress.end();
+    loader.report.unreadable = unreadable?;
     loader.finish(start.elapsed())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_split_at_their_first_tabulator() {
-        let parsed = |line: &str| {
-            parse(line.as_bytes()).map(|e| {
-                let text = |bytes| String::from_utf8(bytes).unwrap();
-                (text(e.key), text(e.value))
-            })
-        };
-        let pair = |key: &str, value: &str| Some((key.into(), value.into()));
-        assert_eq!(parsed("a\tb\n"), pair("a", "b"));
-        assert_eq!(parsed("a\tb\tc"), pair("a", "b\tc"));
-        assert_eq!(parsed("\t\n"), pair("", ""));
-        assert_eq!(parsed("a b\n"), None);
-        assert_eq!(parsed("\n"), None);
-    }
 }

@@ -28,19 +28,37 @@ pub fn delete_fraction(
     let mut left = store.len()?;
     let mut wanted = (left as f64 * fraction).round() as u64;
     let mut rng = Rng::with_seed(seed);
-    let mut chosen = Vec::with_capacity(wanted as usize);
-    progress.begin("choosing", Some(left));
-    store.scan(b"", |key, _| {
+    let (mut chosen, mut deleted) = (Vec::with_capacity(BATCH_KEYS), 0);
+    progress.begin("deleting", Some(wanted));
+    // A scan is not disturbed by what is deleted behind it.
+    let mut scan = store.all();
+    while wanted > 0 {
+        let Some(key) = store.next_key(&mut scan)? else {
+            break;
+        };
         if rng.u64(0..left.max(1)) < wanted {
-            chosen.push(key.to_vec());
+            chosen.push(key);
             wanted -= 1;
         }
         left = left.saturating_sub(1);
-        progress.advance(1);
-        wanted > 0
-    })?;
+        if chosen.len() == BATCH_KEYS {
+            deleted += remove_batch(store, &mut chosen, progress)?;
+        }
+    }
+    deleted += remove_batch(store, &mut chosen, progress)?;
     progress.end();
-    remove_keys(store, &chosen, progress)
+    Ok(deleted)
+}
+
+fn remove_batch(
+    store: &mut Store,
+    chosen: &mut Vec<Vec<u8>>,
+    progress: &mut dyn Progress,
+) -> Result<u64, LabError> {
+    let there = store.remove_all(chosen)?;
+    progress.advance(chosen.len() as u64);
+    chosen.clear();
+    Ok(there.iter().filter(|&&there| there).count() as u64)
 }
 
 /// Removes keys, many in a transaction. Returns how many were there.

@@ -206,6 +206,21 @@ impl Store {
         Ok(count)
     }
 
+    /// A scan of all entries, for [`Store::next_key`].
+    pub(crate) fn all(&self) -> Scan<Mapped> {
+        Scan::of_root(&self.map)
+    }
+
+    /// The next key of a scan. The store can be changed between two of them.
+    pub(crate) fn next_key(
+        &mut self,
+        scan: &mut Scan<Mapped>,
+    ) -> Result<Option<Vec<u8>>, LabError> {
+        let next = scan.next(&mut self.session);
+        let next = next.map_err(LabError::pool(&self.path))?;
+        Ok(next.map(|(key, _)| key.to_vec()))
+    }
+
     /// A key that does not begin with `prefix`; none if all do.
     pub fn foreign_key(&mut self, prefix: &[u8]) -> Result<Option<Vec<u8>>, LabError> {
         let guard = self.session.guard();

@@ -46,13 +46,21 @@ impl Tree {
         limits: TreeLimits,
         progress: &mut dyn Progress,
     ) -> Result<Self, LabError> {
-        std::fs::read_dir(root).map_err(LabError::file(root, "reading the directory"))?;
+        look_at(root)?;
         let (start, mut tree) = (Instant::now(), Self::default());
         let mut folders = vec![root.to_path_buf()];
         progress.begin("walking the tree", None);
         while let Some(folder) = folders.pop() {
             let before = tree.entries.len();
-            tree.read_folder(&folder, &mut folders);
+            let Self {
+                entries,
+                unreadable,
+                ..
+            } = &mut tree;
+            *unreadable += read_folder(&folder, &mut folders, &mut |entry| {
+                entries.push(entry);
+                Ok(())
+            })?;
             let (now, step) = (tree.entries.len(), STEP);
             if now / step != before / step {
                 progress.advance((now / step * step - before / step * step) as u64);
@@ -67,25 +75,58 @@ impl Tree {
         Ok(tree)
     }
 
-    fn read_folder(&mut self, folder: &Path, folders: &mut Vec<PathBuf>) {
-        let Ok(listing) = std::fs::read_dir(folder) else {
-            self.unreadable += 1;
-            return;
+    /// Hands every entry below `root` to `visit` as it is found, and keeps none. Returns the number of paths that could
+    /// not be looked at.
+    ///
+    /// Errors: as [`Tree::walk`], and what `visit` returns.
+    pub fn visit(
+        root: &Path,
+        visit: &mut dyn FnMut(Entry) -> Result<(), LabError>,
+    ) -> Result<u64, LabError> {
+        look_at(root)?;
+        let (mut unreadable, mut folders) = (0, vec![root.to_path_buf()]);
+        while let Some(folder) = folders.pop() {
+            unreadable += read_folder(&folder, &mut folders, visit)?;
+        }
+        Ok(unreadable)
+    }
+}
+
+/// Errors: it is no directory that can be read.
+fn look_at(root: &Path) -> Result<(), LabError> {
+    let listing = std::fs::read_dir(root);
+    listing
+        .map(drop)
+        .map_err(LabError::file(root, "reading the directory"))
+}
+
+/// Visits what is in a folder, and adds the folders in it to `folders`. Returns the number of paths that could not be
+/// looked at.
+///
+/// Errors: what `visit` returns.
+fn read_folder(
+    folder: &Path,
+    folders: &mut Vec<PathBuf>,
+    visit: &mut dyn FnMut(Entry) -> Result<(), LabError>,
+) -> Result<u64, LabError> {
+    let Ok(listing) = std::fs::read_dir(folder) else {
+        return Ok(1);
+    };
+    let mut unreadable = 0;
+    for item in listing {
+        // Does not follow the link, if it is one.
+        let Ok((item, metadata)) = item.and_then(|i| i.metadata().map(|m| (i, m))) else {
+            unreadable += 1;
+            continue;
         };
-        for item in listing {
-            // Does not follow the link, if it is one.
-            let Ok((item, metadata)) = item.and_then(|i| i.metadata().map(|m| (i, m))) else {
-                self.unreadable += 1;
-                continue;
-            };
-            let path = item.path();
-            self.entries.push(Entry {
-                key: path.as_os_str().as_bytes().to_vec(),
-                value: metadata.len().to_string().into_bytes(),
-            });
-            if metadata.is_dir() {
-                folders.push(path);
-            }
+        let path = item.path();
+        visit(Entry {
+            key: path.as_os_str().as_bytes().to_vec(),
+            value: metadata.len().to_string().into_bytes(),
+        })?;
+        if metadata.is_dir() {
+            folders.push(path);
         }
     }
+    Ok(unreadable)
 }

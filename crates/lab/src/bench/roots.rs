@@ -75,11 +75,7 @@ impl Rig {
             ..pools::pool_options(PoolKind::Explicit)
         };
         let pool = Pool::create(medium, &undo)?;
-        let id = {
-            pool.register::<Word>()?;
-            let guard = session.guard();
-            guard.root::<Word>(WORD)?.header().type_id()
-        };
+        let id = pool.register_described(Word::DESCRIPTOR)?.id();
         let mut raw = pool.session()?;
         raw.raw_transaction(|tx| {
             let body = tx.alloc_of(id, u64::from(Word::DESCRIPTOR.size))?;

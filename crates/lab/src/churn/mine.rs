@@ -14,6 +14,9 @@ use crate::{LabError, Progress, Store, StoreOptions};
 /// What takes a root's place that refers to nothing known.
 const UNKNOWN: &str = "of a type that is not registered";
 
+/// Keys that are looked for before they are removed.
+const KEYS_AT_ONCE: usize = 4096;
+
 /// Opens the pool in `path`, or makes it, with an empty map at the root `map`. Entries that an earlier
 /// run left there are removed.
 ///
@@ -93,10 +96,16 @@ fn refuse_other_kind(store: &Store, path: &Path, map: &str) -> Result<(), LabErr
 
 /// Removes every entry. Returns how many there were.
 pub(super) fn clear(store: &mut Store, progress: &mut dyn Progress) -> Result<u64, LabError> {
-    let mut keys = Vec::new();
-    store.scan(PREFIX, |key, _| {
-        keys.push(key.to_vec());
-        true
-    })?;
-    remove_keys(store, &keys, progress)
+    let mut cleared = 0;
+    loop {
+        let mut keys = Vec::with_capacity(KEYS_AT_ONCE);
+        store.scan(PREFIX, |key, _| {
+            keys.push(key.to_vec());
+            keys.len() < KEYS_AT_ONCE
+        })?;
+        if keys.is_empty() {
+            return Ok(cleared);
+        }
+        cleared += remove_keys(store, &keys, progress)?;
+    }
 }
