@@ -182,6 +182,17 @@ fn a_pool_keeps_the_size_that_it_was_made_with() {
 }
 
 #[test]
+fn any_number_of_objects_is_freed_in_a_full_pool() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = &built("emptied.c", &["-O2"], folder.path())[0];
+    let pools = tempfile::tempdir().unwrap();
+    assert_eq!(
+        run(program, &[pools.path().join("pool")]),
+        "empty, full again\n"
+    );
+}
+
+#[test]
 fn a_pool_that_is_defragmented_over_and_over_is_never_full_of_addresses() {
     let folder = tempfile::tempdir().unwrap();
     for (collects, phases, compact) in [(NEVER, 12, Some(12)), (BESIDE, 18, None)] {

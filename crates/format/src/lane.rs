@@ -112,9 +112,13 @@ const KIND_MASK: u64 = 7;
 const LINE: u64 = 1;
 const BITS: u64 = 2;
 const RANGE: u64 = 3;
+const CLEARED: u64 = 5;
+const SET: u64 = 6;
 const BYTES: u64 = 4;
 const ADDRESS_BITS: u64 = (1 << 48) - 1;
 const MASK_SHIFT: u32 = 48;
+/// Words that one record has masks for at most.
+const MAX_MASKS: usize = (1 << (64 - MASK_SHIFT)) - 1;
 /// Where a record of bytes has how many they are; below that, from `MASK_SHIFT` on, which byte of its word is the first.
 const LEN_SHIFT: u32 = 51;
 /// Bytes that one record of bytes may hold.
@@ -147,6 +151,17 @@ pub enum Record<'a> {
         at: VirtAddr,
         /// The words.
         words: &'a [u64],
+    },
+    /// Bits of consecutive words, of each changed in one locked step, and of none of them the others.
+    ///
+    /// Since version 2.
+    Masks {
+        /// First word.
+        at: VirtAddr,
+        /// Whether the bits are set, or cleared.
+        set: bool,
+        /// Which, word by word.
+        masks: &'a [u64],
     },
     /// Consecutive bytes, which begin and end anywhere. Other threads may store to the bytes beside them in the same
     /// words.
@@ -181,6 +196,32 @@ impl<'a> Record<'a> {
     /// Appends a record for bits of one word.
     pub fn push_bits(payload: &mut Vec<u64>, at: VirtAddr, set: u64, clear: u64) {
         payload.extend_from_slice(&[at.0 | BITS, set, clear]);
+    }
+
+    /// Appends records for bits that are set, or cleared: words with bits, in ascending order, each once. A bit takes
+    /// two words at most, and one where most words of a table are among them.
+    pub fn push_masks(payload: &mut Vec<u64>, set: bool, words: &[(VirtAddr, u64)]) {
+        let kind = if set { SET } else { CLEARED };
+        let mut rest = words;
+        while let Some(&(at, _)) = rest.first() {
+            payload.push(0);
+            let start = payload.len();
+            let mut taken = 0;
+            for &(word_at, mask) in rest {
+                let before = ((word_at.0 - at.0) / 8) as usize;
+                let skipped = before - (payload.len() - start);
+                // A word without a bit costs as much as a new record.
+                if skipped > 1 || before >= MAX_MASKS {
+                    break;
+                }
+                payload.resize(start + before, 0);
+                payload.push(mask);
+                taken += 1;
+            }
+            let count = (payload.len() - start) as u64;
+            payload[start - 1] = at.0 | kind | count << MASK_SHIFT;
+            rest = &rest[taken..];
+        }
     }
 
     /// Appends a record for at most 65535 consecutive words.
@@ -251,6 +292,11 @@ impl<'a> Record<'a> {
                 let at = at + lead;
                 (Record::Bytes { at, len, words }, rest)
             }
+            kind @ (SET | CLEARED) => {
+                let (masks, rest) = rest.split_at_checked((first >> MASK_SHIFT) as usize)?;
+                let set = kind == SET;
+                (Record::Masks { at, set, masks }, rest)
+            }
             _ => return None,
         };
         *payload = rest;
@@ -264,6 +310,7 @@ impl<'a> Record<'a> {
             Record::Line { at, .. } => (at, LINE_BYTES),
             Record::Bits { at, .. } => (at, 8),
             Record::Range { at, words } => (at, words.len() as u64 * 8),
+            Record::Masks { at, masks, .. } => (at, masks.len() as u64 * 8),
             Record::Bytes { at, len, .. } => (at, len),
         }
     }
@@ -359,6 +406,57 @@ mod tests {
         let at = VirtAddr(0x1000);
         assert_eq!(Record::take(&mut rest), Some(Record::Range { at, words }));
         assert!(rest.is_empty());
+    }
+
+    /// What the masks of a payload say, word by word, those without a bit left out.
+    fn masks_of(payload: &[u64]) -> Vec<(VirtAddr, bool, u64)> {
+        let (mut rest, mut found) = (payload, Vec::new());
+        while let Some(record) = Record::take(&mut rest) {
+            let Record::Masks { at, set, masks } = record else {
+                panic!("{record:?}");
+            };
+            assert_eq!(record.home(), (at, masks.len() as u64 * 8));
+            let words = masks.iter().enumerate().filter(|(_, mask)| **mask != 0);
+            found.extend(words.map(|(i, &mask)| (at + i as u64 * 8, set, mask)));
+        }
+        assert!(rest.is_empty());
+        found
+    }
+
+    #[test]
+    fn masks_read_back_and_take_two_words_a_bit_at_most() {
+        for (step, words) in [
+            (1, 1),
+            (1, 300_000),
+            (2, 1000),
+            (3, 1000),
+            (4, 1000),
+            (512, 99),
+        ] {
+            let bits = |i: u64| (VirtAddr(0xe0_0000 + i * step * 8), 1 << (i % 64));
+            let wanted: Vec<_> = (0..words).map(bits).collect();
+            for set in [true, false] {
+                let mut payload = Vec::new();
+                Record::push_masks(&mut payload, set, &wanted);
+                let read = masks_of(&payload);
+                assert!(
+                    read.iter()
+                        .map(|&(at, _, mask)| (at, mask))
+                        .eq(wanted.iter().copied())
+                );
+                assert!(read.iter().all(|&(_, of, _)| of == set));
+                assert!(
+                    payload.len() as u64 <= 2 * words,
+                    "{step}: {}",
+                    payload.len()
+                );
+                if step == 1 {
+                    assert!(payload.len() as u64 <= words + words.div_ceil(60_000));
+                }
+                let cut = &mut &payload[..1];
+                assert_eq!(Record::take(cut), None);
+            }
+        }
     }
 
     #[test]

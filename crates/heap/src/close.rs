@@ -47,11 +47,7 @@ impl<M: Medium> Inner<M> {
             };
             self.redo.retire(&self.medium, ring);
             self.forget_kept()?;
-            for (_, ring) in &mut lanes.free {
-                for run in ring.take_overflow() {
-                    self.allocator.give_log(&self.medium, run);
-                }
-            }
+            self.end_logs();
             let exact = self.exact.load(Ordering::Acquire);
             if exact && self.kind == PoolKind::Traced {
                 self.allocator.write_bitmaps(&self.medium)?;

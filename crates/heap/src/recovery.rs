@@ -202,6 +202,12 @@ pub(crate) fn apply<M: Medium>(medium: &M, record: &Record<'_>) -> Result<(), Er
         Record::Range { at, words } => {
             medium.store_bytes(at, bytemuck::cast_slice(words));
         }
+        Record::Masks { at, set, masks } => {
+            for (word, &mask) in (0..).zip(masks).filter(|(_, mask)| **mask != 0) {
+                let (set, clear) = if set { (mask, 0) } else { (0, mask) };
+                medium.update_bits(at + word * WORD_BYTES, set, clear);
+            }
+        }
         // The words hold what lay beside the bytes, too, which was another thread's: not one of these is stored.
         Record::Bytes { at, len, words } => {
             let lead = (at.0 % WORD_BYTES) as usize;

@@ -2,9 +2,9 @@
 
 mod support;
 
-use firn_heap::{Error, Pool, PoolKind, PoolOptions};
+use firn_heap::{Error, Pool, PoolKind, PoolOptions, Session, Tx};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_structures::{HashMap, List, Map, Queue, Vector};
+use firn_structures::{AvlTree, HashMap, InlineTree, List, Map, Queue, RedBlackTree, Vector};
 
 #[test]
 fn an_insert_without_room_changes_nothing() {
@@ -159,5 +159,122 @@ fn tables_stay_sound_without_room_and_can_be_emptied() {
             })
             .unwrap();
         assert_eq!(pool.trace().unwrap().objects, 3);
+    }
+}
+
+type Each = for<'t> fn(Tx<'t, Mapped>, u64) -> Result<(), Error>;
+
+/// A structure: how it is made, how an entry comes, and how it goes.
+struct Emptied {
+    name: &'static str,
+    create: for<'t> fn(Tx<'t, Mapped>) -> Result<(), Error>,
+    insert: Each,
+    remove: Each,
+}
+
+const VALUE: [u8; 24] = [7; 24];
+
+/// Keys that come in no order.
+fn mixed(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// A structure whose entries have keys.
+macro_rules! keyed {
+    ($type:ident, $n:ident => $key:expr) => {
+        Emptied {
+            name: stringify!($type),
+            create: |tx| $type::create(tx, "it").map(|_| ()),
+            insert: |tx, $n| $type::open(tx, "it")?.insert($key, &VALUE).map(|_| ()),
+            remove: |tx, $n| {
+                assert!($type::open(tx, "it")?.remove($key)?);
+                Ok(())
+            },
+        }
+    };
+}
+
+fn structures() -> [Emptied; 8] {
+    [
+        keyed!(Map, n => &mixed(n).to_le_bytes()),
+        keyed!(HashMap, n => &mixed(n).to_le_bytes()),
+        keyed!(AvlTree, n => mixed(n)),
+        keyed!(RedBlackTree, n => mixed(n)),
+        keyed!(InlineTree, n => mixed(n)),
+        Emptied {
+            name: "List",
+            create: |tx| List::create(tx, "it").map(|_| ()),
+            insert: |tx, n| List::open(tx, "it")?.push_back(n, &VALUE),
+            remove: |tx, n| {
+                assert_eq!(List::open(tx, "it")?.pop_front()?.unwrap().0, n);
+                Ok(())
+            },
+        },
+        Emptied {
+            name: "Queue",
+            create: |tx| Queue::create(tx, "it").map(|_| ()),
+            insert: |tx, _| Queue::open(tx, "it")?.push_back(&VALUE),
+            remove: |tx, _| {
+                assert!(Queue::open(tx, "it")?.pop_front()?.is_some());
+                Ok(())
+            },
+        },
+        Emptied {
+            name: "Vector",
+            create: |tx| Vector::create(tx, "it").map(|_| ()),
+            insert: |tx, _| Vector::open(tx, "it")?.push(&VALUE),
+            remove: |tx, _| {
+                assert!(Vector::open(tx, "it")?.pop()?.is_some());
+                Ok(())
+            },
+        },
+    ]
+}
+
+/// Inserts until nothing fits, many entries a transaction and then ever fewer. How many it has then.
+fn fill(session: &mut Session<Mapped>, of: &Emptied) -> u64 {
+    let (mut entries, mut together) = (0, 1_000);
+    while together > 0 {
+        let outcome = session
+            .transaction(|tx| (entries..entries + together).try_for_each(|n| (of.insert)(tx, n)));
+        match outcome {
+            Ok(()) => entries += together,
+            Err(Error::PoolFull { .. }) => together /= 10,
+            Err(other) => panic!("{}: {other}", of.name),
+        }
+    }
+    entries
+}
+
+/// Entry by entry, so that what each removal stores and frees is in the one log.
+#[test]
+fn a_full_pool_is_emptied_in_one_transaction() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        for of in structures() {
+            let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
+            let options = PoolOptions {
+                kind,
+                max_bytes: Some(20 << 20),
+                ..PoolOptions::new("test")
+            };
+            let pool = Pool::create(medium, &options).unwrap();
+            let mut session = pool.session().unwrap();
+            session.transaction(|tx| (of.create)(tx)).unwrap();
+            let entries = fill(&mut session, &of);
+            assert!(entries > 10_000, "{}: {entries}", of.name);
+            let emptied =
+                session.transaction(|tx| (0..entries).try_for_each(|n| (of.remove)(tx, n)));
+            if let Err(error) = emptied {
+                panic!("{kind:?} {}, {entries} entries: {error}", of.name);
+            }
+            let again = fill(&mut session, &of);
+            assert!(
+                again >= entries * 9 / 10,
+                "{}: {again} of {entries}",
+                of.name
+            );
+            let findings = pool.check().unwrap();
+            assert!(findings.is_empty(), "{}: {findings:?}", of.name);
+        }
     }
 }

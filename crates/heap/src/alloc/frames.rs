@@ -197,19 +197,22 @@ pub(crate) struct FrameSpace(Lock<Space>);
 /// The frame space, locked.
 pub(crate) struct Space {
     pub(super) chunks: Vec<ChunkFrames>,
+    /// Chunks that were looked at, and free frames of these.
+    pub(super) known: u64,
+    pub(super) free: u64,
     /// Where looking began; everything from here on is known once `ahead` has reached the end.
     frontier: usize,
     ahead: usize,
     /// Next chunk before the frontier to look at.
     behind: usize,
     quarantine: VecDeque<(u64, FrameRun)>,
+    /// What entries of these numbers have outside their slots.
+    logs: Vec<(u64, FrameRun)>,
     /// No chunk below this one has a free run of at least 2^i frames.
     hints: [usize; HINTS],
     pub(super) limits: Limits,
     /// Whether the reserve may be used.
     pub(super) emergency: bool,
-    /// Free frames of all chunks that were looked at.
-    pub(super) free: u64,
     /// Whether the device has refused a chunk, and nothing has changed since that this pool knows of.
     pub(super) growth_refused: bool,
     /// How often it has refused blocks for holes since then.
@@ -228,14 +231,16 @@ impl FrameSpace {
     pub(crate) fn new(limits: Limits, emergency: bool) -> Self {
         Self(Lock::new(Space {
             chunks: Vec::new(),
+            known: 0,
+            free: 0,
             frontier: 0,
             ahead: 0,
             behind: 0,
             quarantine: VecDeque::new(),
+            logs: Vec::new(),
             hints: [0; HINTS],
             limits,
             emergency,
-            free: 0,
             growth_refused: false,
             holes_refused: 0,
             given_up: None,
@@ -393,9 +398,25 @@ impl Space {
         self.mark(run, true);
     }
 
-    /// Whether frames wait for numbers to become durable.
-    pub(crate) fn has_quarantine(&self) -> bool {
-        !self.quarantine.is_empty()
+    /// Keeps the frames of a log until recovery will not read its entry, which is known by its number.
+    pub(crate) fn keep_log(&mut self, number: u64, runs: &[FrameRun]) {
+        self.logs.extend(runs.iter().map(|&run| (number, run)));
+    }
+
+    /// Takes the frames of logs of which that is so: a durable W lies above their numbers (R8).
+    pub(crate) fn take_ended_logs(&mut self, shown: u64) -> Vec<FrameRun> {
+        let ended = self.logs.extract_if(.., |(number, _)| *number < shown);
+        ended.map(|(_, run)| run).collect()
+    }
+
+    /// Whether frames of logs wait.
+    pub(crate) fn keeps_logs(&self) -> bool {
+        !self.logs.is_empty()
+    }
+
+    /// Whether frames wait: for numbers to become durable, or for recovery to read their entries no more.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.quarantine.is_empty() || self.keeps_logs()
     }
 
     /// The reserve is for pools that wait for a trace.
@@ -577,6 +598,7 @@ impl Space {
                 *hint = (*hint).min(index);
             }
         }
+        self.known += 1;
         self.free += frames.count;
         self.chunks[index] = frames;
         Ok(())
@@ -635,6 +657,7 @@ impl Space {
                 ..ChunkFrames::UNKNOWN
             };
             frames.set(0, FRAMES_PER_CHUNK, true);
+            self.known += 1;
             self.chunks.push(frames);
             medium.store_u64(geometry::LENGTH, Seal::Length.seal(next.0 + 1));
             medium.write_back(geometry::LENGTH, 8);
@@ -643,6 +666,7 @@ impl Space {
             }
         } else {
             // A region's tables: reserved piece by piece, as its chunks come into use.
+            self.known += 1;
             self.chunks.push(ChunkFrames {
                 known: true,
                 ..ChunkFrames::UNKNOWN
@@ -833,6 +857,8 @@ impl Space {
         let first = (len / CHUNK_BYTES) as usize;
         let gone = self.chunks.get(first..).unwrap_or_default();
         let free: u64 = gone.iter().map(|chunk| chunk.count).sum();
+        let known = gone.iter().filter(|chunk| chunk.known).count() as u64;
+        self.known = self.known.saturating_sub(known);
         self.free = self.free.saturating_sub(free);
         self.forget_refusals();
         self.given_up = None;

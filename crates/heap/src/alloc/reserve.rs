@@ -19,9 +19,11 @@ use super::frames::{ChunkFrames, FrameRun, GROUP_FRAMES, GROUPS, Space};
 use crate::error::Error;
 
 /// Frames that the program's allocations leave free at least.
-const LEAST_FRAMES: u64 = 16;
-/// The same as a share of the pool: one frame in so many.
-const SHARE: u64 = 1024;
+const LEAST_FRAMES: u64 = 32;
+/// The same as a share of the chunks that were looked at: one frame in so many. The bits of all objects of a frame take
+/// four words in a log if they are of the least size, and those of larger ones three at most
+/// ([`firn_format::lane::Record::push_masks`]): so the bits of all objects of the pool fit, and can be freed at once.
+const SHARE: u64 = 128;
 
 /// Holes for which the device refuses blocks, one after the other, before no other is tried.
 const MOST_REFUSALS: u32 = 4;
@@ -91,7 +93,7 @@ impl Space {
                 .saturating_sub(self.given_up())
                 .saturating_sub(most),
         };
-        let share = bytes / FRAME_BYTES / SHARE;
+        let share = (self.known * FRAMES_PER_CHUNK).div_ceil(SHARE);
         (taken / FRAME_BYTES).max(share).max(LEAST_FRAMES)
     }
 

@@ -221,7 +221,7 @@ impl<M: Medium> Allocator<M> {
     /// Gives back the frames of runs that hold nothing and were kept for more of their class, and has all frames wait
     /// no longer that were given back: these serve before the pool grows. Returns the number below which all homes
     /// are durable.
-    fn give_back_empty(
+    pub(crate) fn give_back_empty(
         &self,
         medium: &M,
         homes: &mut impl FnMut(Homes) -> u64,
@@ -235,7 +235,7 @@ impl<M: Medium> Allocator<M> {
                 self.give_frames(medium, FrameRun { frame, frames }, stamp);
             }
         }
-        let waits = self.space.lock(medium).has_quarantine();
+        let waits = self.space.lock(medium).has_waiting();
         Ok(homes(match waits {
             true => Homes::Settled,
             false => Homes::Known,
@@ -311,7 +311,7 @@ impl<M: Medium> Allocator<M> {
         Ok(run)
     }
 
-    /// Takes frames, whose words are still those of free ones.
+    /// Takes frames for a collection, whose words are still those of free ones.
     pub(crate) fn take_frames(
         &self,
         medium: &M,
@@ -582,6 +582,28 @@ impl<M: Medium> Allocator<M> {
         let mut space = self.space.lock(medium);
         store_free(medium, run);
         space.give(run, stamp);
+    }
+
+    /// Keeps what an entry has outside its slot until recovery will not read it ([`Allocator::end_logs`]).
+    pub(crate) fn keep_log(&self, medium: &M, number: u64, runs: &[FrameRun]) {
+        if !runs.is_empty() {
+            self.space.lock(medium).keep_log(number, runs);
+        }
+    }
+
+    /// Whether anything is kept so.
+    pub(crate) fn keeps_logs(&self, medium: &M) -> bool {
+        self.space.lock(medium).keeps_logs()
+    }
+
+    /// Gives back what is kept of entries below `shown`, than which a durable W is not lower: whose session is idle
+    /// does not hold frames that others need.
+    pub(crate) fn end_logs(&self, medium: &M, shown: u64) {
+        let mut space = self.space.lock(medium);
+        for run in space.take_ended_logs(shown) {
+            store_free(medium, run);
+            space.give_at_once(run);
+        }
     }
 
     /// Gives the overflow of a log back.

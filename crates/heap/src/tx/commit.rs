@@ -10,7 +10,7 @@ use firn_media::{Medium, MediumExt};
 use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::write_set::WriteSet;
-use super::{Change, Changes, redo, type_index};
+use super::{Change, Changes, bits, redo, type_index};
 use crate::alloc::{Cache, FrameRun, Reach, Slot};
 use crate::collector::cycle::{Cycle, Unit};
 use crate::error::Error;
@@ -60,7 +60,7 @@ pub(super) fn commit<M: Medium>(
     if let Some(cycle) = cycle {
         emit_settled(medium, cycle, changes, &mut entry);
     }
-    let overflow = match take_overflow(inner, entry.len() - ENTRY_HEADER_WORDS) {
+    let overflow = match take_overflow(inner, ring, entry.len() - ENTRY_HEADER_WORDS) {
         Ok(overflow) => overflow,
         Err(error) => {
             changes.scratch = entry;
@@ -69,8 +69,7 @@ pub(super) fn commit<M: Medium>(
         }
     };
     medium.work(work::LOGGED_WORD * entry.len() as u64);
-    let mut free = inner.redo.free_slot(medium, lane, ring);
-    let old_overflow = core::mem::take(&mut free.old_overflow);
+    let free = inner.redo.free_slot(medium, lane, ring);
     if changes.wrote_home {
         // A1 (b): the new object, and the frame it lies in, are durable before an entry that names
         // them can be.
@@ -89,7 +88,8 @@ pub(super) fn commit<M: Medium>(
     }
     let done = inner
         .redo
-        .commit(medium, lane, ring, free, &mut entry, overflow);
+        .commit(medium, lane, ring, free, &mut entry, &overflow);
+    inner.allocator.keep_log(medium, done.seq, &overflow);
     if !changes.linked.is_empty() && medium.keeps(&steps::REPLACED_REMEMBERED) {
         remember_replaced(inner, changes);
     }
@@ -134,9 +134,6 @@ pub(super) fn commit<M: Medium>(
     release_all(inner, &changes.freed);
     for slot in changes.short_lived.drain(..) {
         return_slot(inner, slot);
-    }
-    for run in old_overflow {
-        inner.allocator.give_log(medium, run);
     }
     changes.scratch = entry;
     changes.finish(inner);
@@ -294,27 +291,15 @@ fn check_homes<M: Medium>(medium: &M, writes: &WriteSet) -> Result<(), Error> {
 
 /// A6: bits are logged as bits, not as words, so that neighbours' transactions do not collide.
 fn emit_allocation_bits<M: Medium>(medium: &M, changes: &Changes, entry: &mut Vec<u64>) {
-    let mut words: Vec<(VirtAddr, u64, u64)> = Vec::new();
-    let mut note = |change: &Change, allocate: bool| {
-        let at = change.slot.place.bitmap_word_at();
-        let (_, bit) = change.slot.place.bit();
-        let (set, clear) = if allocate { (bit, 0) } else { (0, bit) };
-        match words.iter_mut().rev().take(8).find(|w| w.0 == at) {
-            Some(word) => {
-                word.1 |= set;
-                word.2 |= clear;
-            }
-            None => words.push((at, set, clear)),
+    for (of, set) in [(&changes.allocated, true), (&changes.freed, false)] {
+        if medium.keeps(&steps::BITS_AS_BITS) {
+            bits::push(entry, of, set);
+            continue;
         }
-    };
-    changes.allocated.iter().for_each(|c| note(c, true));
-    changes.freed.iter().for_each(|c| note(c, false));
-    for (at, set, clear) in words {
-        if medium.leaves_out(&steps::BITS_AS_BITS) {
-            let word = (medium.load_u64(at) | set) & !clear;
+        for (at, mask) in bits::by_word(of) {
+            let word = medium.load_u64(at);
+            let word = if set { word | mask } else { word & !mask };
             Record::push_range(entry, at, &[word]);
-        } else {
-            Record::push_bits(entry, at, set, clear);
         }
     }
 }
@@ -322,17 +307,19 @@ fn emit_allocation_bits<M: Medium>(medium: &M, changes: &Changes, entry: &mut Ve
 /// Frames for the part of an entry that does not fit into its slot.
 pub(super) fn take_overflow<M: Medium>(
     inner: &Inner<M>,
+    ring: &mut redo::Ring,
     words: usize,
 ) -> Result<Vec<FrameRun>, Error> {
     let mut runs: Vec<FrameRun> = Vec::new();
     if redo::fits_slot(words) {
         return Ok(runs);
     }
+    inner.end_logs();
     let mut left = (words as u64 * 8).div_ceil(FRAME_BYTES);
     let mut piece = left.min(FRAMES_PER_CHUNK);
     // So small that even if all are, there are not too many.
     let least = left.div_ceil(MAX_EXTENTS as u64 / 2);
-    let mut reach = Reach::Held;
+    let (mut reach, mut has_waited) = (Reach::Held, false);
     while left > 0 {
         let durable = inner.redo.known_durable();
         let taken = if runs.len() == MAX_EXTENTS {
@@ -352,10 +339,17 @@ pub(super) fn take_overflow<M: Medium>(
             // The space may be in pieces, which serve before the pool grows.
             Err(Error::PoolFull { .. }) if piece > least => piece = (piece / 2).max(least),
             Err(Error::PoolFull { .. }) if reach == Reach::Held => {
-                reach = Reach::Growing;
+                if has_waited {
+                    reach = Reach::Growing;
+                } else {
+                    // So do frames that wait, above all those of logs before this one.
+                    let homes = &mut |which| inner.homes(ring, which);
+                    inner.allocator.give_back_empty(&inner.medium, homes)?;
+                    has_waited = true;
+                }
                 piece = left.min(FRAMES_PER_CHUNK);
             }
-            Err(Error::PoolFull { .. }) if piece > 1 => piece /= 2,
+            Err(error) if error.is_no_room() && piece > 1 => piece /= 2,
             Err(error) => {
                 runs.into_iter()
                     .for_each(|run| inner.allocator.give_log(&inner.medium, run));

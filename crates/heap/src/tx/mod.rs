@@ -1,5 +1,6 @@
 //! Typed transactions: stores are gathered, logged under one fence, then made in place.
 
+mod bits;
 mod commit;
 mod ranges;
 pub(crate) mod raw;
@@ -669,17 +670,30 @@ impl<M: Medium> Inner<M> {
         bytes: u64,
     ) -> Result<Slot, Error> {
         self.check_process()?;
-        let redo = &self.redo;
         self.allocator
-            .take(&self.medium, cache, bytes, |homes| match homes {
-                Homes::Counter => redo.counter(),
-                Homes::Known => redo.known_durable(),
-                Homes::Settled => {
-                    // Freed frames wait for older homes to become durable: make them so.
-                    redo.settle_homes(&self.medium, ring);
-                    redo.known_durable()
-                }
-            })
+            .take(&self.medium, cache, bytes, |which| self.homes(ring, which))
+    }
+
+    /// What an allocation asks for. The caller has no number in flight.
+    pub(crate) fn homes(&self, ring: &mut redo::Ring, which: Homes) -> u64 {
+        let (redo, medium) = (&self.redo, &self.medium);
+        match which {
+            Homes::Counter => return redo.counter(),
+            Homes::Known => {}
+            // Frames of logs wait until no entry leads there any more.
+            Homes::Settled if self.allocator.keeps_logs(medium) => {
+                redo.retire(medium, ring);
+                self.end_logs();
+            }
+            // Freed frames wait for older homes to become durable: make them so.
+            Homes::Settled => redo.settle_homes(medium, ring),
+        }
+        redo.known_durable()
+    }
+
+    /// Gives the frames of logs back that recovery will not read.
+    pub(crate) fn end_logs(&self) {
+        self.allocator.end_logs(&self.medium, self.redo.shown());
     }
 
     /// A2: waits until no entry is replayed any more that may name what lay in a slot before. Whoever is in

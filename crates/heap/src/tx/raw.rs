@@ -227,13 +227,8 @@ impl Open {
     /// Takes in how the bits go back of what was allocated since this was called last, to be logged with the next
     /// batch. Until then they are as they go back to.
     fn save_allocated_bits(&mut self) {
-        for change in &self.allocated.changes[self.logged..] {
-            let (at, bit) = (
-                change.slot.place.bitmap_word_at(),
-                change.slot.place.bit().1,
-            );
-            self.log.save_bits(at, 0, bit);
-        }
+        let new = &self.allocated.changes[self.logged..];
+        self.log.save_bits(new, false);
     }
 
     /// Makes a batch of what was taken in.
@@ -522,13 +517,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         // The log says how to go back.
         open.save_allocated_bits();
         let Open { log, freed, .. } = &mut *open;
-        for change in &freed.changes {
-            let (at, bit) = (
-                change.slot.place.bitmap_word_at(),
-                change.slot.place.bit().1,
-            );
-            log.save_bits(at, bit, 0);
-        }
+        log.save_bits(&freed.changes, true);
         if log.has_news() {
             open.append(inner)?;
         }

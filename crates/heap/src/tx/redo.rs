@@ -57,19 +57,14 @@ pub(crate) struct Ring {
     homes: Vec<(VirtAddr, u64)>,
     /// Further applied entries whose homes this thread wrote back since its last fence.
     adopted: Vec<(usize, u64)>,
-    /// What the entries in the slots have outside their slot.
-    overflow: [Vec<FrameRun>; SLOTS],
     /// The last number that this ring was given.
     last: u64,
     /// Whether others' homes were made durable since W was looked for.
     has_adopted: bool,
 }
 
-/// A slot that may be written, with what its last entry had outside it.
-pub(crate) struct FreeSlot {
-    slot: usize,
-    pub(crate) old_overflow: Vec<FrameRun>,
-}
+/// A slot that may be written.
+pub(crate) struct FreeSlot(usize);
 
 impl Ring {
     /// Forgets which homes are to be written back or were: another thread may go on with the ring,
@@ -89,11 +84,6 @@ impl Ring {
         for (at, len) in self.homes.drain(..) {
             medium.write_back_for(&steps::HOMES_WRITE_BACK, at, len);
         }
-    }
-
-    /// Every run of frames that entries have outside their slots.
-    pub(crate) fn take_overflow(&mut self) -> Vec<FrameRun> {
-        self.overflow.iter_mut().flat_map(core::mem::take).collect()
     }
 }
 
@@ -125,6 +115,11 @@ impl<M: Medium> RedoLog<M> {
     #[inline]
     pub(crate) fn known_durable(&self) -> u64 {
         self.shared.load(KNOWN)
+    }
+
+    /// The highest W that media is known to carry: recovery reads no entry of a number below.
+    pub(crate) fn shown(&self) -> u64 {
+        self.shared.load(SHOWN)
     }
 
     /// Raises a word; it never falls.
@@ -207,10 +202,7 @@ impl<M: Medium> RedoLog<M> {
             self.adopt(medium, ring);
         }
         self.retire_until(medium, ring, || self.is_reusable(medium, index));
-        FreeSlot {
-            slot,
-            old_overflow: core::mem::take(&mut ring.overflow[slot]),
-        }
+        FreeSlot(slot)
     }
 
     /// Waits until recovery will not replay entries below `bound` (R13). The caller has no number in
@@ -332,9 +324,9 @@ impl<M: Medium> RedoLog<M> {
         ring: &mut Ring,
         free: FreeSlot,
         entry: &mut [u64],
-        overflow: Vec<FrameRun>,
+        overflow: &[FrameRun],
     ) -> Committed {
-        let slot = free.slot;
+        let FreeSlot(slot) = free;
         let index = lane * SLOTS + slot;
         let early = medium
             .leaves_out(&steps::SCAN_AFTER_NUMBER)
@@ -373,9 +365,8 @@ impl<M: Medium> RedoLog<M> {
             medium.store_bytes(at, bytemuck::cast_slice(entry));
             medium.write_back_for(&steps::ENTRY_WRITE_BACK, at, entry.len() as u64 * 8);
         } else {
-            store_long(medium, at, header, &entry[ENTRY_HEADER_WORDS..], &overflow);
+            store_long(medium, at, header, &entry[ENTRY_HEADER_WORDS..], overflow);
         }
-        ring.overflow[slot] = overflow;
         ring.write_back_pending(medium);
         // R1: no in-place store is issued before this fence.
         medium.fence_for(&steps::ENTRY_FENCE);

@@ -15,7 +15,8 @@ use firn_media::{Medium, MediumExt};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 use super::commit::take_overflow;
-use super::redo::{load_header, load_payload, store_long};
+use super::redo::{Ring, load_header, load_payload, store_long};
+use super::{Change, bits};
 use crate::alloc::{FrameRun, Reach};
 use crate::error::Error;
 use crate::pool::Inner;
@@ -112,9 +113,9 @@ impl Log {
         }
     }
 
-    /// Takes in how bits are restored.
-    pub(super) fn save_bits(&mut self, at: VirtAddr, set: u64, clear: u64) {
-        Record::push_bits(&mut self.records, at, set, clear);
+    /// Takes in that the bits of these objects are set again, or cleared.
+    pub(super) fn save_bits(&mut self, changes: &[Change], set: bool) {
+        bits::push(&mut self.records, changes, set);
     }
 
     /// Forgets the records that are not in the log yet.
@@ -137,7 +138,8 @@ impl Log {
 
     fn try_append<M: Medium>(&mut self, inner: &Inner<M>) -> Result<(), Error> {
         let payload = self.records.len() - self.appended;
-        let overflow = take_overflow(inner, payload)?;
+        // Nothing is in the redo log of a pool that was opened with an undo log.
+        let overflow = take_overflow(inner, &mut Ring::default(), payload)?;
         let inline = match overflow.len() {
             0 => payload,
             extents => extents * 2,

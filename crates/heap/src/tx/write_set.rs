@@ -73,6 +73,8 @@ pub(crate) struct WriteSet {
     shadows: Vec<Shadow>,
     /// Era in the upper half, position in `shadows` in the lower.
     index: Vec<u64>,
+    /// 64 less the bits of a place in it.
+    shift: u32,
     era: u32,
     last: usize,
     /// Kept only while a nested transaction is open.
@@ -85,9 +87,16 @@ pub(crate) struct Mark(usize);
 
 const FIRST_INDEX: usize = 64;
 
+/// Where in an index of 2^(64 - `shift`) places looking for a line begins.
+///
+/// Lines that a transaction stores to lie in steps, one behind the other or objects apart. One product leaves its bits
+/// uneven for some steps: of a million lines in a row a search took 23 looks with bits from its middle, with its upper bits
+/// 25 where they are 2 MiB apart. Folded and multiplied again they are even for all (1.5).
 #[inline(always)]
-fn hash(line: u64) -> usize {
-    (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
+fn home(line: u64, shift: u32) -> usize {
+    let product = (line / LINE_BYTES).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let folded = product ^ product >> 32;
+    (folded.wrapping_mul(0xd6e8_feb8_6659_fd93) >> shift) as usize
 }
 
 impl WriteSet {
@@ -95,6 +104,7 @@ impl WriteSet {
         Self {
             shadows: Vec::new(),
             index: vec![0; FIRST_INDEX],
+            shift: u64::BITS - FIRST_INDEX.ilog2(),
             era: 1,
             last: 0,
             undo: Vec::new(),
@@ -125,7 +135,7 @@ impl WriteSet {
     #[inline]
     fn find(&self, line: u64) -> Option<usize> {
         let mask = self.index.len() - 1;
-        let mut probe = hash(line) & mask;
+        let mut probe = home(line, self.shift);
         loop {
             let slot = self.index[probe];
             if (slot >> 32) as u32 != self.era {
@@ -156,6 +166,7 @@ impl WriteSet {
         });
         if (position + 1) * 2 > self.index.len() {
             self.index = vec![0; self.index.len() * 2];
+            self.shift -= 1;
             for position in 0..position {
                 self.enter(self.shadows[position].at, position);
             }
@@ -167,7 +178,7 @@ impl WriteSet {
     #[inline]
     fn enter(&mut self, line: u64, position: usize) {
         let mask = self.index.len() - 1;
-        let mut probe = hash(line) & mask;
+        let mut probe = home(line, self.shift);
         while (self.index[probe] >> 32) as u32 == self.era {
             probe = (probe + 1) & mask;
         }
@@ -372,6 +383,47 @@ mod tests {
         assert!((0..64).all(|line| stored.may_hold(VirtAddr(line * LINE_BYTES))));
         stored.clear();
         assert!(stored.is_empty());
+    }
+
+    /// Places of the index that finding a line looks at.
+    fn looks(set: &WriteSet, line: u64) -> usize {
+        let mask = set.index.len() - 1;
+        let first = home(line, set.shift);
+        let is_it = |probe: &usize| {
+            let position = set.index[(first + probe) & mask] as u32 as usize;
+            set.shadows[position].at == line
+        };
+        (0..).find(is_it).unwrap() + 1
+    }
+
+    /// However many lines were stored to, and however they lie: so a transaction takes time in what it does.
+    #[test]
+    fn a_line_is_found_in_two_looks_on_average() {
+        // Objects of a line, of three lines in slots of four, of one in every five at random, of a page, of a huge page.
+        let patterns: [fn(u64) -> u64; 5] = [
+            |k| k,
+            |k| k / 3 * 4 + k % 3,
+            |k| k.wrapping_mul(7_919) % 5_000_011,
+            |k| k * 64,
+            |k| k * 32_768,
+        ];
+        for (number, line) in patterns.into_iter().enumerate() {
+            let mut set = WriteSet::new();
+            let (mut stored, mut most) = (0, 1_000);
+            while most <= 1_000_000 {
+                for k in stored..most {
+                    set.store(VirtAddr((0x38000 + line(k)) * LINE_BYTES), k);
+                }
+                (stored, most) = (most, most * 3 / 2);
+                let lines = set.shadows.iter().map(|shadow| shadow.at);
+                let sum: usize = lines.map(|line| looks(&set, line)).sum();
+                let average = sum as f64 / set.len() as f64;
+                assert!(
+                    average < 2.0,
+                    "pattern {number}, {stored} lines: {average} looks"
+                );
+            }
+        }
     }
 
     #[test]
