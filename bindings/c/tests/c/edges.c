@@ -44,7 +44,7 @@ enum { EDGES = sizeof edges / sizeof edges[0] };
 static firn_pool *pool;
 static firn_session *session;
 static size_t edge;
-static unsigned char some[64];
+static unsigned char some[64], hundred[BYTES];
 
 static int refused(firn_status status)
 {
@@ -203,7 +203,7 @@ static firn_status fill(firn_session *in, void *unused)
 	CHECK(firn_map_insert(in, firn_map_root(in, "map"), "key", 3, some, 4, NULL) == FIRN_OK);
 	CHECK(firn_hash_insert(in, firn_hash_root(in, "hash"), "key", 3, some, 4, NULL) == FIRN_OK);
 	CHECK(firn_set_root(in, "refs", refs) == FIRN_OK);
-	CHECK(firn_set_root(in, "bytes", firn_alloc_bytes(in, memset(calloc(1, BYTES), 3, BYTES), BYTES)) == FIRN_OK);
+	CHECK(firn_set_root(in, "bytes", firn_alloc_bytes(in, hundred, BYTES)) == FIRN_OK);
 	return firn_set_root(in, "item", item);
 }
 
