@@ -13,6 +13,7 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use content::{describe, options, turned, write, write_raw};
 use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
@@ -27,10 +28,15 @@ use firn_mapped::{Mapped, MappedOptions};
 struct Golden {
     path: PathBuf,
     description: String,
+    _only: MutexGuard<'static, ()>,
 }
+
+/// Golden pools come from simulated memory of one seed, so they have one id, and are open one at a time.
+static ONLY: Mutex<()> = Mutex::new(());
 
 impl Golden {
     fn unpack(name: &str) -> Self {
+        let only = ONLY.lock().unwrap_or_else(PoisonError::into_inner);
         let pools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pools");
         let read = |kind: &str| std::fs::read(pools.join(format!("{name}.{kind}"))).unwrap();
         let mut packed = Vec::new();
@@ -50,7 +56,11 @@ impl Golden {
             file.write_all_at(content, at).unwrap();
         }
         let description = String::from_utf8(read("txt")).unwrap();
-        Self { path, description }
+        Self {
+            path,
+            description,
+            _only: only,
+        }
     }
 
     fn map(&self) -> Mapped {

@@ -79,7 +79,8 @@ fn a_pool_of_version_1_in_the_middle_of_a_migration_waits_for_its_end() {
         ("v1-traced-redo-migrating", PoolKind::Traced),
         ("v1-explicit-redo-migrating", PoolKind::Explicit),
     ] {
-        let pool = Golden::unpack(name).open(kind, LogKind::Redo);
+        let golden = Golden::unpack(name);
+        let pool = golden.open(kind, LogKind::Redo);
         let error = pool.session().err().unwrap();
         assert!(
             matches!(error, Error::MigrationUnfinished { .. }),
