@@ -64,7 +64,8 @@ fn a_pool_that_was_open_when_the_machine_died_is_salvaged() {
             superblock.domain = StoredDomain::Process;
             superblock.boot_id = [7; 16];
         });
-        let expected = "FIRN_DAMAGED\nnames it\nsalvaged\n4 objects, 0 losses\nFIRN_EXISTS\n";
+        let expected =
+            "FIRN_DAMAGED\nnames it\nsalvaged\n4 objects of 64 bytes, 0 losses\nFIRN_EXISTS\n";
         assert_eq!(run(&program, &[torn, new]), expected);
         assert_eq!(run(&list, &[new, "4"]), "4: 4 3 2 1\n");
     });

@@ -6,12 +6,14 @@
               ones are what the header says is refused"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
 use std::ptr;
 
 use firn::*;
+use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
+use firn_format::superblock::{StoredDomain, Superblock};
 
 /// The round that failed, to be run alone: its seed is in the message.
 const SEEDS: std::ops::Range<u64> = 0..60;
@@ -685,4 +687,129 @@ fn whatever_is_called_is_answered() {
             std::panic::resume_unwind(payload);
         }
     }
+}
+
+/// A pool says in its superblock what keeps it from losing what was stored.
+#[test]
+fn the_domain_that_a_program_asks_for_is_the_one_that_it_gets() {
+    let folder = tempfile::tempdir().unwrap();
+    let asked = [
+        (0, StoredDomain::Process),
+        (1, StoredDomain::Adr),
+        (2, StoredDomain::Eadr),
+    ];
+    for (domain, stored) in asked {
+        let path = folder.path().join(format!("{domain}"));
+        let text = CString::new(path.to_str().unwrap()).unwrap();
+        let options = Options {
+            domain,
+            ..Options::default()
+        };
+        let mut pool = ptr::null_mut();
+        unsafe {
+            expect(firn_create(text.as_ptr(), &options, &mut pool), Status::Ok);
+            expect(firn_close(pool), Status::Ok);
+        }
+        let file = std::fs::read(&path).unwrap();
+        let newest = SUPERBLOCKS
+            .into_iter()
+            .filter_map(|at| {
+                let bytes = &file[at.0 as usize..][..SUPERBLOCK_BYTES as usize];
+                Superblock::decode(bytes.try_into().unwrap(), at).ok()
+            })
+            .max_by_key(|superblock| superblock.generation);
+        assert_eq!(newest.unwrap().domain, stored);
+    }
+    let options = Options {
+        domain: 3,
+        ..Options::default()
+    };
+    let refused = unsafe { firn_create(ptr::null(), &options, &mut ptr::null_mut()) };
+    expect(refused, Status::Invalid);
+}
+
+#[test]
+fn a_new_lock_is_no_other_structures() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pool, session) = open_pool(&folder.path().join("pool"));
+    let locks: BTreeSet<u64> = (0..1_000)
+        .map(|_| unsafe { firn_new_lock(session) })
+        .collect();
+    assert_eq!(locks.len(), 1_000);
+    assert_eq!(unsafe { firn_new_lock(ptr::null_mut()) }, 0);
+    expect(firn_last_status(), Status::Invalid);
+    expect(unsafe { firn_session_close(session) }, Status::Ok);
+    expect(unsafe { firn_close(pool) }, Status::Ok);
+}
+
+#[test]
+fn a_copy_is_in_use_while_its_original_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, copy] = ["pool", "copy"].map(|name| folder.path().join(name));
+    let close = |(pool, session)| unsafe {
+        expect(firn_session_close(session), Status::Ok);
+        expect(firn_close(pool), Status::Ok);
+    };
+    close(open_pool(&path));
+    std::fs::copy(&path, &copy).unwrap();
+    let original = open_pool(&path);
+    let text = CString::new(copy.to_str().unwrap()).unwrap();
+    let mut pool = ptr::null_mut();
+    let refused = unsafe { firn_open(text.as_ptr(), ptr::null(), &mut pool) };
+    expect(refused, Status::InUse);
+    close(original);
+    close(open_pool(&copy));
+}
+
+#[test]
+fn a_word_that_held_something_else_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pool, session) = open_pool(&folder.path().join("pool"));
+    let tables = Tables::new();
+    let node = tables.node();
+    let content = [0_u64, 0, 7, 0, 0, 0, 0, 0];
+    unsafe {
+        expect(firn_tx_begin(session), Status::Ok);
+        let object = firn_alloc(session, &node, content.as_ptr().cast());
+        expect(firn_set_root(session, name(0).as_ptr(), object), Status::Ok);
+        expect(firn_tx_commit(session), Status::Ok);
+        expect(firn_read_begin(session), Status::Ok);
+        let object = firn_root(session, name(0).as_ptr(), &node);
+        let mut seen = 6;
+        let mut exchange =
+            |desired| firn_compare_exchange(session, object, NUMBER, &mut seen, desired);
+        expect(exchange(8), Status::Conflict);
+        expect(exchange(9), Status::Ok);
+        expect(exchange(10), Status::Conflict);
+        assert_eq!(seen, 9);
+        expect(firn_read_end(session), Status::Ok);
+        expect(firn_session_close(session), Status::Ok);
+        expect(firn_close(pool), Status::Ok);
+    }
+}
+
+/// Two may hold a lock for reading; then neither gets it for writing.
+#[test]
+fn a_lock_that_a_transaction_has_taken_for_reading_keeps_writers_out() {
+    const LOCK: u64 = 5;
+    let folder = tempfile::tempdir().unwrap();
+    let (pool, session) = open_pool(&folder.path().join("pool"));
+    expect(unsafe { firn_tx_begin(session) }, Status::Ok);
+    expect(unsafe { firn_lock_shared(session, LOCK) }, Status::Ok);
+    let address = pool.expose_provenance();
+    let other = std::thread::spawn(move || unsafe {
+        let mut session = ptr::null_mut();
+        let pool = ptr::with_exposed_provenance_mut::<Pool>(address);
+        expect(firn_session_open(pool, &mut session), Status::Ok);
+        expect(firn_tx_begin(session), Status::Ok);
+        expect(firn_lock_shared(session, LOCK), Status::Ok);
+        expect(firn_lock_exclusive(session, LOCK), Status::Conflict);
+        expect(firn_tx_abort(session), Status::Ok);
+        expect(firn_session_close(session), Status::Ok);
+    });
+    other.join().unwrap();
+    expect(unsafe { firn_lock_exclusive(session, LOCK) }, Status::Ok);
+    expect(unsafe { firn_tx_commit(session) }, Status::Ok);
+    expect(unsafe { firn_session_close(session) }, Status::Ok);
+    expect(unsafe { firn_close(pool) }, Status::Ok);
 }

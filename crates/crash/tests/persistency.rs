@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use firn_crash::{Crash, CrashOptions, Schedule};
-use firn_media::{Domain, Medium, MediumExt};
-use firn_units::VirtAddr;
+use firn_media::{Domain, Medium, MediumExt, Words};
+use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr};
 
 const A: VirtAddr = VirtAddr(0);
 const A2: VirtAddr = VirtAddr(8);
@@ -221,4 +221,58 @@ fn operations_are_counted() {
     assert_eq!(counts.events, 7);
     crash.reset_counts();
     assert_eq!(crash.counts(), Default::default());
+}
+
+#[test]
+fn a_locked_instruction_on_a_volatile_word_does_what_its_name_says() {
+    let words = medium(Domain::Adr).words(2);
+    words.store(1, 0b1100);
+    let old = [
+        words.fetch_and(1, 0b0110),
+        words.fetch_or(1, 0b0011),
+        words.fetch_add(1, 2),
+        words.swap(1, 5),
+    ];
+    assert_eq!(old, [0b1100, 0b0100, 0b0111, 0b1001]);
+    assert_eq!(words.compare_exchange(1, 4, 9), Err(5));
+    assert_eq!(words.compare_exchange(1, 5, 9), Ok(5));
+    assert_eq!((words.load(0), words.load(1)), (0, 9));
+}
+
+/// Lines beyond the end are in no image: they are gone with it, and have no blocks.
+#[test]
+fn a_truncated_tail_is_in_no_image_and_gives_its_blocks_back() {
+    let crash = medium(Domain::Adr);
+    let tail = VirtAddr(4 * FRAME_BYTES);
+    crash.store_u64(A, 1);
+    crash.persist(A, 8);
+    crash.store_u64(tail, 7);
+    assert_eq!(crash.image_count(), 2);
+    crash.truncate(4 * FRAME_BYTES).unwrap();
+    assert_eq!(outcomes(&crash, [A, tail]), [[1, 0]].into());
+    assert_eq!(crash.backed_bytes().unwrap(), 4 * FRAME_BYTES);
+    assert!(!crash.is_dirty(tail));
+    crash.reserve(tail, FRAME_BYTES).unwrap();
+    assert_eq!(crash.backed_bytes().unwrap(), 5 * FRAME_BYTES);
+    assert_eq!(outcomes(&crash, [A, tail]), [[1, 0]].into());
+}
+
+#[test]
+fn an_image_occupies_the_lines_that_hold_anything() {
+    let crash = medium(Domain::Eadr);
+    assert_eq!(crash.kill_image().occupied_bytes(), 0);
+    for at in [A, A2, B, VirtAddr(4096)] {
+        crash.store_u64(at, 1);
+    }
+    assert_eq!(crash.kill_image().occupied_bytes(), 3 * LINE_BYTES);
+    crash.store_u64(B, 0);
+    assert_eq!(crash.kill_image().occupied_bytes(), 2 * LINE_BYTES);
+}
+
+/// Whoever waits until a time looks at the clock, and gets there.
+#[test]
+fn the_clock_goes_on_with_each_look() {
+    let crash = medium(Domain::Adr);
+    let looks = [crash.now_ns(), crash.now_ns(), crash.now_ns()];
+    assert!(looks[0] < looks[1] && looks[1] < looks[2], "{looks:?}");
 }

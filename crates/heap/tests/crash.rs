@@ -4,10 +4,13 @@
 use std::cell::RefCell;
 
 use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Failure, Report};
+use firn_format::frame::FrameUse;
+use firn_format::geometry::Frame;
 use firn_heap::{
     Bytes, Error, FrameContent, OpenError, Pool, PoolKind, PoolOptions, Refs, Session, View,
 };
 use firn_media::{Domain, Medium};
+use firn_units::LINE_BYTES;
 
 type Spine = Refs<Bytes>;
 /// What the spine's places hold.
@@ -614,4 +617,49 @@ fn logs_of_idle_sessions_are_used_again() {
         let bytes = (0..64).map(|place| spine.get(place).unwrap().to_vec().unwrap());
         assert!(bytes.into_iter().all(|bytes| bytes == [199; 1_600]));
     });
+}
+
+/// The words of the frames of one run are one record, too, which lies in two lines of their table if the run begins at
+/// the end of one. That run is the last one here: whatever came behind it would write the second line back.
+#[test]
+fn a_run_over_two_lines_of_the_frame_table_survives_a_power_failure_after_recovery() {
+    let line = |frame: Frame| frame.word_at().0 / LINE_BYTES;
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let crash = Crash::new(16 << 20, CrashOptions::default());
+        let pool = Pool::create(crash.clone(), &options(kind)).unwrap();
+        let mut session = pool.session().unwrap();
+        // Each in a run of its own.
+        let lengths = (6..20).map(|hundreds| 100 * hundreds);
+        let made = session.transaction(|tx| {
+            for len in lengths.clone() {
+                let object = tx.alloc_bytes(&vec![7; len])?;
+                tx.set_root(&format!("{len}"), object)?;
+                let first = Frame::holding(object.address());
+                let word = crash.load_u64(first.word_at());
+                let frames = FrameUse::from_word(word, first.word_at())?.frames();
+                if line(first) != line(first.plus(frames - 1)) {
+                    return Ok(Some(len));
+                }
+            }
+            Ok::<_, Error>(None)
+        });
+        let last = made.unwrap().expect("a run lies in two lines");
+        std::mem::forget(session);
+        pool.abandon();
+        for first in 0..DRAWS {
+            let recovered = Crash::from_image(&crash.random_image(first), CrashOptions::default());
+            Pool::open(recovered.clone(), &options(kind))
+                .unwrap()
+                .abandon();
+            for second in 0..4 {
+                for len in lengths.clone().take_while(|&len| len <= last) {
+                    let found = after_power_failure(&recovered, second, kind, &format!("{len}"));
+                    assert!(
+                        found == vec![7; len],
+                        "{len} bytes, draws {first} and {second}"
+                    );
+                }
+            }
+        }
+    }
 }

@@ -10,9 +10,9 @@ use firn_machine::description::{
 };
 use firn_machine::mechanism::{Bundle, NONE, START_GAP, ffccd};
 use firn_machine::{Job, Machine, MachineOptions, RunEnd};
-use firn_media::{Domain, Medium, MediumExt};
+use firn_media::{Domain, Medium, MediumError, MediumExt, Words};
 use firn_structures::List;
-use firn_units::VirtAddr;
+use firn_units::{FRAME_BYTES, VirtAddr};
 
 const LAYOUT: &str = "machine";
 /// Elements there are before a run.
@@ -286,4 +286,57 @@ fn bytes_that_are_stored_exactly_leave_those_beside_them() {
     let mut found = [0; 16];
     machine.load_bytes(VirtAddr(0), &mut found);
     assert_eq!(found, [7, 7, 7, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 7, 7, 7]);
+}
+
+/// A device of eight frames has no ninth until one is given back, and what was given back holds nothing.
+#[test]
+fn space_that_is_given_back_reads_zeros_and_can_be_had_again() {
+    let frame = |number: u64| VirtAddr(number * FRAME_BYTES);
+    let machine = Machine::new(MachineOptions {
+        space_limit: 8 * FRAME_BYTES,
+        capacity: 1 << 20,
+        ..MachineOptions::of(Description::of("ffccd").unwrap())
+    });
+    let frames = |machine: &Machine| machine.backed_bytes().unwrap() / FRAME_BYTES;
+    let is_refused = |refused: Result<(), MediumError>| {
+        assert!(
+            matches!(refused, Err(MediumError::NoSpace { .. })),
+            "{refused:?}"
+        );
+    };
+    machine.reserve(frame(0), 8 * FRAME_BYTES).unwrap();
+    for number in 0..8 {
+        machine.store_u64(frame(number), number + 1);
+        machine.persist(frame(number), 8);
+    }
+    is_refused(machine.reserve(frame(8), FRAME_BYTES));
+    assert_eq!((machine.len(), frames(&machine)), (8 * FRAME_BYTES, 8));
+    machine.discard(frame(2), FRAME_BYTES).unwrap();
+    assert_eq!((machine.load_u64(frame(2)), frames(&machine)), (0, 7));
+    is_refused(machine.reserve(frame(8), 2 * FRAME_BYTES));
+    machine.restart();
+    let found = [1, 2, 3].map(|number| machine.load_u64(frame(number)));
+    assert_eq!(found, [2, 0, 4]);
+    machine.truncate(4 * FRAME_BYTES).unwrap();
+    assert_eq!((machine.len(), frames(&machine)), (4 * FRAME_BYTES, 3));
+    machine.reserve(frame(0), 8 * FRAME_BYTES).unwrap();
+    let found = [0, 2, 3, 4, 7].map(|number| machine.load_u64(frame(number)));
+    assert_eq!((found, frames(&machine)), ([1, 0, 4, 0, 0], 8));
+}
+
+#[test]
+fn a_locked_instruction_on_a_volatile_word_does_what_its_name_says() {
+    let machine = machine(Domain::Adr, 0, &NONE);
+    let words = machine.words(2);
+    words.store(1, 0b1100);
+    let old = [
+        words.fetch_and(1, 0b0110),
+        words.fetch_or(1, 0b0011),
+        words.fetch_add(1, 2),
+        words.swap(1, 5),
+    ];
+    assert_eq!(old, [0b1100, 0b0100, 0b0111, 0b1001]);
+    assert_eq!(words.compare_exchange(1, 4, 9), Err(5));
+    assert_eq!(words.compare_exchange(1, 5, 9), Ok(5));
+    assert_eq!((words.load(0), words.load(1)), (0, 9));
 }

@@ -265,3 +265,24 @@ fn a_locked_instruction_waits_for_older_stores() {
     let cycles = (computer.now(0) - begin) / 1_000;
     assert_eq!(cycles, 1 + u64::from(L2 + NVM) / 4);
 }
+
+/// What is printed of a core names the device that it waited for.
+#[test]
+fn a_stall_has_the_name_of_what_was_waited_for() {
+    for (start, name, latency) in [(PhysAddr(0), "nvm", NVM), (DRAM_START, "dram", DRAM)] {
+        let mut computer = Computer::new(&ffccd());
+        for number in 0..100 {
+            computer.load(0, start + number * LINE_BYTES, Overlap::Chain);
+        }
+        let stalls = computer.statistics().cores[0].counts.stalls;
+        for (named, cycles) in stalls.named_cycles() {
+            match named {
+                "nvm" | "dram" if named == name => {
+                    assert_eq!(cycles, 100 * u64::from(latency), "{named}");
+                }
+                "nvm" | "dram" => assert_eq!(cycles, 0, "{named}"),
+                _ => {}
+            }
+        }
+    }
+}

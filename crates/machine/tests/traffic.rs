@@ -219,3 +219,23 @@ fn an_open_row_takes_its_buffer_alone() {
     expect_nj(energy.read_nj, 512.0 * (1_280.0 * 0.93 + 10.0 * 2.47));
     assert_eq!(energy.write_nj, 0.0);
 }
+
+#[test]
+fn what_a_device_moved_since_is_counted_from_there_on() {
+    let mut computer = computer(&NONE);
+    let mut act = |first: u64, loads: u64, stores: u64| {
+        (first..first + loads).for_each(|n| computer.load(0, line(n), Overlap::Chain));
+        for n in (first..first + stores).map(|n| line(1_000 + n)) {
+            computer.store(0, n);
+            computer.write_back(0, n);
+        }
+        computer.work(0, 100_000);
+        computer.statistics().nvm
+    };
+    let before = act(0, 100, 30);
+    let after = act(500, 10, 5);
+    let since = after.since(&before);
+    assert_eq!((since.reads, since.writes), (15, 5));
+    assert_eq!(lines(&since.read), [10, 5, 0, 0, 0, 0]);
+    assert_eq!(lines(&since.written), [0, 0, 5, 0, 0, 0]);
+}

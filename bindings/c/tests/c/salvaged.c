@@ -21,7 +21,7 @@ int main(int count, char **words)
 	printf("%s\n", strstr(firn_last_message(), "firn_salvage") != NULL ? "names it" : firn_last_message());
 	firn_status status = firn_salvage(words[1], words[2], NULL, tell, &losses, &salvaged);
 	printf("%s\n", status == FIRN_OK ? "salvaged" : firn_last_message());
-	printf("%d objects, %d losses\n", (int)salvaged.objects, losses);
+	printf("%d objects of %d bytes, %d losses\n", (int)salvaged.objects, (int)salvaged.bytes, losses);
 	printf("%s\n", firn_status_name(firn_salvage(words[1], words[2], NULL, NULL, NULL, NULL)));
 	return 0;
 }
