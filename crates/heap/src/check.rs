@@ -17,6 +17,7 @@ use crate::collector::{Part, data_chunks};
 use crate::error::Error;
 use crate::object::requested_bytes;
 use crate::pool::{Inner, Pool};
+use crate::shape::Shapes;
 use crate::tally;
 use crate::trace::{FootprintCount, InCycle, Trace};
 
@@ -108,8 +109,32 @@ impl<M: Medium> Inner<M> {
         }
         if self.kind == PoolKind::Explicit {
             self.check_bits(&mut trace);
+            self.check_allocated(&mut trace);
         }
         trace.findings
+    }
+
+    /// In an explicit pool an object lives whether anything reaches it or not, so each must make sense by itself.
+    fn check_allocated(&self, trace: &mut Trace<'_, M, InCycle<'_, M>>) {
+        let shapes = Shapes::new(&self.types);
+        let cycle = trace.visitor.cycle();
+        let walked = each_allocated(&self.medium, cycle.as_deref(), |slot, header| {
+            if trace.marks.has(&slot) {
+                return;
+            }
+            let content = |cycle: &Cycle<M>| cycle.content(&self.medium, slot.at);
+            let at = cycle.as_deref().map_or(slot.at, content);
+            let sense = match requested_bytes(header, slot.bytes) {
+                None => Err("the object is larger than its slot".into()),
+                Some(requested) => shapes.references(&self.medium, at, header, requested, |_| {}),
+            };
+            if let Err(what) = sense {
+                trace.find(at.0, what);
+            }
+        });
+        if let Err(error) = walked {
+            trace.find(0, error.to_string());
+        }
     }
 
     /// In an explicit pool the bits on media are the truth, and must equal what this open knows.

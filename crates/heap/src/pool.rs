@@ -335,13 +335,23 @@ impl<M: Medium> Pool<M> {
             pool: medium.name(),
             source,
         })?;
-        let keeps = keeps_addresses(superblock.kind, options.log);
-        if recovered.resumed.is_some() && options.log == LogKind::Undo && !keeps {
+        // What was interrupted ends by the rules under which it began: where addresses stay it heals pairs of words,
+        // which no other open does, and a traced pool moves nothing under an undo log.
+        let keeps = |log| keeps_addresses(superblock.kind, log);
+        let ends_it = match options.log {
+            LogKind::Redo => !keeps(superblock.log),
+            LogKind::Undo => keeps(LogKind::Undo),
+        };
+        if recovered.resumed.is_some() && !ends_it {
+            let (needed, found) = match options.log {
+                LogKind::Redo => ("undo", "redo"),
+                LogKind::Undo => ("redo", "undo"),
+            };
             return Err(OpenError::Option {
                 pool: medium.name(),
                 what: "the log",
-                range: "redo until the interrupted collection has ended".into(),
-                found: "undo".into(),
+                range: format!("{needed} until the interrupted collection has ended"),
+                found: found.into(),
             });
         }
         Self::start(medium, options, superblock, recovered)

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use firn_heap::{OpenError, Pool, PoolOptions};
+use firn_heap::{OpenError, Pool, PoolOptions, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
+use firn_media::Medium;
 
 use crate::convert::tell_conversion;
 use crate::{LabError, Progress};
@@ -26,13 +27,13 @@ pub(crate) fn open_any(
     mapped: &MappedOptions,
     progress: &mut dyn Progress,
 ) -> Result<Pool<Mapped>, LabError> {
-    let any_layout = PoolOptions::new("");
     let medium = Mapped::open_read_only(path, mapped)?;
     match Pool::open_read_only(medium, "") {
         Err(OpenError::NeedsRecovery { pool }) => {
             progress.remark(&format!("{pool}: was not closed, recovering it"));
             let medium = Mapped::open(path, mapped)?;
-            let pool = Pool::open(medium, &any_layout)?;
+            let options = own_options(&medium)?;
+            let pool = Pool::open(medium, &options)?;
             tell_conversion(&pool, progress);
             Ok(pool)
         }
@@ -41,8 +42,24 @@ pub(crate) fn open_any(
                 "{pool}: was open when the machine died; looking at it in memory"
             ));
             let medium = Mapped::open_private(path, mapped)?;
-            Ok(Pool::open_torn(medium, &any_layout)?)
+            let options = own_options(&medium)?;
+            Ok(Pool::open_torn(medium, &options)?)
         }
         other => Ok(other?),
     }
+}
+
+/// How the pool on `medium` is opened on its program's behalf: with the log that it was left with, whatever its content
+/// is called. The end of an interrupted collection heals pairs of words, and keeps addresses, where that is an undo log.
+///
+/// Errors: not a pool, damaged.
+pub(crate) fn own_options(medium: &Mapped) -> Result<PoolOptions, LabError> {
+    let log = Statistics::log(medium).map_err(|source| LabError::Format {
+        path: medium.name(),
+        source,
+    })?;
+    Ok(PoolOptions {
+        log,
+        ..PoolOptions::new("")
+    })
 }

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use firn_heap::{Pool, PoolOptions, Statistics};
+use firn_heap::{Pool, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Medium;
 use serde::Serialize;
 
+use crate::any::own_options;
 use crate::{LabError, Progress};
 
 /// What became of a pool's version.
@@ -43,10 +44,6 @@ pub fn convert(
         path: peeked.name(),
         source,
     })?;
-    let log = Statistics::log(&peeked).map_err(|source| LabError::Format {
-        path: peeked.name(),
-        source,
-    })?;
     drop(peeked);
     if version == firn_format::FORMAT_VERSION {
         return Ok(report(version, version));
@@ -55,10 +52,7 @@ pub fn convert(
     let opened = Mapped::open(path, mapped)
         .map_err(LabError::from)
         .and_then(|medium| {
-            let options = PoolOptions {
-                log,
-                ..PoolOptions::new("")
-            };
+            let options = own_options(&medium)?;
             Ok(Pool::open(medium, &options)?)
         });
     progress.end();

@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use firn_heap::collector::scheme::{SCHEMES, Scheme};
 use firn_heap::collector::{CollectOptions, Collected, Ended, PageSize};
-use firn_heap::{Occupancy, Pool, PoolOptions, Statistics};
+use firn_heap::{LogKind, Occupancy, Pool, PoolOptions, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
 use serde::Serialize;
 
+use crate::any::own_options;
 use crate::convert::tell_conversion;
 use crate::figures::ms;
 use crate::map::{Panel, Picture, refuse_pool, refuse_unnamed};
@@ -169,7 +170,15 @@ pub(crate) fn open(
     mapped: &MappedOptions,
     progress: &mut dyn Progress,
 ) -> Result<Pool<Mapped>, LabError> {
-    let medium = Mapped::open(path, mapped)?;
+    let mut medium = Mapped::open(path, mapped)?;
+    let own = own_options(&medium)?;
+    if own.log == LogKind::Undo {
+        // What a crash interrupted ends by the rules under which it began; then nothing holds an address any more.
+        let pool = Pool::open(medium, &own)?;
+        tell_conversion(&pool, progress);
+        pool.close().map_err(LabError::pool(path))?;
+        medium = Mapped::open(path, mapped)?;
+    }
     let pool = Pool::open(medium, &PoolOptions::new(""))?;
     tell_conversion(&pool, progress);
     if pool.needs_trace() {

@@ -7,6 +7,7 @@ use firn_mapped::{Mapped, MappedOptions};
 use serde::Serialize;
 
 use crate::LabError;
+use crate::any::own_options;
 
 /// A pool's limit.
 #[derive(Clone, Debug, Serialize)]
@@ -27,12 +28,13 @@ pub fn set_limit(
     limit: Option<u64>,
     mapped: &MappedOptions,
 ) -> Result<LimitReport, LabError> {
+    let medium = Mapped::open(path, mapped)?;
     let options = PoolOptions {
         // One that no pool reaches is none.
         max_bytes: Some(limit.unwrap_or(u64::MAX)),
-        ..PoolOptions::new("")
+        ..own_options(&medium)?
     };
-    let pool = Pool::open(Mapped::open(path, mapped)?, &options)?;
+    let pool = Pool::open(medium, &options)?;
     let limit_bytes = pool.limit_bytes();
     pool.close().map_err(LabError::pool(path))?;
     let file = std::fs::metadata(path).map_err(LabError::file(path, "reading the length"))?;
