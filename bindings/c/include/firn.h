@@ -202,7 +202,8 @@ typedef struct firn_member {
 		name, version, FIRN_SIZE_OF(c_type),                                                                   \
 		FIRN_MEMBERS + (uint32_t)(sizeof variable##_members / sizeof variable##_members[0]),                   \
 		&variable##_members[0].field};                                                                         \
-	static inline const firn_type *variable##_led_to(void)                                                         \
+	/* No reference need lead to the type. */                                                                      \
+	__attribute__((unused)) static inline const firn_type *variable##_led_to(void)                                 \
 	{                                                                                                              \
 		return &variable;                                                                                      \
 	}                                                                                                              \
