@@ -77,6 +77,8 @@ pub(super) struct ChunkFrames {
     /// Whether something lies in it that never moves: what is free in it is taken first by plans, and last by
     /// allocation, so that it is there when they need it.
     set_aside: bool,
+    /// Whether plans lie in it that are kept, and nothing else: what is free in it is for more of them.
+    pub(super) for_plans: bool,
 }
 
 impl ChunkFrames {
@@ -91,15 +93,16 @@ impl ChunkFrames {
         shunned: false,
         retired: [0; BITMAP],
         set_aside: false,
+        for_plans: false,
     };
 
-    /// Whether plans take frames from it.
+    /// Whether plans move objects there.
     pub(super) fn is_open(&self) -> bool {
-        !self.closed && !self.shunned
+        !self.closed && !self.shunned && !self.for_plans
     }
 
     /// Whether allocation does.
-    fn is_offered(&self) -> bool {
+    pub(super) fn is_offered(&self) -> bool {
         self.is_open() && !self.set_aside
     }
 
@@ -123,6 +126,7 @@ impl ChunkFrames {
         };
         // What never moves has gone.
         self.set_aside &= self.count < FRAMES_PER_CHUNK;
+        self.for_plans &= self.count < FRAMES_PER_CHUNK;
     }
 
     /// Without the free frames of these groups.
@@ -141,7 +145,7 @@ impl ChunkFrames {
     }
 
     /// First of `frames` consecutive free ones.
-    fn find(&self, frames: u64) -> Option<u64> {
+    pub(super) fn find(&self, frames: u64) -> Option<u64> {
         if self.count < frames {
             return None;
         }
@@ -288,7 +292,13 @@ impl Space {
         }
         for chunk in &self.chunks {
             (chunk.known, chunk.free, chunk.closed).hash(into);
-            (chunk.set_aside, chunk.retired, chunk.hollow).hash(into);
+            (
+                chunk.set_aside,
+                chunk.for_plans,
+                chunk.retired,
+                chunk.hollow,
+            )
+                .hash(into);
             (chunk.unbacked, chunk.punched).hash(into);
         }
     }
@@ -677,7 +687,7 @@ impl Space {
     }
 
     /// Makes sure that a run's groups have blocks.
-    fn back<M: Medium>(&mut self, medium: &M, run: FrameRun) -> Result<(), Error> {
+    pub(super) fn back<M: Medium>(&mut self, medium: &M, run: FrameRun) -> Result<(), Error> {
         let chunk = run.frame.chunk();
         let frames = &mut self.chunks[chunk.0 as usize];
         // All of a chunk at once can be a huge page.
@@ -809,6 +819,7 @@ impl Space {
     pub(crate) fn offer_all(&mut self) {
         self.offer(|chunk| {
             (chunk.closed, chunk.shunned, chunk.set_aside) = (false, false, false);
+            chunk.for_plans = false;
         });
     }
 

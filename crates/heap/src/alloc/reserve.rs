@@ -184,6 +184,41 @@ impl Space {
         room
     }
 
+    /// Takes frames for a plan that is kept, from a chunk where nothing but such plans lies. What a chunk has beside a
+    /// kept plan can never be given back to a device that takes whole pieces alone, so plans share one. None if no
+    /// chunk has so many free, none is free, and the pool must not have another within its limit.
+    pub(crate) fn take_for_plans<M: Medium>(
+        &mut self,
+        medium: &M,
+        frames: u64,
+    ) -> Result<Option<FrameRun>, Error> {
+        let shared = |chunk: &ChunkFrames| chunk.for_plans && chunk.find(frames).is_some();
+        let unused = |chunk: &ChunkFrames| chunk.is_offered() && chunk.count == FRAMES_PER_CHUNK;
+        let mut found = self.chunks.iter().position(shared);
+        found = found.or_else(|| self.chunks.iter().position(unused));
+        if found.is_none() && frames <= FRAMES_PER_CHUNK && !self.growth_refused {
+            match self.grow(medium, FRAMES_PER_CHUNK, Purpose::Objects) {
+                Err(error) if error.is_no_room() => {}
+                other => other?,
+            }
+            found = self.chunks.iter().position(unused);
+        }
+        let Some((number, first)) =
+            found.and_then(|number| Some((number, self.chunks[number].find(frames)?)))
+        else {
+            return Ok(None);
+        };
+        let frame = Chunk(number as u64).first_frame().plus(first);
+        let run = FrameRun { frame, frames };
+        match self.back(medium, run) {
+            Err(error) if error.is_no_room() => return Ok(None),
+            other => other?,
+        }
+        self.mark(run, false);
+        self.chunks[number].for_plans = true;
+        Ok(Some(run))
+    }
+
     /// Has the pool grow until a collection may take so many free frames, or until it must not.
     pub(crate) fn grow_for<M: Medium>(&mut self, medium: &M, frames: u64) -> Result<(), Error> {
         let missing = frames.saturating_sub(self.room(medium).frames);

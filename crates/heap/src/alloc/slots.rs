@@ -337,6 +337,19 @@ impl<M: Medium> Allocator<M> {
         Ok(run)
     }
 
+    /// Takes frames for a plan that is kept, see [`super::frames::Space::take_for_plans`].
+    pub(crate) fn take_for_plans(
+        &self,
+        medium: &M,
+        frames: u64,
+    ) -> Result<Option<FrameRun>, Error> {
+        let taken = self.space.lock(medium).take_for_plans(medium, frames)?;
+        if let Some(run) = taken {
+            self.chunks.get_all(medium, run.frame, run.frames)?;
+        }
+        Ok(taken)
+    }
+
     /// Looks at every chunk there is.
     pub(crate) fn look_at_all(&self, medium: &M) -> Result<(), Error> {
         self.space.lock(medium).look_at_all(medium, &self.chunks)

@@ -13,7 +13,7 @@ use firn_format::plan::{ENTRY_WORDS, EntriesChecksum, Phase, PlanHeader};
 use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, MediumExt, Scope};
-use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
+use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::compact::Progress;
 use super::cycle::Cycle;
@@ -25,7 +25,7 @@ use super::release::{WriteBacks, store_phase, write_back_bitmap};
 use super::resume::has_instructions;
 use super::scheme::{PIGGYBACK, Scheme};
 use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD, Survey};
-use crate::alloc::{FrameRun, Place, Purpose, Run};
+use crate::alloc::{FrameRun, GROUP_FRAMES, Place, Purpose, Run};
 use crate::error::Error;
 use crate::pool::{Inner, Pool, STOP_LIMIT_NS};
 use crate::shape::Shapes;
@@ -644,16 +644,30 @@ impl<M: Medium> Inner<M> {
             scheme: 0,
             checksum: 0,
         };
-        let durable = self.redo.known_durable();
-        let run =
-            self.allocator
-                .take_frames(medium, header.frames(), Purpose::Collection, durable)?;
+        let frames = header.frames();
+        let run = match self.take_beside_plans(frames)? {
+            Some(run) => run,
+            None => {
+                let durable = self.redo.known_durable();
+                self.allocator
+                    .take_frames(medium, frames, Purpose::Collection, durable)?
+            }
+        };
         medium.populate(run.start(), run.bytes());
         for frame in run.each() {
             let word = FrameUse::Plan.to_word();
             medium.store_u64(frame.word_at(), word);
         }
         Ok(PlanFrames(run))
+    }
+
+    /// Frames for a plan beside those that are kept, where they are kept and the device takes back whole pieces alone.
+    fn take_beside_plans(&self, frames: u64) -> Result<Option<FrameRun>, Error> {
+        let medium = &self.medium;
+        if !self.keeps_addresses || medium.discard_bytes() <= GROUP_FRAMES * FRAME_BYTES {
+            return Ok(None);
+        }
+        self.allocator.take_for_plans(medium, frames)
     }
 
     /// Undoes a plan that never counted.
