@@ -172,7 +172,11 @@ fn a_handle_lasts_over_many_cycles() {
             })
             .unwrap();
         let before: Vec<_> = strong.iter().map(|h| address(&mut session, h)).collect();
-        pool.collect(&small()).unwrap();
+        let everything = CollectOptions {
+            everything: true,
+            ..small()
+        };
+        pool.collect(&everything).unwrap();
         for (i, expected) in expected.iter().enumerate() {
             assert_eq!(content(&mut session, &strong[i]).as_ref(), Some(expected));
             moves += u64::from(address(&mut session, &strong[i]) != before[i]);
