@@ -20,7 +20,7 @@ use crate::error::Error;
 /// # let pool = Pool::create(Mapped::anonymous(16 << 20, &MappedOptions::default())?, &PoolOptions::new("example"))?;
 /// # let mut session = pool.session()?;
 /// let greeting = RootHandle::<Bytes>::new("greeting")?;
-/// session.transaction(|tx| tx.set_root(&greeting, tx.alloc_bytes(b"grüezi")?))?;
+/// session.transaction(|tx| tx.set_root(&greeting, tx.alloc_bytes(b"welcome")?))?;
 /// let length = session.read(|view| Ok::<_, Error>(view.root(&greeting)?.len()))?;
 /// # assert_eq!(length, 7);
 /// # Ok(())
