@@ -27,7 +27,7 @@ pub(super) const GROUPS: u64 = FRAMES_PER_CHUNK / GROUP_FRAMES;
 const _: () = assert!(GROUPS == u32::BITS as u64);
 pub(super) const BITMAP: usize = (FRAMES_PER_CHUNK / 64) as usize;
 /// Chunks that a pool may have at least, if one of them is set aside for what a collection moves.
-const CHUNKS_TO_SET_ASIDE: u64 = 32;
+pub(super) const CHUNKS_TO_SET_ASIDE: u64 = 32;
 /// Frames from which on an object is so long that the rest of its last chunk does not weigh.
 const LONG_FRAMES: u64 = 8 * FRAMES_PER_CHUNK;
 /// Size hints: one for each power of two of frames up to a chunk.

@@ -15,7 +15,7 @@ use firn_format::geometry::Chunk;
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
-use super::frames::{ChunkFrames, FrameRun, GROUP_FRAMES, GROUPS, Space};
+use super::frames::{CHUNKS_TO_SET_ASIDE, ChunkFrames, FrameRun, GROUP_FRAMES, GROUPS, Space};
 use crate::error::Error;
 
 /// Frames that the program's allocations leave free at least.
@@ -186,12 +186,16 @@ impl Space {
 
     /// Takes frames for a plan that is kept, from a chunk where nothing but such plans lies. What a chunk has beside a
     /// kept plan can never be given back to a device that takes whole pieces alone, so plans share one. None if no
-    /// chunk has so many free, none is free, and the pool must not have another within its limit.
+    /// chunk has so many free, none is free, and the pool must not have another within its limit; and in a small pool,
+    /// which has no page to spare for that.
     pub(crate) fn take_for_plans<M: Medium>(
         &mut self,
         medium: &M,
         frames: u64,
     ) -> Result<Option<FrameRun>, Error> {
+        if self.limits.max_bytes < CHUNKS_TO_SET_ASIDE * CHUNK_BYTES {
+            return Ok(None);
+        }
         let shared = |chunk: &ChunkFrames| chunk.for_plans && chunk.find(frames).is_some();
         let unused = |chunk: &ChunkFrames| chunk.is_offered() && chunk.count == FRAMES_PER_CHUNK;
         let mut found = self.chunks.iter().position(shared);
