@@ -70,7 +70,7 @@ impl Shapes {
             return Ok(());
         }
         match header.type_id() {
-            TypeId::NONE => return Err("a reference to a free slot".into()),
+            TypeId::NONE => return Err("no object where one should be: the header is empty".into()),
             TypeId::RAW => {}
             TypeId::BYTES => {
                 if medium.load_u64(body) > requested.saturating_sub(WORD_BYTES) {
