@@ -99,6 +99,45 @@ fn nothing_moves_but_what_the_program_lists() {
     }
 }
 
+/// A full pool of which everything is listed has room for other objects afterwards: for nearly what was freed, and with
+/// libpmemobj for no more. It is the share that counts: how many bytes an object takes besides is another matter.
+#[test]
+fn a_full_pool_that_is_listed_has_room_for_what_was_freed() {
+    /// Of what was freed, in per cent; and how much more libpmemobj may make of it.
+    const LEAST: u64 = 90;
+    const MORE: u64 = 4;
+    let folder = tempfile::tempdir().unwrap();
+    let room = |program: &Path, bytes: &str, percent: &str| -> u64 {
+        let pools = tempfile::tempdir().unwrap();
+        let pool = pools.path().join("pool");
+        let mut command = command(program);
+        command.args([pool.as_os_str(), bytes.as_ref(), percent.as_ref()]);
+        command.env("FIRN_ASSUME_PERSISTENT", "adr");
+        command.env("PMEM_IS_PMEM_FORCE", "1");
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && told.is_empty(), "{told}");
+        let told = String::from_utf8(output.stdout).unwrap();
+        told.trim().parse().unwrap()
+    };
+    let program = &built("listed.c", &["-O2"], folder.path())[0];
+    let source = here("tests/pmemobj/listed.c");
+    let theirs = compile_with_libpmemobj(&source, &["-O2"], folder.path());
+    for bytes in ["100", "1000", "4000"] {
+        for percent in ["80", "100"] {
+            let ours = room(program, bytes, percent);
+            assert!(ours >= LEAST, "{bytes} at {percent} %: {ours} %");
+            if let Some(theirs) = &theirs {
+                let theirs = room(theirs, bytes, percent);
+                assert!(
+                    ours + MORE >= theirs,
+                    "{bytes} at {percent} %: {ours}, {theirs} %"
+                );
+            }
+        }
+    }
+}
+
 /// A call that hands no pointer out keeps no other thread from moving objects. Nor does a thread that has one keep
 /// another waiting at each of its hundreds of safepoints.
 #[test]

@@ -70,6 +70,7 @@ pub use session::{Guard, Session};
 pub use statistics::{ClassStatistics, CollectorStatistics, Statistics, TypeStatistics};
 pub use stored::{Bytes, FieldDescriptor, Raw, Ref, Refs, Stored, Target, TypeDescriptor};
 pub use superblock::stored_limit;
+pub use tx::gather::{Gathering, Moved};
 pub use tx::raw::{OpenRawTx, RawGuard, RawTx};
 pub use tx::{OpenTransaction, Savepoint, Tx};
 pub use unbarriered::{Unbarriered, UnbarrieredGuard, UnbarrieredReading};

@@ -3,7 +3,7 @@
 use firn_crash::{Crash, ExploreOptions, Explorer};
 use firn_format::lane::{ENTRY_HEADER_WORDS, EntryHeader, lane_at, undo_done_at};
 use firn_format::sealed::{MAX_VALUE, Seal};
-use firn_heap::{Error, LogKind, Pool, PoolKind, PoolOptions, View};
+use firn_heap::{Error, Gathering, LogKind, Pool, PoolKind, PoolOptions, View};
 use firn_media::Medium;
 use firn_units::{VirtAddr, WORD_BYTES};
 
@@ -662,6 +662,89 @@ fn every_image_of_freeing_many_is_all_or_nothing() {
                 (_, _, Some(finding)) => Err(finding.to_string()),
                 (0, _, None) | (OBJECTS, 0, None) => Ok(()),
                 (found, note, None) => Err(format!("{found} objects after {note}")),
+            }
+        },
+    );
+    explorer.explore().expect_clean();
+}
+
+/// Objects that are moved to the front in one transaction, with a table that says where they are.
+#[test]
+fn every_image_of_gathering_has_each_object_where_its_table_says() {
+    const OBJECTS: u64 = 6;
+    const BYTES: u64 = 1_000;
+    let made = |crash: &Crash| {
+        let pool = Pool::create(crash.clone(), &options(PoolKind::Explicit)).unwrap();
+        let made = pool.session().unwrap().raw_transaction(|tx| {
+            let table = tx.alloc(OBJECTS * 8)?;
+            tx.set_root("table", Some(table))?;
+            let mut gone = Vec::new();
+            for number in 0..2 * OBJECTS {
+                let new = tx.alloc(BYTES)?;
+                match number < OBJECTS {
+                    true => gone.push(new),
+                    false => {
+                        tx.store(table + (number - OBJECTS) * 8, &new.0.to_le_bytes())?;
+                        tx.store(new, &number.to_le_bytes())?;
+                        tx.store(new + (BYTES - 8), &(!number).to_le_bytes())?;
+                    }
+                }
+            }
+            Ok::<_, Error>((table, gone))
+        });
+        let (table, gone) = made.unwrap();
+        free_all(&pool, &gone);
+        pool.close().unwrap();
+        table
+    };
+    let table = made(&Crash::new(16 << 20, Default::default()));
+    let places = |pool: &Pool<Crash>| -> Vec<VirtAddr> {
+        let place = |number| VirtAddr(pool.medium().load_u64(table + number * 8));
+        (0..OBJECTS).map(place).collect()
+    };
+    let explorer = Explorer::new(
+        ExploreOptions {
+            recovery_depth: 1,
+            ..Default::default()
+        },
+        16 << 20,
+        |crash| assert_eq!(made(crash), table),
+        |crash| {
+            let pool = Pool::open(crash.clone(), &options(PoolKind::Explicit)).unwrap();
+            let before = places(&pool);
+            let mut session = pool.session().unwrap();
+            let mut gathering = Gathering::new(&session.raw_guard().unwrap(), &before).unwrap();
+            let moved = session.raw_transaction(|tx| {
+                let moved = gathering.step(tx)?.unwrap_or_default();
+                for it in &moved {
+                    let number = before.iter().position(|at| *at == it.from).unwrap();
+                    let place = table + number as u64 * 8;
+                    tx.log(&[(place, 8)])?;
+                    tx.store(place, &it.to.0.to_le_bytes())?;
+                }
+                Ok::<_, Error>(moved.len() as u64)
+            });
+            assert!(moved.unwrap() >= OBJECTS / 2);
+            crash.note(1);
+            drop(session);
+            pool.abandon();
+        },
+        |crash, _| {
+            let pool =
+                Pool::open(crash, &options(PoolKind::Explicit)).map_err(|e| e.to_string())?;
+            pool.medium().end_of_recovery();
+            let holds = places(&pool).iter().zip(OBJECTS..).all(|(at, number)| {
+                let ends = [*at, *at + (BYTES - 8)].map(|at| pool.medium().load_u64(at));
+                ends == [number, !number]
+            });
+            let found = allocated(&pool).map_err(|e| e.to_string())?;
+            let findings = pool.check().map_err(|e| e.to_string())?;
+            pool.abandon();
+            match (holds, found as u64, findings.first()) {
+                (_, _, Some(finding)) => Err(finding.to_string()),
+                // And the table.
+                (true, count, None) if count == OBJECTS + 1 => Ok(()),
+                (holds, count, None) => Err(format!("{count} objects, in place: {holds}")),
             }
         },
     );

@@ -221,23 +221,6 @@ static uint64_t move_everything(PMEMobjpool *pop)
 	return moved;
 }
 
-/* As with libpmemobj. Names are not listed, so they stay. */
-static uint64_t move_listed(PMEMobjpool *pop)
-{
-	static PMEMoid *items[ITEMS];
-	static const char *names[ITEMS];
-	for (int i = 0; i < ITEMS; i++) {
-		items[i] = &known[i].oid;
-		names[i] = TOID_IS_NULL(known[i]) ? NULL : D_RO(D_RO(known[i])->name);
-	}
-	struct pobj_defrag_result result = {0, 0};
-	int failed = pmemobj_defrag(pop, items, ITEMS, &result);
-	assert(failed == 0);
-	for (int i = 0; i < ITEMS; i++)
-		assert(names[i] == NULL || names[i] == D_RO(D_RO(known[i])->name));
-	return result.relocated;
-}
-
 int main(int count, char **arguments)
 {
 	if (count != 3)
@@ -259,7 +242,7 @@ int main(int count, char **arguments)
 			if (i % 8 != round % 8)
 				take_away(pop, root, i);
 		check(pop, root);
-		relocated += round % 2 == 0 ? move_everything(pop) : move_listed(pop);
+		relocated += move_everything(pop);
 		check(pop, root);
 		for (int i = 0; i < ITEMS; i++)
 			if (!TOID_IS_NULL(known[i]))

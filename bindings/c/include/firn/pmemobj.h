@@ -179,12 +179,14 @@ struct pobj_defrag_result {
 	size_t relocated;
 };
 
-/* Moves objects that these OIDs name together, and nothing else, and stores in each OID where its object is now. An object
- * stays where it is if its page of 4 KiB also holds one that is not listed. `total` is how many objects were listed,
- * `relocated` how many have moved. Without a list nothing is done, as with libpmemobj: firn_collect_pool collects
- * everything. The thread may have no transaction open, and its pointers to objects that it lists are no longer valid.
- * Fails with -1 and errno; EBUSY in a transaction, and while another thread holds pointers for longer than ten
- * seconds. */
+/* Moves the objects that these OIDs name to free places in front of them, and nothing else, and stores in each
+ * of these OIDs where its object is now. As with libpmemobj, every OID that names such an object must be listed: no
+ * other one is changed, and one that is left out names a freed place. No other thread uses the objects meanwhile. Large
+ * objects (above 32 KiB), the root and objects beside it stay. A crash leaves each object where it was or where it
+ * went, with its OIDs that lie in the pool. `total` is how many objects were listed, `relocated` how many have moved.
+ * Without a list nothing is done, as with libpmemobj: firn_collect_pool collects everything.
+ * Fails with -1 and errno: EBUSY in a transaction; ENOMEM if the pool has no room for the log. What has moved by then
+ * stays moved, and its OIDs say so. */
 int pmemobj_defrag(PMEMobjpool *pop, PMEMoid **oidv, size_t oidcnt, struct pobj_defrag_result *result)
 	FIRN_POBJ_AS(defrag);
 

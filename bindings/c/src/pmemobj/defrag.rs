@@ -1,11 +1,13 @@
 //! Keeping a pool compact.
 
 use core::ffi::c_int;
+use core::mem::offset_of;
+use std::collections::BTreeMap;
 
-use firn_heap::collector::{CollectOptions, PageSize};
+use firn_heap::collector::CollectOptions;
+use firn_heap::{Gathering, Moved, Pool, RawTx};
 use firn_mapped::Mapped;
-use firn_media::MediumExt;
-use firn_units::VirtAddr;
+use firn_units::{VirtAddr, WORD_BYTES};
 
 use super::pools::{Pobj, Watching};
 use super::thread::{in_operation, leave};
@@ -23,13 +25,10 @@ pub struct Defragmented {
 }
 
 impl Pobj {
-    /// Collects. A collector that watches ends what it does, and goes on afterwards. Returns how many objects move.
+    /// Collects, or moves objects otherwise. A collector that watches ends what it does, and goes on afterwards.
     ///
     /// Errors: the thread has a transaction open.
-    fn collect(
-        &self,
-        collect: impl FnOnce(&firn_heap::Pool<Mapped>) -> Result<u64, firn_heap::Error>,
-    ) -> Outcome<u64> {
+    fn collect<R>(&self, collect: impl FnOnce(&Pool<Mapped>) -> Outcome<R>) -> Outcome<R> {
         leave(self)?;
         let mut watching = self.collector();
         let paused = match watching.take() {
@@ -44,60 +43,58 @@ impl Pobj {
             *watching = Some(Watching::start(&self.heap, options)?);
         }
         self.guard_what_was_left();
-        Ok(collected?)
+        collected
     }
 
-    /// Moves objects with these bodies together, and nothing else: huge pages become free where everything in them is
-    /// listed, then small ones.
-    fn collect_listed(&self, bodies: &[VirtAddr]) -> Outcome<()> {
-        self.collect(|heap| {
-            let mut moved = 0;
-            for pages in [PageSize::Huge, PageSize::Small] {
-                let options = CollectOptions {
-                    target: LISTED_TARGET,
-                    pages,
-                    release_blocks: true,
-                    ..CollectOptions::default()
-                };
-                moved += heap.collect_listed(&options, bodies)?.planned;
-            }
-            Ok(moved)
-        })?;
-        Ok(())
-    }
-}
-
-/// Bytes of pages over bytes of objects at which a list of objects lies well enough.
-const LISTED_TARGET: f64 = 1.05;
-
-/// OIDs of a pool that the program lists.
-struct List<'a> {
-    pool: &'a Pobj,
-    /// Where they lie: in the pool, or in the program's memory.
-    places: Vec<Place>,
-    /// Where their objects are, in ascending order, each once.
-    objects: Vec<VirtAddr>,
-}
-
-/// Where an OID lies. One in an object of the pool moves with that.
-enum Place {
-    InPool(VirtAddr),
-    Outside(*mut Oid),
-}
-
-impl<'a> List<'a> {
+    /// Moves the objects together that these OIDs name.
+    ///
     /// # Safety
     ///
-    /// There are so many pointers; each is null or leads to an OID.
-    unsafe fn of(pool: &'a Pobj, oids: *const *mut Oid, count: usize) -> Outcome<Self> {
+    /// As for [`List::of`].
+    unsafe fn gather(&self, oids: *const *mut Oid, count: usize) -> Outcome<Defragmented> {
         if oids.is_null() {
             return Err(Failure::invalid("the table of OIDs is null"));
         }
-        let (mut places, mut objects) = (Vec::new(), Vec::new());
+        self.collect(|heap| {
+            // A cycle that a crash interrupted moves what it had planned first.
+            heap.collection(&CollectOptions::default())?.finish()?;
+            // SAFETY: the caller says so.
+            let list = unsafe { List::of(self, oids, count) }?;
+            let total = list.bodies.len();
+            // SAFETY: as above.
+            let relocated = unsafe { list.gather(self) }?;
+            leave(self)?;
+            Ok(Defragmented { total, relocated })
+        })
+    }
+}
+
+/// OIDs of a pool that the program lists.
+struct List {
+    /// Where each lies, and where its object's body was, as the heap knows it, when it was looked at.
+    oids: Vec<(Place, VirtAddr)>,
+    /// The bodies, in ascending order, each once.
+    bodies: Vec<VirtAddr>,
+}
+
+/// Where an OID lies.
+enum Place {
+    /// In the pool: it moves with an object in which it is.
+    InPool(VirtAddr),
+    /// In the program's memory.
+    Outside(*mut Oid),
+}
+
+impl List {
+    /// # Safety
+    ///
+    /// The table has `count` pointers; each is null or leads to an OID.
+    unsafe fn of(pool: &Pobj, table: *const *mut Oid, count: usize) -> Outcome<Self> {
+        let (mut oids, mut bodies) = (Vec::new(), Vec::new());
         in_operation(pool, |guard| {
             for index in 0..count {
                 // SAFETY: the caller says that there are so many.
-                let pointer = unsafe { *oids.add(index) };
+                let pointer = unsafe { *table.add(index) };
                 // SAFETY: the caller says so of each.
                 let Some(oid) = (unsafe { pointer.as_ref() }) else {
                     continue;
@@ -105,63 +102,107 @@ impl<'a> List<'a> {
                 if oid.is_null() || oid.pool != pool.id {
                     continue;
                 }
-                objects.push(guard.place_to_read(pool.check(*oid)?));
-                places.push(match pool.address(pointer.cast()) {
-                    Some(at) => Place::InPool(at),
+                let object = guard.place_to_read(pool.check(*oid)?);
+                // It may be named by where it was before a collection.
+                if object.0 != oid.offset && pool.address(pointer.cast()).is_none() {
+                    // SAFETY: as above.
+                    unsafe { *pointer = pool.oid(object) };
+                }
+                let Some(body) = object.0.checked_sub(TYPE_BYTES).map(VirtAddr) else {
+                    continue;
+                };
+                bodies.push(body);
+                let place = match pool.address(pointer.cast()) {
+                    Some(at) => Place::InPool(guard.place(at)),
                     None => Place::Outside(pointer),
-                });
+                };
+                oids.push((place, body));
             }
             Ok(())
         })?;
-        objects.sort_unstable();
-        objects.dedup();
-        Ok(Self {
-            pool,
-            places,
-            objects,
-        })
+        bodies.sort_unstable();
+        bodies.dedup();
+        oids.sort_unstable_by_key(|(_, body)| *body);
+        Ok(Self { oids, bodies })
     }
 
-    /// Where the objects' bodies are, as the heap knows them.
-    fn bodies(&self) -> Vec<VirtAddr> {
-        let body = |at: &VirtAddr| at.0.checked_sub(TYPE_BYTES).map(VirtAddr);
-        self.objects.iter().filter_map(body).collect()
+    /// The OIDs that name the object with this body.
+    fn of_object(&self, body: VirtAddr) -> impl Iterator<Item = &Place> {
+        let first = self.oids.partition_point(|(_, other)| *other < body);
+        let those = self.oids[first..].iter();
+        those
+            .take_while(move |(_, other)| *other == body)
+            .map(|(place, _)| place)
     }
 
-    /// Says in each OID where its object is now, and how many objects have moved.
+    /// Moves the objects together, and stores in each OID where its object is. Returns how many have moved.
     ///
     /// # Safety
     ///
-    /// The pointers still lead to OIDs.
-    unsafe fn update(&self) -> Outcome<usize> {
-        let pool = self.pool;
-        in_operation(pool, |guard| {
-            for place in &self.places {
-                let (pointer, in_pool) = match *place {
-                    Place::InPool(at) => {
-                        let at = guard.place(at);
-                        (pool.pointer(at).cast(), Some(at))
-                    }
-                    Place::Outside(pointer) => (pointer, None),
-                };
-                // SAFETY: the caller says so; what lies in the pool was found where it is now.
-                let oid: &mut Oid = unsafe { &mut *pointer };
-                let now = guard.place_to_read(VirtAddr(oid.offset));
-                if now.0 != oid.offset {
-                    oid.offset = now.0;
-                    if let Some(at) = in_pool {
-                        pool.heap.medium().persist(at, size_of::<Oid>() as u64);
-                    }
-                }
+    /// As for [`List::of`], still.
+    unsafe fn gather(&self, pool: &Pobj) -> Outcome<usize> {
+        let mut gathering = in_operation(pool, |guard| Ok(Gathering::new(guard, &self.bodies)?))?;
+        let mut all = BTreeMap::new();
+        loop {
+            let moved = pool.atomically(|tx| {
+                let moved = gathering.step(tx)?.unwrap_or_default();
+                all.extend(moved.iter().map(|moved| (moved.from, *moved)));
+                self.store_in_pool(tx, &moved, &all)?;
+                Ok(moved)
+            })?;
+            if moved.is_empty() {
+                return Ok(all.len());
             }
-            let has_moved = |at: &&VirtAddr| guard.place_to_read(**at) != **at;
-            Ok(self.objects.iter().filter(has_moved).count())
-        })
+            for moved in &moved {
+                // SAFETY: the caller says so.
+                unsafe { self.store_outside(pool, moved) };
+            }
+        }
+    }
+
+    /// Stores where an object is in those of its OIDs that lie in the program's memory.
+    ///
+    /// # Safety
+    ///
+    /// As for [`List::of`].
+    unsafe fn store_outside(&self, pool: &Pobj, moved: &Moved) {
+        for place in self.of_object(moved.from) {
+            if let Place::Outside(pointer) = *place {
+                // SAFETY: the caller says so.
+                unsafe { *pointer = pool.oid(moved.to + TYPE_BYTES) };
+            }
+        }
+    }
+
+    /// Stores where objects are in those of their OIDs that lie in the pool, wherever these lie by now.
+    fn store_in_pool(
+        &self,
+        tx: RawTx<'_, Mapped>,
+        moved: &[Moved],
+        all: &BTreeMap<VirtAddr, Moved>,
+    ) -> Outcome<()> {
+        for moved in moved {
+            for place in self.of_object(moved.from) {
+                let Place::InPool(at) = *place else { continue };
+                let offset = place_now(at, all) + offset_of!(Oid, offset) as u64;
+                tx.log(&[(offset, WORD_BYTES)])?;
+                tx.store(offset, &(moved.to + TYPE_BYTES).0.to_le_bytes())?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// Moves the objects together that these OIDs name, and nothing else, and says in each OID where its object is now. Without
-/// any nothing is done, as with libpmemobj.
+/// Where a byte of the pool is once these objects have moved.
+fn place_now(at: VirtAddr, all: &BTreeMap<VirtAddr, Moved>) -> VirtAddr {
+    match all.range(..=at).next_back() {
+        Some((_, with)) if at - with.from < with.len => with.to + (at - with.from),
+        _ => at,
+    }
+}
+
+/// Moves the objects together that these OIDs name, and nothing else, and stores in each OID where its object is now.
+/// Without any nothing is done, as with libpmemobj.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_pmemobj_defrag(
     pool: *mut Pobj,
@@ -175,12 +216,7 @@ pub unsafe extern "C" fn firn_pmemobj_defrag(
         let mut found = Defragmented::default();
         if count > 0 {
             // SAFETY: the header asks for so many pointers.
-            let list = unsafe { List::of(it, oids, count) }?;
-            found.total = list.objects.len();
-            it.collect_listed(&list.bodies())?;
-            // SAFETY: as above; nobody gives OIDs back meanwhile, as the header asks.
-            found.relocated = unsafe { list.update() }?;
-            leave(it)?;
+            found = unsafe { it.gather(oids, count) }?;
         }
         if let Some(result) = result {
             *result = found;

@@ -44,6 +44,11 @@ impl Hand {
         Some((self.word.load(Relaxed) & !OWNED) * 64 + u64::from(bits.trailing_zeros()))
     }
 
+    /// Whether free slots are in hand.
+    pub(super) fn has_slots(&self) -> bool {
+        self.bits.load(Relaxed) != 0
+    }
+
     /// Takes a run in hand, none of its slots yet.
     pub(super) fn own(&self, frame: Frame) {
         self.frame.store(frame.0, Relaxed);

@@ -175,13 +175,43 @@ impl<M: Medium> Lists<M> {
             }
             return Ok(None);
         };
-        let words = chunks.get(medium, frame.chunk())?.words();
-        // The state before the owner: who finds the new owner locks its list, not this one, and would
-        // look there for a run that is listed. Who finds the old one waits for this lock and looks
-        // again; and once the run is let go both words were stored before.
-        words.swap(base(frame) + STATE, FrameState::Owned as u64);
-        words.store(base(frame) + OWNER, to as u64);
+        own(medium, chunks, frame, to)?;
         Ok(Some(frame))
+    }
+
+    /// The runs of a class that are listed, wherever in the pool.
+    pub(crate) fn all_of(
+        &self,
+        medium: &M,
+        chunks: &Chunks<M>,
+        class: Class,
+    ) -> Result<Vec<Frame>, Error> {
+        while self.look_further(medium, chunks)? {}
+        let lanes = self.lanes.iter().enumerate();
+        let used = lanes.filter(|(_, cell)| cell.get().is_some());
+        Ok(used
+            .flat_map(|(lane, _)| self.lock(medium, lane, class).clone())
+            .collect())
+    }
+
+    /// Takes this run off its list, for a lane. False if it is not listed.
+    pub(crate) fn take(
+        &self,
+        medium: &M,
+        chunks: &Chunks<M>,
+        (frame, class): (Frame, Class),
+        lane: usize,
+    ) -> Result<bool, Error> {
+        let words = chunks.get(medium, frame.chunk())?.words();
+        let Some((_, mut list)) = self.lock_of(medium, words, frame, class) else {
+            return Ok(false);
+        };
+        if words.load(base(frame) + STATE) != FrameState::Listed as u64 {
+            return Ok(false);
+        }
+        remove(medium, chunks, &mut list, frame)?;
+        own(medium, chunks, frame, lane)?;
+        Ok(true)
     }
 
     /// Lists the runs with free slots of the next chunk. False if there is none, or if media does
@@ -346,6 +376,17 @@ fn is_empty<M: Medium>(words: &M::Words, frame: Frame, class: Class) -> bool {
         && (0..BITMAP_WORDS).all(|word| {
             words.load(base(frame) + FREE + word as usize) == slot_mask(class.slots(), word)
         })
+}
+
+/// Makes a lane the owner of a run that is on no list any more. The list's lock is held.
+fn own<M: Medium>(medium: &M, chunks: &Chunks<M>, frame: Frame, lane: usize) -> Result<(), Error> {
+    let words = chunks.get(medium, frame.chunk())?.words();
+    // The state before the owner: who finds the new owner locks its list, not this one, and would
+    // look there for a run that is listed. Who finds the old one waits for this lock and looks
+    // again; and once the run is let go both words were stored before.
+    words.swap(base(frame) + STATE, FrameState::Owned as u64);
+    words.store(base(frame) + OWNER, lane as u64);
+    Ok(())
 }
 
 /// Takes a run off the list that it is on.

@@ -8,6 +8,7 @@
 //! Lock order: a list, then the frame space, then a look at a chunk. None is held across a fence.
 
 mod cache;
+mod chosen;
 mod chunks;
 mod evacuate;
 mod frames;

@@ -205,16 +205,27 @@ impl<M: Medium> Allocator<M> {
             }
             run => run?,
         };
-        let chunk = self.chunks.get(medium, run.frame.chunk())?;
+        self.own_new(medium, cache, run.frame, class)
+    }
+
+    /// Takes a run that is new into the session's hands, which have none of its class.
+    pub(super) fn own_new(
+        &self,
+        medium: &M,
+        cache: &Cache,
+        frame: Frame,
+        class: Class,
+    ) -> Result<(), Error> {
+        let chunk = self.chunks.get(medium, frame.chunk())?;
         let words = chunk.words();
         for word in 0..BITMAP_WORDS {
             let mask = slot_mask(class.slots(), word);
-            words.store(base(run.frame) + FREE + word as usize, mask);
+            words.store(base(frame) + FREE + word as usize, mask);
         }
-        words.store(base(run.frame) + LIVE, 0);
-        words.store(base(run.frame) + OWNER, lane as u64);
-        words.store(base(run.frame) + STATE, FrameState::Owned as u64);
-        cache.hands.of(class).own(run.frame);
+        words.store(base(frame) + LIVE, 0);
+        words.store(base(frame) + OWNER, cache.lane as u64);
+        words.store(base(frame) + STATE, FrameState::Owned as u64);
+        cache.hands.of(class).own(frame);
         Ok(())
     }
 
@@ -259,7 +270,7 @@ impl<M: Medium> Allocator<M> {
     }
 
     /// Ends the ownership of a frame.
-    fn let_go(&self, medium: &M, frame: Frame, class: Class) -> Result<(), Error> {
+    pub(super) fn let_go(&self, medium: &M, frame: Frame, class: Class) -> Result<(), Error> {
         let chunk = self.chunks.get(medium, frame.chunk())?;
         chunk
             .words()
@@ -282,6 +293,12 @@ impl<M: Medium> Allocator<M> {
         from: (u64, Reach),
     ) -> Result<FrameRun, Error> {
         let run = self.take_within(medium, what.frames(), Purpose::Objects, from)?;
+        self.begin_run(medium, cache, what, run);
+        Ok(run)
+    }
+
+    /// Says on media what frames are for that were taken.
+    pub(super) fn begin_run(&self, medium: &M, cache: &mut Cache, what: FrameUse, run: FrameRun) {
         for word in 0..BITMAP_WORDS {
             self.note(medium, run.frame, word, u64::MAX);
         }
@@ -294,7 +311,6 @@ impl<M: Medium> Allocator<M> {
             medium.store_u64(frame.word_at(), word.to_word());
         }
         cache.fresh.push(run.frame);
-        Ok(run)
     }
 
     /// Takes frames for a log's overflow. Nothing of it needs to reach media but what it will hold.
@@ -323,7 +339,7 @@ impl<M: Medium> Allocator<M> {
     }
 
     /// The same, from as far as is said.
-    fn take_within(
+    pub(super) fn take_within(
         &self,
         medium: &M,
         frames: u64,
@@ -646,17 +662,7 @@ impl<M: Medium> Allocator<M> {
     /// with the world stopped.
     pub(super) fn drain(&self, medium: &M, hands: &Hands) -> Result<(), Error> {
         for class in Class::all() {
-            let hand = hands.of(class);
-            if !hand.is_owned() {
-                continue;
-            }
-            let frame = hand.frame();
-            let (word, bits) = hand.let_go();
-            let chunk = self.chunks.get(medium, frame.chunk())?;
-            chunk
-                .words()
-                .fetch_or(base(frame) + FREE + word as usize, bits);
-            self.let_go(medium, frame, class)?;
+            self.put_down(medium, hands.of(class), class)?;
         }
         Ok(())
     }

@@ -13,13 +13,12 @@ use firn_format::plan::{ENTRY_WORDS, EntriesChecksum, Phase, PlanHeader};
 use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, MediumExt, Scope};
-use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
+use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
 
 use super::compact::Progress;
 use super::cycle::Cycle;
 use super::figures::{Collected, Ended, Step, publish, publish_stops};
 use super::heal::Known;
-use super::listed::Listed;
 use super::mark::Marking;
 use super::release::{WriteBacks, store_phase, write_back_bitmap};
 use super::resume::has_instructions;
@@ -90,7 +89,7 @@ impl Default for CollectOptions {
 }
 
 impl CollectOptions {
-    fn aim<'a>(&self, only: Option<&'a Listed>) -> Aim<'a> {
+    fn aim(&self) -> Aim {
         Aim {
             pages: self.pages,
             everything: self.everything,
@@ -99,7 +98,6 @@ impl CollectOptions {
             forwarding: self.forwarding,
             max_source_bytes: self.max_source_bytes,
             max_units: MAX_UNITS,
-            only,
         }
     }
 }
@@ -207,8 +205,6 @@ pub struct Collection<'p, M: Medium> {
     /// `None` once it is ended.
     only: Option<OnlyOne<'p, M>>,
     options: CollectOptions,
-    /// Bodies of objects, if nothing else is moved.
-    listed: Option<Vec<VirtAddr>>,
     collected: Collected,
     /// What the statistics page says of it already.
     published: Collected,
@@ -236,18 +232,12 @@ impl<'p, M: Medium> Collection<'p, M> {
             inner: only.0,
             only: Some(only),
             options,
-            listed: None,
             collected: Collected::default(),
             published: Collected::default(),
             known: None,
             before: None,
             progress: None,
         }
-    }
-
-    /// From now on moves the objects with these bodies, and nothing else.
-    pub(super) fn move_only(&mut self, bodies: &[VirtAddr]) {
-        self.listed = Some(bodies.to_vec());
     }
 
     /// Ends it, and hands on the right to collect.
@@ -302,10 +292,7 @@ impl<M: Medium> Collection<'_, M> {
             self.collected.ended = Ended::NothingMoves;
             return Ok(false);
         }
-        let kept = inner.collector.kept.table(&inner.medium);
-        let listed = self.listed.as_deref();
-        let listed = listed.map(|bodies| Listed::of_bodies(bodies, &kept));
-        let mut aim = self.options.aim(listed.as_ref());
+        let mut aim = self.options.aim();
         // Who has everything moved, to find pointers that are kept too long, wants that for as long as it goes.
         if !aim.everything {
             let most = inner.may_empty();
@@ -506,7 +493,7 @@ impl<M: Medium> Inner<M> {
     /// it likes runs move, too, when no page is to be won any more: frames are what is left to be won.
     ///
     /// Errors: stop S was not granted, the frame table is damaged; everything is open again.
-    fn begin_cycle(&self, aim: &Aim<'_>, survey: Survey) -> Result<Begun, Error> {
+    fn begin_cycle(&self, aim: &Aim, survey: Survey) -> Result<Begun, Error> {
         let begun = self.begin_with(aim, &survey)?;
         // Where addresses stay, what is emptied of a page makes room for nobody.
         if aim.pages == PageSize::Small || aim.everything || self.keeps_addresses {
@@ -530,7 +517,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// The same, of the candidates of one survey: as many as win something.
-    fn begin_with(&self, aim: &Aim<'_>, survey: &Survey) -> Result<Begun, Error> {
+    fn begin_with(&self, aim: &Aim, survey: &Survey) -> Result<Begun, Error> {
         let mut most = survey.candidates.len();
         let mut why = Ended::NothingToWin;
         loop {
@@ -561,10 +548,10 @@ impl<M: Medium> Inner<M> {
     /// everything is as it was.
     ///
     /// Errors: stop S was not granted, the frame table is damaged; everything is open again.
-    fn prepare(&self, aim: &Aim<'_>, survey: &Survey, chosen: Vec<Run>) -> Result<Begun, Error> {
+    fn prepare(&self, aim: &Aim, survey: &Survey, chosen: Vec<Run>) -> Result<Begun, Error> {
         let mut draft = Draft::default();
         let prepared = self
-            .close_runs(aim, chosen, &mut draft.closed)
+            .close_runs(chosen, &mut draft.closed)
             .and_then(|()| self.plan(aim, &mut draft))
             .and_then(|()| match self.wins(aim, survey, &draft)? {
                 true => self.take_plan_frames(&draft).map(Some),
@@ -591,12 +578,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Closes runs, those in sessions' hands too.
-    fn close_runs(
-        &self,
-        aim: &Aim<'_>,
-        chosen: Vec<Run>,
-        closed: &mut Vec<Run>,
-    ) -> Result<(), Error> {
+    fn close_runs(&self, chosen: Vec<Run>, closed: &mut Vec<Run>) -> Result<(), Error> {
         let medium = &self.medium;
         let mut open = Vec::new();
         for (i, run) in chosen.iter().enumerate() {
@@ -622,14 +604,9 @@ impl<M: Medium> Inner<M> {
             }
             Ok::<_, Error>(())
         })??;
-        // Nothing is allocated in them any more, so what was pinned in them since they were chosen is known now, and
-        // what was allocated beside listed objects.
+        // Nothing is allocated in them any more, so what was pinned in them since they were chosen is known now.
         let fixed = self.collector.pinned.lock(medium).clone();
-        let stays = |run: &mut Run| {
-            let used = self.allocator.used_slots(medium, run);
-            fixed.contains(&run.frame) || aim.only.is_some_and(|only| !only.holds_all(run, &used))
-        };
-        for run in closed.extract_if(.., stays) {
+        for run in closed.extract_if(.., |run| fixed.contains(&run.frame)) {
             self.allocator
                 .reopen_run(medium, &run, self.redo.counter())?;
         }

@@ -9,7 +9,6 @@
 //! background   a thread that watches the ratio    release   the emptied pages are free
 //! scheme/      how a copy comes to count          resume    after a crash
 //! relocations  what the open cycle moves          workflow  the program's own calls drive it, as FFCCD prints
-//! listed       the only objects that move
 //! ```
 //! The world stops for a moment, with no operation open, where a step needs one moment that holds for
 //! all: marking begins (M1) and ends, the sources are closed, the plan comes into force (C1, T2),
@@ -25,7 +24,6 @@ mod frame_map;
 mod group;
 mod heal;
 pub(crate) mod kept;
-mod listed;
 mod lookup;
 mod mark;
 mod pairs;

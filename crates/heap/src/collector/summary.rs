@@ -19,7 +19,6 @@ use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
 use super::cycle::frames_of;
-use super::listed::Listed;
 use super::reclaim::data_chunks;
 use crate::alloc::{FrameRun, GROUP_FRAMES, Purpose, Room, Run};
 use crate::error::Error;
@@ -87,7 +86,7 @@ pub enum Forwarding {
 
 /// What a plan aims at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Aim<'a> {
+pub(super) struct Aim {
     pub(super) pages: PageSize,
     pub(super) everything: bool,
     /// Whether no more pages of 2 MiB may hold objects afterwards, whichever pages count.
@@ -98,8 +97,6 @@ pub(super) struct Aim<'a> {
     pub(super) max_source_bytes: u64,
     /// Objects at most.
     pub(super) max_units: u64,
-    /// Nothing else moves.
-    pub(super) only: Option<&'a Listed>,
 }
 
 /// Runs that are emptied together: those of a chunk, or one alone.
@@ -214,7 +211,7 @@ impl Survey {
 impl Stand {
     /// Bytes of pages at which a collection is content: what its target says, and in a pool that cannot grow as
     /// it likes no more than leaves fifteen sixteenths of what it has left to be used.
-    fn aimed_bytes(&self, aim: &Aim<'_>, room: &Room) -> f64 {
+    fn aimed_bytes(&self, aim: &Aim, room: &Room) -> f64 {
         let aimed = self.live_bytes as f64 * aim.target;
         let Some(most) = room.most else { return aimed };
         let (dense, most) = (self.dense_frames as f64, most as f64);
@@ -248,7 +245,7 @@ impl<M: Medium> Inner<M> {
     /// Looks at what may be emptied, the emptiest first.
     ///
     /// Errors: the frame table is damaged.
-    pub(super) fn look(&self, aim: &Aim<'_>) -> Result<Survey, Error> {
+    pub(super) fn look(&self, aim: &Aim) -> Result<Survey, Error> {
         let medium = &self.medium;
         let _scope = medium.scope(Scope::Summary);
         self.allocator.look_at_all(medium)?;
@@ -264,12 +261,7 @@ impl<M: Medium> Inner<M> {
     /// How many of the first `most` candidates are emptied, as far as there is room for what is in them.
     ///
     /// Errors: the pool cannot grow for another reason than that there is no room.
-    pub(super) fn choose(
-        &self,
-        aim: &Aim<'_>,
-        survey: &Survey,
-        most: usize,
-    ) -> Result<Choice, Error> {
+    pub(super) fn choose(&self, aim: &Aim, survey: &Survey, most: usize) -> Result<Choice, Error> {
         let medium = &self.medium;
         let mut space = self.allocator.space().lock(medium);
         let candidates = &survey.candidates[..survey.candidates.len().min(most)];
@@ -289,7 +281,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// The runs of a choice. Closes the chunks that are all but emptied: survivors shall not go there.
-    pub(super) fn sources(&self, aim: &Aim<'_>, survey: &Survey, choice: &Choice) -> Vec<Run> {
+    pub(super) fn sources(&self, aim: &Aim, survey: &Survey, choice: &Choice) -> Vec<Run> {
         let mut used = survey.used.clone();
         let chosen = &survey.candidates[choice.first..choice.first + choice.count];
         let mut runs: Vec<Run> = chosen.iter().flat_map(|c| c.runs.clone()).collect();
@@ -320,12 +312,7 @@ impl<M: Medium> Inner<M> {
     /// before its destinations were known, the holes of the pool may be too small to keep.
     ///
     /// Errors: the frame table is damaged.
-    pub(super) fn wins(
-        &self,
-        aim: &Aim<'_>,
-        survey: &Survey,
-        draft: &Draft,
-    ) -> Result<bool, Error> {
+    pub(super) fn wins(&self, aim: &Aim, survey: &Survey, draft: &Draft) -> Result<bool, Error> {
         let emptied: u64 = draft.entries.iter().map(frames_of).sum();
         let filled: u64 = draft.filled.iter().map(|(run, _, _)| run.frames).sum();
         if aim.everything || aim.pages == PageSize::Small && !aim.spares_pages {
@@ -361,15 +348,14 @@ impl<M: Medium> Inner<M> {
         self.allocator.space().lock(medium).end_quarantine(durable);
     }
 
-    fn survey(&self, aim: &Aim<'_>) -> Result<Survey, Error> {
+    fn survey(&self, aim: &Aim) -> Result<Survey, Error> {
         let medium = &self.medium;
         let mut stand = Stand {
             live_bytes: self.counter(Counter::LiveBytes).max(0) as u64,
             ..Stand::default()
         };
         let fixed = self.collector.pinned.lock(medium).clone();
-        let is_listed = |run: &Run| aim.only.is_none_or(|only| only.may_hold_all(medium, run));
-        let may_move = |run: &Run| may_move(run) && !fixed.contains(&run.frame) && is_listed(run);
+        let may_move = |run: &Run| may_move(run) && !fixed.contains(&run.frame);
         let mut used = HashMap::new();
         let mut dense = Needed::new();
         let (mut candidates, mut pinned) = (Vec::new(), Vec::new());
@@ -423,8 +409,7 @@ impl<M: Medium> Inner<M> {
                     for run in runs {
                         stand.pages += run.what.frames();
                         let slots = run.class().map_or(1, Class::slots);
-                        let wins =
-                            run.used < slots && !fixed.contains(&run.frame) && is_listed(&run);
+                        let wins = run.used < slots && !fixed.contains(&run.frame);
                         if wins || aim.everything && may_move(&run) {
                             candidates.push(Candidate::alone(run));
                         }
@@ -455,7 +440,7 @@ impl<M: Medium> Inner<M> {
     /// fit into the pool is left out, and its sources are open again.
     ///
     /// Errors: the frame table is damaged.
-    pub(super) fn plan(&self, aim: &Aim<'_>, draft: &mut Draft) -> Result<(), Error> {
+    pub(super) fn plan(&self, aim: &Aim, draft: &mut Draft) -> Result<(), Error> {
         let medium = &self.medium;
         let mut sources = draft.closed.clone();
         let _scope = medium.scope(Scope::Summary);
@@ -498,7 +483,7 @@ impl<M: Medium> Inner<M> {
     /// Finds room for `count` survivors of a run.
     fn place(
         &self,
-        aim: &Aim<'_>,
+        aim: &Aim,
         run: &Run,
         count: u64,
         entry: &mut Entry,
@@ -553,12 +538,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Takes a destination run and says on media that it is one.
-    fn take_room(
-        &self,
-        aim: &Aim<'_>,
-        what: FrameUse,
-        rooms: &mut Rooms,
-    ) -> Result<FrameRun, Error> {
+    fn take_room(&self, aim: &Aim, what: FrameUse, rooms: &mut Rooms) -> Result<FrameRun, Error> {
         let medium = &self.medium;
         let frames = what.frames();
         for place in (0..rooms.chunks.len()).rev() {
@@ -646,7 +626,7 @@ fn filled_bytes(run: &Run) -> u64 {
 
 /// How many of the candidates, which come by what they hold, bring the ratio to its target, or else
 /// lowest, as far as there is room.
-fn choose_count(aim: &Aim<'_>, stand: &Stand, room: &Room, candidates: &[Candidate]) -> Choice {
+fn choose_count(aim: &Aim, stand: &Stand, room: &Room, candidates: &[Candidate]) -> Choice {
     let emptiest = choose_from(aim, stand, room, candidates, 0);
     if !emptiest.lacks_room || emptiest.pages < stand.pages {
         return emptiest;
@@ -662,7 +642,7 @@ fn choose_count(aim: &Aim<'_>, stand: &Stand, room: &Room, candidates: &[Candida
 
 /// The same, without the candidates before the first one.
 fn choose_from(
-    aim: &Aim<'_>,
+    aim: &Aim,
     stand: &Stand,
     room: &Room,
     candidates: &[Candidate],
@@ -743,7 +723,7 @@ fn choose_from(
 
 /// The runs of pinned chunks that are emptied besides, if the target is not reached without: only
 /// together, and only if they win room.
-fn choose_pinned(aim: &Aim<'_>, stand: &Stand, choice: &Choice, pinned: &[Candidate]) -> Vec<Run> {
+fn choose_pinned(aim: &Aim, stand: &Stand, choice: &Choice, pinned: &[Candidate]) -> Vec<Run> {
     let page = aim.pages.bytes() as f64;
     if choice.lacks_room || choice.pages as f64 * page <= stand.live_bytes as f64 * aim.target {
         return Vec::new();

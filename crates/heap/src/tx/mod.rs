@@ -2,6 +2,7 @@
 
 mod bits;
 mod commit;
+pub(crate) mod gather;
 mod ranges;
 pub(crate) mod raw;
 pub(crate) mod redo;

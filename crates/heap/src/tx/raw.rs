@@ -15,7 +15,7 @@ use super::Change;
 use super::commit::{count_all, release_all, return_slot, settle_fresh_frames, write_back_frames};
 use super::ranges::Ranges;
 use super::undo::Log;
-use crate::alloc::{Place, end_of_slot, locate};
+use crate::alloc::{Place, Slot, end_of_slot, locate};
 use crate::check::next_allocated;
 use crate::collector::kept::Known;
 use crate::error::Error;
@@ -45,6 +45,10 @@ impl<'s, M: Medium> RawGuard<'s, M> {
             .tell(&inner.medium, &mut known.borrow_mut());
         let kept = known.borrow();
         Self { access, kept }
+    }
+
+    pub(super) fn inner(&self) -> &'s Inner<M> {
+        self.access.inner
     }
 
     /// Reads objects as they are in place.
@@ -400,6 +404,14 @@ impl<'t, M: Medium> RawTx<'t, M> {
     ///
     /// Errors: as above.
     pub fn alloc_of(self, type_id: TypeId, len: u64) -> Result<VirtAddr, Error> {
+        let slot = self.take_slot(type_id, len)?;
+        let body = slot.at + HEADER_BYTES;
+        self.inner().medium.zero(body, slot.bytes - HEADER_BYTES);
+        Ok(body)
+    }
+
+    /// The same; what the body holds is arbitrary.
+    pub(super) fn take_slot(self, type_id: TypeId, len: u64) -> Result<Slot, Error> {
         let inner = self.inner();
         let mut state = self.guard.access.core.state.borrow_mut();
         let bytes = HEADER_BYTES.saturating_add(len);
@@ -407,9 +419,6 @@ impl<'t, M: Medium> RawTx<'t, M> {
         let slot = inner.take_slot(cache, ring, bytes)?;
         let header = ObjectHeader::new(type_id, slot.bytes - bytes);
         inner.medium.store_u64(slot.at, header.0);
-        inner
-            .medium
-            .zero(slot.at + HEADER_BYTES, slot.bytes - HEADER_BYTES);
         let mut open = self.open().borrow_mut();
         open.ranges.insert(slot.at.0, slot.at.0 + slot.bytes);
         open.allocated.push(Change {
@@ -417,7 +426,17 @@ impl<'t, M: Medium> RawTx<'t, M> {
             type_id,
             requested: len,
         });
-        Ok(slot.at + HEADER_BYTES)
+        Ok(slot)
+    }
+
+    /// The session of the operation.
+    pub(super) fn core(self) -> &'t Core<M> {
+        self.guard.access.core
+    }
+
+    /// Whether objects are being moved meanwhile.
+    pub(super) fn is_in_cycle(self) -> bool {
+        self.guard.access.cycle.is_some()
     }
 
     /// Frees, at commit, the object whose body is at `body`.
@@ -432,6 +451,11 @@ impl<'t, M: Medium> RawTx<'t, M> {
         reason = "unsafe to call for what it asks of the caller; safe inside"
     )]
     pub unsafe fn free(self, body: VirtAddr) -> Result<(), Error> {
+        self.free_at_commit(body)
+    }
+
+    /// The same, for who knows that no reference remains.
+    pub(super) fn free_at_commit(self, body: VirtAddr) -> Result<(), Error> {
         let inner = self.inner();
         let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
         let slot = inner.allocator.locate(&inner.medium, at)?;
@@ -647,6 +671,6 @@ impl<M: Medium> Drop for OpenRawTx<'_, M> {
     }
 }
 
-fn is_allocated_on_media<M: Medium>(medium: &M, place: Place) -> bool {
+pub(super) fn is_allocated_on_media<M: Medium>(medium: &M, place: Place) -> bool {
     medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0
 }

@@ -1,0 +1,110 @@
+//! Allocation from a run that is chosen: where objects go that are moved one by one.
+
+use firn_format::class::Class;
+use firn_format::frame::FrameUse;
+use firn_format::geometry::{BITMAP_WORDS, Frame};
+use firn_media::{Medium, Words};
+
+use super::cache::{Cache, Hand};
+use super::chunks::{FREE, base};
+use super::frames::Reach;
+use super::reserve::Purpose;
+use super::slots::Allocator;
+use crate::error::Error;
+
+impl<M: Medium> Allocator<M> {
+    /// The runs of a class that any session may take to allocate from.
+    ///
+    /// Errors: the frame table is damaged.
+    pub(crate) fn with_free_slots(&self, medium: &M, class: Class) -> Result<Vec<Frame>, Error> {
+        self.lists.all_of(medium, &self.chunks, class)
+    }
+
+    /// Takes a run into the session's hands, which let the one of its class go that they have. False if somebody else
+    /// has taken the run.
+    ///
+    /// Errors: the frame table is damaged.
+    pub(crate) fn take_in_hand(
+        &self,
+        medium: &M,
+        cache: &Cache,
+        frame: Frame,
+        class: Class,
+    ) -> Result<bool, Error> {
+        let hand = cache.hands.of(class);
+        self.put_down(medium, hand, class)?;
+        let lane = cache.lane;
+        let taken = self
+            .lists
+            .take(medium, &self.chunks, (frame, class), lane)?;
+        if taken {
+            hand.own(frame);
+        }
+        Ok(taken)
+    }
+
+    /// Takes a new run in front of this frame into the session's hands, which let the one of its class go that they
+    /// have. False if there are no free frames.
+    ///
+    /// Errors: the frame table is damaged.
+    pub(crate) fn take_new_before(
+        &self,
+        medium: &M,
+        cache: &mut Cache,
+        before: Frame,
+        class: Class,
+        durable: u64,
+    ) -> Result<bool, Error> {
+        let from = (durable, Reach::Held);
+        let run = match self.take_within(medium, class.frames(), Purpose::Objects, from) {
+            Ok(run) => run,
+            Err(error) if error.is_no_room() => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        // The first that is found is the foremost.
+        if run.frame.0 > before.0 {
+            self.give_unused(medium, run);
+            return Ok(false);
+        }
+        self.put_down(medium, cache.hands.of(class), class)?;
+        self.begin_run(medium, cache, FrameUse::Slots(class), run);
+        self.own_new(medium, cache, run.frame, class)?;
+        Ok(true)
+    }
+
+    /// The run of a class in the session's hands, if it has free slots.
+    ///
+    /// Errors: the frame table is damaged.
+    pub(crate) fn in_hand(
+        &self,
+        medium: &M,
+        cache: &Cache,
+        class: Class,
+    ) -> Result<Option<Frame>, Error> {
+        let hand = cache.hands.of(class);
+        if !hand.is_owned() {
+            return Ok(None);
+        }
+        let frame = hand.frame();
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        let is_free = |word| chunk.words().load(base(frame) + FREE + word) != 0;
+        let has_free = hand.has_slots() || (0..BITMAP_WORDS as usize).any(is_free);
+        Ok(has_free.then_some(frame))
+    }
+
+    /// Takes back what a hand has.
+    ///
+    /// Errors: the frame table is damaged.
+    pub(super) fn put_down(&self, medium: &M, hand: &Hand, class: Class) -> Result<(), Error> {
+        if !hand.is_owned() {
+            return Ok(());
+        }
+        let frame = hand.frame();
+        let (word, bits) = hand.let_go();
+        let chunk = self.chunks.get(medium, frame.chunk())?;
+        chunk
+            .words()
+            .fetch_or(base(frame) + FREE + word as usize, bits);
+        self.let_go(medium, frame, class)
+    }
+}
