@@ -69,6 +69,13 @@ pub trait View<'g>: Copy + private::Sealed {
         Slots::default()
     }
 
+    /// Whether it has stored to any.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn stores_roots(self) -> bool {
+        false
+    }
+
     /// Keeps a place of the root table as it is until the transaction ends; nothing in a guard.
     #[doc(hidden)]
     #[inline(always)]
@@ -288,6 +295,14 @@ impl<'g, M: Medium> View<'g> for Reading<'g, M> {
         match self.access.inner.log {
             LogKind::Redo => Slots::default(),
             LogKind::Undo => self.access.core.open.borrow().own_roots(),
+        }
+    }
+
+    #[inline]
+    fn stores_roots(self) -> bool {
+        match self.access.inner.log {
+            LogKind::Redo => false,
+            LogKind::Undo => self.access.core.open.borrow().stores_roots(),
         }
     }
 }

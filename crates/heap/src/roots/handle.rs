@@ -71,14 +71,6 @@ impl RootName {
             place: AtomicUsize::new(0),
         })
     }
-
-    #[inline]
-    fn as_wanted(&self) -> Wanted<'_> {
-        Wanted {
-            name: self.name,
-            place: Some(&self.place),
-        }
-    }
 }
 
 impl Clone for RootName {
@@ -92,26 +84,27 @@ impl Clone for RootName {
 
 /// What names a root that refers to a `T`: a string, a [`RootHandle`], or a [`RootName`].
 pub trait RootKey<T>: Copy + private::Sealed {
+    /// The name; none for what no root can be called, so that there is none.
     #[doc(hidden)]
-    fn wanted(&self) -> Option<Wanted<'_>>;
+    fn name(&self) -> Option<Name>;
+
+    /// The name, and where the root was found last, of a key that remembers it.
+    #[doc(hidden)]
+    fn remembered(&self) -> Option<(&Name, &AtomicUsize)>;
 
     #[doc(hidden)]
     fn text(&self) -> String;
 }
 
-/// A name to look for, and where the root was last.
-#[doc(hidden)]
-pub struct Wanted<'k> {
-    pub(crate) name: Name,
-    pub(crate) place: Option<&'k AtomicUsize>,
-}
-
 impl<T, S: AsRef<str> + ?Sized> RootKey<T> for &S {
-    /// None for what no root can be called, so that there is none.
     #[inline]
-    fn wanted(&self) -> Option<Wanted<'_>> {
-        let name = checked(self.as_ref()).ok()?;
-        Some(Wanted { name, place: None })
+    fn name(&self) -> Option<Name> {
+        checked(self.as_ref()).ok()
+    }
+
+    #[inline]
+    fn remembered(&self) -> Option<(&Name, &AtomicUsize)> {
+        None
     }
 
     fn text(&self) -> String {
@@ -121,8 +114,13 @@ impl<T, S: AsRef<str> + ?Sized> RootKey<T> for &S {
 
 impl<T> RootKey<T> for &RootName {
     #[inline]
-    fn wanted(&self) -> Option<Wanted<'_>> {
-        Some(self.as_wanted())
+    fn name(&self) -> Option<Name> {
+        Some(self.name)
+    }
+
+    #[inline]
+    fn remembered(&self) -> Option<(&Name, &AtomicUsize)> {
+        Some((&self.name, &self.place))
     }
 
     fn text(&self) -> String {
@@ -132,8 +130,13 @@ impl<T> RootKey<T> for &RootName {
 
 impl<T> RootKey<T> for &RootHandle<T> {
     #[inline]
-    fn wanted(&self) -> Option<Wanted<'_>> {
-        Some(self.name.as_wanted())
+    fn name(&self) -> Option<Name> {
+        Some(self.name.name)
+    }
+
+    #[inline]
+    fn remembered(&self) -> Option<(&Name, &AtomicUsize)> {
+        Some((&self.name.name, &self.name.place))
     }
 
     fn text(&self) -> String {

@@ -17,7 +17,9 @@
 //! other's cache line.
 
 use firn_format::reference::RefWord;
-use firn_format::root::{MAX_ROOTS, Name, REFERENCE_AT, ROOT_BYTES, decode, name_at, root_at};
+use firn_format::root::{
+    MAX_ROOTS, NAME_WORDS, Name, REFERENCE_AT, ROOT_BYTES, decode, name_at, root_at,
+};
 use firn_media::{Medium, MediumExt, Words};
 
 use super::Slots;
@@ -80,6 +82,13 @@ fn name_on<M: Medium>(medium: &M, place: usize) -> Name {
     Name(core::array::from_fn(|word| {
         medium.load_u64(name_at(place, word))
     }))
+}
+
+/// Whether a place has this name, word by word: a comparison of two arrays would be a call.
+#[inline]
+fn is_called<M: Medium>(medium: &M, place: usize, name: &Name) -> bool {
+    let differs = |word: usize| medium.load_u64(name_at(place, word)) ^ name.0[word];
+    (0..NAME_WORDS).fold(0, |bits, word| bits | differs(word)) == 0
 }
 
 fn words_on<M: Medium>(medium: &M, place: usize) -> [u64; ROOT_WORDS] {
@@ -162,7 +171,7 @@ impl<M: Medium> RootIndex<M> {
             }
             if entry & !PLACE_MASK == wanted {
                 let place = (entry & PLACE_MASK) as usize - 1;
-                if !own.has(place) && name_on(medium, place) == *name {
+                if !own.has(place) && is_called(medium, place, name) {
                     return Some(place);
                 }
             }
@@ -180,8 +189,8 @@ impl<M: Medium> RootIndex<M> {
     #[inline]
     pub(crate) fn reference(&self, medium: &M, place: usize, name: &Name) -> Option<RefWord> {
         self.settled(medium, place, || {
-            let is_it = name_on(medium, place) == *name;
-            is_it.then(|| RefWord(medium.load_u64(root_at(place) + REFERENCE_AT)))
+            is_called(medium, place, name)
+                .then(|| RefWord(medium.load_u64(root_at(place) + REFERENCE_AT)))
         })
     }
 

@@ -73,22 +73,21 @@ pub(crate) fn find<'g, T, V: View<'g>>(
     key: impl RootKey<T>,
 ) -> Result<Option<(usize, RefWord)>, Error> {
     view.inner().check_process()?;
-    let Some(wanted) = key.wanted() else {
-        return Ok(None);
-    };
-    let own = view.own_roots();
-    if let Some(hint) = wanted.place
-        && own.is_empty()
+    if let Some((name, hint)) = key.remembered()
+        && !view.stores_roots()
     {
         let place = hint.load(Ordering::Relaxed);
         view.hold_root(place)?;
         let index = &view.inner().roots;
-        if let Some(reference) = index.reference(view.medium(), place, &wanted.name) {
+        if let Some(reference) = index.reference(view.medium(), place, name) {
             return Ok(Some((place, reference)));
         }
     }
-    let found = search(view, &wanted.name, &own)?;
-    if let (Some((place, _)), Some(hint)) = (found, wanted.place) {
+    let Some(name) = key.name() else {
+        return Ok(None);
+    };
+    let found = search(view, &name, &view.own_roots())?;
+    if let (Some((place, _)), Some((_, hint))) = (found, key.remembered()) {
         hint.store(place, Ordering::Relaxed);
     }
     Ok(found)
@@ -153,11 +152,11 @@ pub(crate) fn set<T, M: Medium>(
     key: impl RootKey<T>,
     reference: RefWord,
 ) -> Result<(), Error> {
-    let Some(wanted) = key.wanted() else {
+    let Some(name) = key.name() else {
         return Err(refused(key.text()));
     };
     tx.lock_roots()?;
-    let place = match search(tx, &wanted.name, &tx.own_roots())? {
+    let place = match search(tx, &name, &tx.own_roots())? {
         Some((place, _)) => {
             tx.change_root(place)?;
             tx.store_reference(reference_at(place), reference);
@@ -170,7 +169,7 @@ pub(crate) fn set<T, M: Medium>(
             place
         }
     };
-    if let Some(hint) = wanted.place {
+    if let Some((_, hint)) = key.remembered() {
         hint.store(place, Ordering::Relaxed);
     }
     Ok(())
@@ -223,9 +222,9 @@ fn free_place<'g, V: View<'g>>(view: V) -> Result<usize, Error> {
 
 pub(crate) fn remove<T, M: Medium>(tx: Tx<'_, M>, key: impl RootKey<T>) -> Result<(), Error> {
     let missing = || Error::NoRoot { name: key.text() };
-    let wanted = key.wanted().ok_or_else(missing)?;
+    let name = key.name().ok_or_else(missing)?;
     tx.lock_roots()?;
-    let (place, _) = search(tx, &wanted.name, &tx.own_roots())?.ok_or_else(missing)?;
+    let (place, _) = search(tx, &name, &tx.own_roots())?.ok_or_else(missing)?;
     tx.change_root(place)?;
     tx.store_reference(reference_at(place), RefWord::NULL);
     tx.store_at(root_at(place), &[0; 8]);

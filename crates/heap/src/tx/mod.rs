@@ -266,6 +266,11 @@ impl<'t, M: Medium> View<'t> for Tx<'t, M> {
     }
 
     #[inline]
+    fn stores_roots(self) -> bool {
+        !self.reads_in_place() && !self.state().changes.roots.is_empty()
+    }
+
+    #[inline]
     fn hold_root(self, place: usize) -> Result<(), Error> {
         let inner = &self.access.core.inner;
         self.state().changes.locks.hold_root(inner, place)

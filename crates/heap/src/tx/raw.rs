@@ -35,6 +35,7 @@ pub struct RawGuard<'s, M: Medium> {
 }
 
 impl<'s, M: Medium> RawGuard<'s, M> {
+    #[inline]
     fn enter(core: &'s Core<M>) -> Self {
         let access = Access::enter(core);
         let inner = &core.inner;
@@ -228,6 +229,11 @@ impl Open {
         own
     }
 
+    /// Whether it has stored to any.
+    pub(crate) fn stores_roots(&self) -> bool {
+        !self.roots.is_empty()
+    }
+
     /// Takes in how the bits go back of what was allocated since this was called last, to be logged with the next
     /// batch. Until then they are as they go back to.
     fn save_allocated_bits(&mut self) {
@@ -266,6 +272,7 @@ impl<M: Medium> Session<M> {
     /// Begins an operation of a program that reads and stores in place.
     ///
     /// Errors: the pool is only read, or was not opened with an undo log.
+    #[inline]
     pub fn raw_guard(&mut self) -> Result<RawGuard<'_, M>, Error> {
         self.check_raw()?;
         Ok(RawGuard::enter(&self.core))
