@@ -261,14 +261,18 @@ fn drop_short_lived(changes: &mut Changes) -> Result<(), Error> {
     for change in freed.iter() {
         writes.forget(change.slot.at, change.slot.bytes);
     }
+    // All at once: taking each out of the list would take as long as the list is.
+    let mut is_own = vec![false; freed.len()];
     allocated.retain(|new| {
         let gone = freed.binary_search_by_key(&new.slot.at, |change| change.slot.at);
         if let Ok(gone) = gone {
-            freed.remove(gone);
+            is_own[gone] = true;
             short_lived.push(new.slot);
         }
         gone.is_err()
     });
+    let mut is_own = is_own.into_iter();
+    freed.retain(|_| !is_own.next().unwrap_or_default());
     Ok(())
 }
 

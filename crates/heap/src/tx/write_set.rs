@@ -76,7 +76,8 @@ pub(crate) struct WriteSet {
     /// 64 less the bits of a place in it.
     shift: u32,
     era: u32,
-    last: usize,
+    /// The shadow that was looked for last: the next word that is read or stored often lies in the same line.
+    last: Cell<usize>,
     /// Kept only while a nested transaction is open.
     undo: Vec<Undo>,
     nested: usize,
@@ -106,7 +107,7 @@ impl WriteSet {
             index: vec![0; FIRST_INDEX],
             shift: u64::BITS - FIRST_INDEX.ilog2(),
             era: 1,
-            last: 0,
+            last: Cell::new(0),
             undo: Vec::new(),
             nested: 0,
         }
@@ -151,10 +152,15 @@ impl WriteSet {
 
     #[inline]
     fn shadow(&mut self, line: u64) -> &mut Shadow {
-        if self.shadows.get(self.last).is_none_or(|s| s.at != line) {
-            self.last = self.find(line).unwrap_or_else(|| self.insert(line));
+        if self
+            .shadows
+            .get(self.last.get())
+            .is_none_or(|s| s.at != line)
+        {
+            let found = self.find(line).unwrap_or_else(|| self.insert(line));
+            self.last.set(found);
         }
-        &mut self.shadows[self.last]
+        &mut self.shadows[self.last.get()]
     }
 
     fn insert(&mut self, line: u64) -> usize {
@@ -188,7 +194,15 @@ impl WriteSet {
     /// The word at `at`, if this transaction stored it.
     #[inline]
     pub(crate) fn word(&self, at: VirtAddr) -> Option<u64> {
-        let shadow = &self.shadows[self.find(at.line_start().0)?];
+        let line = at.line_start().0;
+        let shadow = match self.shadows.get(self.last.get()) {
+            Some(last) if last.at == line => last,
+            _ => {
+                let found = self.find(line)?;
+                self.last.set(found);
+                &self.shadows[found]
+            }
+        };
         let word = (at.0 % LINE_BYTES / 8) as usize;
         (shadow.mask >> word & 1 != 0).then(|| shadow.words[word])
     }
@@ -204,7 +218,7 @@ impl WriteSet {
         shadow.words[word] = value;
         if nested {
             self.undo.push(Undo {
-                shadow: self.last as u32,
+                shadow: self.last.get() as u32,
                 word: word as u8,
                 was_stored,
                 old,
@@ -296,6 +310,8 @@ impl WriteSet {
 
     /// Appends one record a line to `payload`.
     pub(crate) fn emit(&self, payload: &mut Vec<u64>) {
+        // As much as a line takes at most: the payload of a long transaction is not copied again and again as it grows.
+        payload.reserve(self.shadows.len() * (WORDS_PER_LINE + 1));
         for s in self.shadows.iter().filter(|s| s.mask != 0) {
             Record::push_line(payload, VirtAddr(s.at), s.mask, &s.words);
         }

@@ -174,6 +174,7 @@ pub(super) fn bars(options: &Options, figures: &[Figure]) -> Vec<Bar> {
             .filter_map(|row| transaction(row, figures)),
     );
     bars.extend(super::roots::bars(figures));
+    bars.extend(super::long::bars(figures));
     for threads in [1, 2] {
         bars.extend(
             ALLOCATOR

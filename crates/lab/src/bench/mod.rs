@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! transactions   durable transactions, in turns with the rival's
+//! long           transactions of a hundred thousand insertions and more
 //! roots          finding a root in each operation, and once for many
 //! allocator      allocating and freeing inside transactions
 //! map            the ordered map
@@ -30,6 +31,7 @@ mod document;
 mod error;
 mod figure;
 mod herd;
+mod long;
 mod machine;
 mod map;
 mod operation;
@@ -108,6 +110,7 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
         structures::SECTION,
         collector::SECTION,
         roots::SECTION,
+        long::SECTION,
     ];
     let mut known: Vec<String> = sections.map(String::from).into();
     known.extend(transactions::names());
@@ -115,6 +118,7 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
     known.extend(structures::names());
     known.extend(collector::names());
     known.extend(roots::names());
+    known.extend(long::names());
     if let Some(name) = options.only.iter().find(|name| !known.contains(name)) {
         return Err(BenchError::Unknown {
             name: name.clone(),
@@ -135,6 +139,7 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
     let mut heap = rivals.iter_mut().find(|r| r.id == rival::LIBPMEMOBJ);
     let mut figures = transactions::measure(options, heap.as_deref_mut(), progress)?;
     figures.extend(roots::measure(options, progress)?);
+    figures.extend(long::measure(options, progress)?);
     figures.extend(allocator::measure(options, heap, progress)?);
     figures.extend(map::measure(options, progress)?);
     figures.extend(reopen::measure(options, &reopen::PLAIN, progress)?);
