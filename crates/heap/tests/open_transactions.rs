@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use firn_heap::{Bytes, Error, OpenTransaction, Pool, PoolKind, PoolOptions, Session, View};
+use firn_heap::{Bytes, Error, OpenTransaction, Pool, PoolKind, PoolOptions, Refs, Session, View};
 use firn_mapped::{Mapped, MappedOptions};
 
 fn pool(kind: PoolKind) -> Pool<Mapped> {
@@ -147,5 +147,88 @@ fn parts_are_kept_or_rolled_back() {
                 assert_eq!(pool.check().unwrap(), []);
             }
         }
+    }
+}
+
+/// Objects that one table names.
+const IN_TABLE: usize = 8_000;
+
+fn table(number: usize) -> String {
+    format!("table {number}")
+}
+
+/// Fills an explicit pool with arrays of so many bytes, in transactions of many, until none fits; then with ever shorter
+/// ones. Returns how many there are.
+fn fill(pool: &Pool<Mapped>, lengths: &[usize]) -> usize {
+    let mut session = pool.session().unwrap();
+    let mut made = 0;
+    for &length in lengths {
+        let value = vec![7; length];
+        let mut together = 1_000;
+        while together > 0 {
+            let filled = session.transaction(|tx| {
+                for index in made..made + together {
+                    let (name, place) = (table(index / IN_TABLE), index % IN_TABLE);
+                    if tx.find_root::<Refs<Bytes>>(&name)?.is_none() {
+                        tx.set_root(&name, tx.alloc_refs::<Bytes>(IN_TABLE)?)?;
+                    }
+                    let new = tx.alloc_bytes(&value)?;
+                    tx.root::<Refs<Bytes>>(&name)?.set(place, Some(new))?;
+                }
+                Ok::<_, Error>(())
+            });
+            match filled {
+                Ok(()) => made += together,
+                Err(Error::PoolFull { .. }) => together /= 10,
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+    made
+}
+
+/// Frees these objects in one transaction. Returns how many were there.
+fn free(pool: &Pool<Mapped>, objects: impl Iterator<Item = usize> + Clone) -> usize {
+    let freed = pool.session().unwrap().transaction(|tx| {
+        let mut freed = 0;
+        for index in objects.clone() {
+            let table = tx.root::<Refs<Bytes>>(&table(index / IN_TABLE))?;
+            let Some(object) = table.get(index % IN_TABLE) else {
+                continue;
+            };
+            table.set(index % IN_TABLE, None)?;
+            // SAFETY: only the table named it.
+            unsafe { tx.free(object) }?;
+            freed += 1;
+        }
+        Ok::<_, Error>(freed)
+    });
+    freed.unwrap()
+}
+
+/// Alone, and many of them at once, so that the pages that are kept for logs are all that is free.
+#[test]
+fn any_number_of_objects_is_freed_in_a_full_pool_with_a_redo_log() {
+    for lengths in [&[20usize][..], &[4_000, 100, 8], &[20_000, 20]] {
+        let medium = Mapped::anonymous(24 << 20, &MappedOptions::default()).unwrap();
+        let full = PoolOptions {
+            kind: PoolKind::Explicit,
+            max_bytes: Some(24 << 20),
+            ..PoolOptions::new("full")
+        };
+        let pool = Pool::create(medium, &full).unwrap();
+        let made = fill(&pool, lengths);
+        let mut left = made;
+        for (salt, count) in [1, 100, 128, 256, 1_000, 2_000, 10_000, 100_000]
+            .into_iter()
+            .enumerate()
+        {
+            // Everywhere in the pool.
+            let step = (made / count).max(1);
+            left -= free(&pool, (salt..made).step_by(step).take(count));
+        }
+        left -= free(&pool, 0..made);
+        assert_eq!(left, 0);
+        assert!(pool.check().unwrap().is_empty());
     }
 }
