@@ -585,7 +585,7 @@ typedef struct firn_collecting {
 	/* The same at which that ends, at least 1 and below the trigger; 0 for 1.25. */
 	double target;
 	firn_pages pages;
-	/* Bytes of pages below which nothing moves; 0 for 16 MiB. */
+	/* Bytes of pages below which nothing moves; 0 for 4 MiB. */
 	uint64_t least_bytes;
 	/* How often the ratio is looked at, in microseconds; 0 for 10,000. */
 	uint64_t interval_us;

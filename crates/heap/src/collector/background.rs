@@ -40,7 +40,8 @@ impl Default for CollectorOptions {
         Self {
             trigger: 1.5,
             interval: Duration::from_millis(10),
-            least_bytes: 16 << 20,
+            // Two pages: one of them, or what a second one wastes, is nothing to win.
+            least_bytes: 4 << 20,
             release_blocks: true,
             collect: CollectOptions::default(),
         }

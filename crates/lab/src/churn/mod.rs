@@ -33,8 +33,6 @@ pub use report::{ChurnReport, CollectorSetting, Phase};
 pub const LEAST_ENTRIES: u64 = 5;
 /// Entries that are made ready at a time, outside of what is measured.
 const BATCH_ENTRIES: usize = 256;
-/// Bytes of pages below which the collector lets the pool be: smaller ones are dense in any case.
-const LEAST_BYTES: u64 = 4 << 20;
 
 /// Collections after which a ratio above the trigger is what it is: the first may have been under way.
 const TRIES: u64 = 2;
@@ -118,7 +116,6 @@ impl CollectorSetting {
     fn options(&self) -> CollectorOptions {
         CollectorOptions {
             trigger: self.trigger,
-            least_bytes: LEAST_BYTES,
             collect: CollectOptions {
                 target: self.target,
                 scheme: self.scheme,

@@ -16,8 +16,6 @@ use crate::{CollectorWork, LabError, Progress, Spread, Standing, Store, StoreOpt
 
 /// Pairs of blocks at most.
 const MOST_PAIRS: usize = 5;
-/// Bytes of pages from which on the demo's pools are collected: smaller ones are dense in any case.
-const LEAST_BYTES: u64 = 4 << 20;
 
 /// Two threads that read and write, without a collector and with one.
 #[derive(Clone, Debug, Serialize)]
@@ -79,10 +77,7 @@ pub(super) fn compare(
 ) -> Result<Comparison, LabError> {
     std::fs::copy(path, twin).map_err(LabError::file(twin, "copying the pool"))?;
     ledger.set_tide(Tide::Flood);
-    let options = CollectorOptions {
-        least_bytes: LEAST_BYTES,
-        ..CollectorOptions::default()
-    };
+    let options = CollectorOptions::default();
     let mut twins_ledger = ledger.clone();
     let mut lanes = [
         Lane::new(twin, &mut twins_ledger, None),
