@@ -3,13 +3,15 @@
 
 use std::collections::{HashMap, HashSet};
 
+use firn_format::class::GRAIN_BYTES;
 use firn_format::header::{FLAG_FORWARDED, HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
 use firn_format::root;
+use firn_format::statistics::Counter;
 use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, WORD_BYTES};
 
-use crate::alloc::Slot;
+use crate::alloc::{Slot, locate};
 use crate::check::{Finding, each_allocated};
 use crate::clone;
 use crate::error::{Error, OpenError};
@@ -47,8 +49,6 @@ const PROGRESS_STEP: u64 = 1024;
 struct Item {
     /// Where references lead to it once they are forwarded.
     at: VirtAddr,
-    /// Where it is: an open cycle may not have moved it yet.
-    content: VirtAddr,
     header: ObjectHeader,
     requested: u64,
 }
@@ -63,7 +63,6 @@ impl<M: Medium> Visitor for Collect<'_, M> {
     fn object(&mut self, slot: &Slot, header: ObjectHeader, requested: u64) {
         self.items.push(Item {
             at: slot.at,
-            content: self.content(slot.at),
             header,
             requested,
         });
@@ -188,7 +187,7 @@ pub(crate) fn copy_objects<M: Medium, N: Medium>(
     let mut places = HashMap::with_capacity(items.len());
     for item in &items {
         let slot = to.take_slot(&mut cache, &mut ring, HEADER_BYTES + item.requested)?;
-        places.insert(item.at.0, slot);
+        places.insert(item.at, slot.at);
     }
     to.reserve_lane(0)?;
     let mut writer = Writer {
@@ -229,7 +228,10 @@ fn collect<'m, M: Medium>(
     cycle: InCycle<'m, M>,
     loss: &mut Loss,
 ) -> Result<Vec<Item>, Error> {
-    let items = Vec::new();
+    // As many as are counted, if that can be: a list that grows is there twice while it does.
+    let counted = from.counter(Counter::Objects).max(0) as u64;
+    let most = from.medium.len() / GRAIN_BYTES;
+    let items = Vec::with_capacity(counted.min(most) as usize);
     let visitor = Collect { items, cycle };
     let mut trace = Trace::new(&from.medium, from.id, &from.types, visitor);
     trace.run(&from.handles.strong(&from.medium));
@@ -257,7 +259,6 @@ fn collect<'m, M: Medium>(
             {
                 items.push(Item {
                     at: slot.at,
-                    content: cycle.content(slot.at),
                     header,
                     requested,
                 });
@@ -276,8 +277,8 @@ fn collect<'m, M: Medium>(
         let shapes = Shapes::new(&from.types);
         let medium = &from.medium;
         items.retain(|item| {
-            let whole =
-                shapes.references(medium, item.content, item.header, item.requested, |_| {});
+            let content = cycle.content(item.at);
+            let whole = shapes.references(medium, content, item.header, item.requested, |_| {});
             whole.is_ok()
         });
         salvaged.objects = items.len() as u64;
@@ -290,7 +291,8 @@ struct Writer<'a, M: Medium, N: Medium> {
     from: &'a Inner<M>,
     to: &'a Inner<N>,
     cycle: InCycle<'a, M>,
-    places: HashMap<u64, Slot>,
+    /// Where objects are in the copy. Of each there is as little as can be: there may be many millions.
+    places: HashMap<VirtAddr, VirtAddr>,
     tally: Tally,
     loss: &'a mut Loss,
 }
@@ -333,24 +335,26 @@ impl<M: Medium, N: Medium> Writer<'_, M, N> {
         }
         let at = self.cycle.forward(reference.address());
         let foreign = reference.pool() != self.from.id;
-        let slot = match (self.places.get(&at.0).filter(|_| !foreign), &mut *self.loss) {
-            (Some(slot), _) => slot,
+        let to = match (self.places.get(&at).filter(|_| !foreign), &mut *self.loss) {
+            (Some(to), _) => *to,
             (None, Loss::Refused) => return Err(Error::NotAllocated { at: at.0 }),
             (None, Loss::Counted(salvaged)) => {
                 salvaged.lost_references += 1;
                 return Ok(RefWord::NULL);
             }
         };
-        Ok(RefWord::new(self.to.id, slot.at).with_tag(reference.tag()))
+        Ok(RefWord::new(self.to.id, to).with_tag(reference.tag()))
     }
 
     fn write(&mut self, item: &Item) -> Result<(), Error> {
-        let slot = self.places[&item.at.0];
+        let slot = locate(&self.to.medium, self.places[&item.at])?;
         let id = item.header.type_id();
         let mut words = vec![0u64; item.requested.div_ceil(WORD_BYTES) as usize + 1];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
         let end = (HEADER_BYTES + item.requested) as usize;
-        self.from.medium.load_bytes(item.content, &mut bytes[..end]);
+        // An open cycle may not have moved it yet.
+        let content = self.cycle.content(item.at);
+        self.from.medium.load_bytes(content, &mut bytes[..end]);
         words[0] = ObjectHeader::new(id, slot.bytes - HEADER_BYTES - item.requested)
             .with_flags(item.header.flags())
             .with_scratch(item.header.scratch())
