@@ -133,7 +133,7 @@ typedef struct firn_field {
 /* A type. It must stay where it is as long as a pool is open that it was used with: make it static.
  *
  * In a pool a type's name has one version and one layout. A type that is used with another than is stored is refused,
- * and so is one whose references lead, as far as it says, to a type that would be: whoever has got hold of an object
+ * and so is one whose references lead, as far as it says, to a type that would be. So a program that has an object
  * may follow its references without a check. What a table does not say cannot be compared; FIRN_LAYOUT says all. */
 typedef struct firn_type {
 	/* Unique within a pool. */
@@ -247,7 +247,7 @@ typedef enum firn_domain {
 typedef struct firn_options {
 	/* What the program calls the pool's content, up to 64 bytes; checked when it is opened. Null is "". */
 	const char *layout;
-	/* Bytes beyond which the pool does not grow, whoever opens it: they are stored with it. 0 makes a pool that grows
+	/* The most bytes that the pool may have; stored with it, so the limit holds for every program that opens it. 0 makes a pool that grows
 	 * up to its capacity, and opens one with the limit that it has; another number changes that, and UINT64_MAX takes
 	 * it away. */
 	uint64_t max_bytes;

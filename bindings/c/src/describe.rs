@@ -245,7 +245,7 @@ pub(crate) unsafe fn text(pointer: *const c_char, what: &str) -> Outcome<String>
     unsafe { text_in_place(pointer, what) }.map(str::to_owned)
 }
 
-/// The same, as it lies there.
+/// The same, borrowed from the program.
 ///
 /// # Safety
 ///

@@ -24,8 +24,8 @@ pub(crate) unsafe fn bytes<'a>(from: *const c_void, len: usize, what: &str) -> O
     }
 }
 
-/// Room that a program offers, filled with zeros: it may have been left as it was. Whoever asks for it knows that so
-/// many bytes are there to be read: a length that is none of the program's room is refused before it is touched.
+/// Memory that the program passes to be filled, set to zeros: the program may have left it uninitialized. The caller has
+/// compared the length with what there is to read, so that a wild one is refused before memory is touched.
 ///
 /// # Safety
 ///

@@ -1,6 +1,6 @@
 /*
  * Fields that share a word, each changed under a lock of its own: what is done with one of them leaves the others as
- * they are, whoever stored them. One line for each, the same with libpmemobj.
+ * they are, no matter which thread stored them. One line for each, the same with libpmemobj.
  *
  *   neighbours POOL
  */
