@@ -9,7 +9,7 @@ use firn_format::superblock::{OpenState, PoolKind};
 use firn_media::{Domain, Medium, MediumExt};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
-use crate::alloc::FrameRun;
+use crate::alloc::{FrameRun, Space};
 use crate::collector::PageSize;
 use crate::error::Error;
 use crate::pool::Inner;
@@ -48,6 +48,8 @@ impl<M: Medium> Inner<M> {
             self.redo.retire(&self.medium, ring);
             self.forget_kept()?;
             self.end_logs();
+            // What logs had beyond the limit.
+            self.cut_end(|space| space.len_within_limit())?;
             let exact = self.exact.load(Ordering::Acquire);
             if exact && self.kind == PoolKind::Traced {
                 self.allocator.write_bitmaps(&self.medium)?;
@@ -106,7 +108,7 @@ impl<M: Medium> Inner<M> {
         let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
         change[Counter::ReleasedBytes.word()] = released as i64;
         tally::add(&self.medium, &change);
-        self.cut_end()?;
+        self.cut_end(|_| 0)?;
         Ok(released)
     }
 
@@ -168,11 +170,12 @@ impl<M: Medium> Inner<M> {
         discarded
     }
 
-    /// Gives free chunks at the end back. The length on media falls first, so that a crash between
+    /// Gives free chunks at the end back, but for so many bytes in front. The length on media falls first, so that a crash between
     /// leaves a pool that is longer than it says, not shorter.
-    fn cut_end(&self) -> Result<(), Error> {
+    fn cut_end(&self, kept: impl FnOnce(&Space) -> u64) -> Result<(), Error> {
         let mut space = self.allocator.space().lock(&self.medium);
-        let end = space.used_len().max(FIRST_DATA_CHUNK * CHUNK_BYTES);
+        let kept = kept(&space).max(FIRST_DATA_CHUNK * CHUNK_BYTES);
+        let end = space.used_len().max(kept);
         if !space.knows_all(self.medium.len()) || end >= self.medium.len() {
             return Ok(());
         }

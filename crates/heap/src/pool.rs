@@ -53,7 +53,8 @@ pub struct PoolOptions {
     /// Bytes beyond which the pool does not grow, whoever opens it: they are stored with it. [`Pool::create`]
     /// without any makes a pool that grows up to the medium's capacity; [`Pool::open`] without any leaves the pool's
     /// limit as it is, and with some changes it. 256 TiB or more are no limit. A pool that is longer than
-    /// its new limit keeps its length, and is full when nothing is free in it.
+    /// its new limit keeps its length, and is full when nothing is free in it. The log of a transaction may take more while
+    /// it runs, as much again at most: so a full pool can free any number of objects at once. Closing the pool cuts that off.
     pub max_bytes: Option<u64>,
     /// Commits after which a session publishes its counters on the statistics page.
     pub publish_every: u32,

@@ -6,12 +6,12 @@
 
 use firn_format::superblock::PoolKind;
 use firn_media::Medium;
-use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
 use crate::check::Finding;
+use crate::clone;
 use crate::copy::{CopyError, CopyProgress, Loss, copy_objects};
 use crate::error::{Error, OpenError};
-use crate::pool::{Identity, Inner, Pool, PoolOptions};
+use crate::pool::{Identity, Pool, PoolOptions};
 use crate::shape::Shapes;
 use crate::superblock::newest_superblock;
 
@@ -70,12 +70,12 @@ impl<M: Medium> Pool<M> {
             options.log = superblock.log;
         }
         let from = Self::open_torn(torn, &options)?;
-        if Shapes::new(&from.inner.types).has_pairs() {
-            return from.salvage_image(target, layout);
-        }
         // It takes the place of what is torn. `torn` is nobody's, so that nothing is open beside it.
         let identity = Identity::of(&from.inner);
         target.claim(identity.uuid).map_err(OpenError::from)?;
+        if Shapes::new(&from.inner.types).has_pairs() {
+            return from.salvage_image(target);
+        }
         let copy = Pool::create_as(target, &from.options_of_copy(), identity)?;
         let mut loss = Loss::Counted(Salvaged::default());
         let copied = from
@@ -92,12 +92,8 @@ impl<M: Medium> Pool<M> {
         }
     }
 
-    /// Takes a pool as it is, frame by frame.
-    fn salvage_image<N: Medium>(
-        self,
-        target: N,
-        layout: &str,
-    ) -> Result<(Pool<N>, Salvaged), CopyError> {
+    /// Copies a pool as it is, frame by frame.
+    fn salvage_image<N: Medium>(self, target: N) -> Result<(Pool<N>, Salvaged), CopyError> {
         if let Some(first) = self.check()?.first() {
             self.abandon();
             return Err(CopyError::NotWhole {
@@ -105,51 +101,14 @@ impl<M: Medium> Pool<M> {
             });
         }
         let inner = &*self.inner;
-        let log = inner.log;
-        let (mut objects, mut bytes) = (0, 0);
+        let mut salvaged = Salvaged::default();
         crate::check::each_allocated(&inner.medium, None, |slot, header| {
-            objects += 1;
-            bytes += crate::object::requested_bytes(header, slot.bytes).unwrap_or(0);
+            salvaged.objects += 1;
+            salvaged.bytes += crate::object::requested_bytes(header, slot.bytes).unwrap_or(0);
         })
         .map_err(Error::from)?;
-        inner.close()?;
-        copy_frames(inner, &target)?;
-        let options = PoolOptions {
-            log,
-            ..PoolOptions::new(layout)
-        };
-        let salvaged = Salvaged {
-            objects,
-            bytes,
-            ..Salvaged::default()
-        };
-        Ok((Pool::open(target, &options)?, salvaged))
+        let copy = clone::clone_into(inner, target, &mut |_| {})?;
+        self.abandon();
+        Ok((copy, salvaged))
     }
-}
-
-fn copy_frames<M: Medium, N: Medium>(from: &Inner<M>, target: &N) -> Result<(), Error> {
-    let mut frame = vec![0; FRAME_BYTES as usize];
-    let len = from.medium.len();
-    for chunk in (0..len).step_by(CHUNK_BYTES as usize) {
-        let mut has_blocks = false;
-        let end = (chunk + CHUNK_BYTES).min(len);
-        for at in (chunk..end).step_by(FRAME_BYTES as usize).map(VirtAddr) {
-            from.medium.load_bytes(at, &mut frame);
-            if frame.iter().all(|&byte| byte == 0) {
-                continue;
-            }
-            if !has_blocks {
-                target.reserve(VirtAddr(chunk), end - chunk)?;
-                has_blocks = true;
-            }
-            target.store_bytes(at, &frame);
-            target.write_back(at, FRAME_BYTES);
-        }
-    }
-    if target.len() < len {
-        // The pool is as long as it says.
-        target.reserve(VirtAddr(len - FRAME_BYTES), FRAME_BYTES)?;
-    }
-    target.fence();
-    Ok(())
 }

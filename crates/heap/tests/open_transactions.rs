@@ -206,29 +206,37 @@ fn free(pool: &Pool<Mapped>, objects: impl Iterator<Item = usize> + Clone) -> us
     freed.unwrap()
 }
 
-/// Alone, and many of them at once, so that the pages that are kept for logs are all that is free.
+/// A few, many, and all at once, whose log is longer than what is kept free for logs.
 #[test]
 fn any_number_of_objects_is_freed_in_a_full_pool_with_a_redo_log() {
+    const BYTES: u64 = 48 << 20;
     for lengths in [&[20usize][..], &[4_000, 100, 8], &[20_000, 20]] {
-        let medium = Mapped::anonymous(24 << 20, &MappedOptions::default()).unwrap();
-        let full = PoolOptions {
-            kind: PoolKind::Explicit,
-            max_bytes: Some(24 << 20),
-            ..PoolOptions::new("full")
-        };
-        let pool = Pool::create(medium, &full).unwrap();
-        let made = fill(&pool, lengths);
-        let mut left = made;
-        for (salt, count) in [1, 100, 128, 256, 1_000, 2_000, 10_000, 100_000]
-            .into_iter()
-            .enumerate()
-        {
-            // Everywhere in the pool.
-            let step = (made / count).max(1);
-            left -= free(&pool, (salt..made).step_by(step).take(count));
+        for counts in [&[1, 100, 128, 256, 1_000, 2_000, 10_000, 100_000][..], &[]] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("pool");
+            let medium = Mapped::create(&path, 0, &MappedOptions::default()).unwrap();
+            let full = PoolOptions {
+                kind: PoolKind::Explicit,
+                max_bytes: Some(BYTES),
+                ..PoolOptions::new("full")
+            };
+            let pool = Pool::create(medium, &full).unwrap();
+            let made = fill(&pool, lengths);
+            let mut left = made;
+            for (salt, &count) in counts.iter().enumerate() {
+                // Everywhere in the pool.
+                let step = (made / count).max(1);
+                left -= free(&pool, (salt..made).step_by(step).take(count));
+            }
+            left -= free(&pool, 0..made);
+            assert_eq!(left, 0);
+            assert!(pool.check().unwrap().is_empty());
+            // It takes as many again, and no more than its limit once it is closed.
+            let again = fill(&pool, lengths);
+            assert!(again >= made * 9 / 10, "{again} of {made}");
+            pool.close().unwrap();
+            let len = std::fs::metadata(&path).unwrap().len();
+            assert!(len <= BYTES, "{len}");
         }
-        left -= free(&pool, 0..made);
-        assert_eq!(left, 0);
-        assert!(pool.check().unwrap().is_empty());
     }
 }

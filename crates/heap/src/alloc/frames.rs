@@ -79,6 +79,8 @@ pub(super) struct ChunkFrames {
     set_aside: bool,
     /// Whether plans lie in it that are kept, and nothing else: what is free in it is for more of them.
     pub(super) for_plans: bool,
+    /// Whether it lies behind the pool's limit: nothing but logs is taken from it. Such chunks are the last ones.
+    pub(super) for_logs: bool,
 }
 
 impl ChunkFrames {
@@ -94,11 +96,12 @@ impl ChunkFrames {
         retired: [0; BITMAP],
         set_aside: false,
         for_plans: false,
+        for_logs: false,
     };
 
     /// Whether plans move objects there.
     pub(super) fn is_open(&self) -> bool {
-        !self.closed && !self.shunned && !self.for_plans
+        !self.closed && !self.shunned && !self.for_plans && !self.for_logs
     }
 
     /// Whether allocation does.
@@ -295,6 +298,7 @@ impl Space {
             (
                 chunk.set_aside,
                 chunk.for_plans,
+                chunk.for_logs,
                 chunk.retired,
                 chunk.hollow,
             )
@@ -335,7 +339,7 @@ impl Space {
         let mut refusal = None;
         loop {
             if self.leaves_reserve(frames, purpose)
-                && let Some(run) = self.find_run(frames)
+                && let Some(run) = self.find_run(frames, purpose)
             {
                 match self.back(medium, run) {
                     // Those were found to be hollow: others are not, perhaps.
@@ -378,7 +382,7 @@ impl Space {
                     continue;
                 }
             }
-            if self.chunks.iter().any(|c| !c.is_offered()) {
+            if self.chunks.iter().any(|c| !c.is_offered() && !c.for_logs) {
                 // Rather room in chunks that are to be emptied than none: until a plan has its
                 // destinations, these may be all there are.
                 self.offer_all();
@@ -391,11 +395,15 @@ impl Space {
         }
     }
 
-    fn find_run(&mut self, frames: u64) -> Option<FrameRun> {
-        match frames > FRAMES_PER_CHUNK {
+    fn find_run(&mut self, frames: u64, purpose: Purpose) -> Option<FrameRun> {
+        let found = match frames > FRAMES_PER_CHUNK {
             true => self.find_chunks(frames),
             false => self.find(frames),
-        }
+        };
+        found.or_else(|| match purpose {
+            Purpose::Log => self.find_for_log(frames),
+            Purpose::Objects | Purpose::Collection => None,
+        })
     }
 
     /// Gives frames back, whose words are free again; `stamp` is the counter of numbers now.
@@ -494,6 +502,13 @@ impl Space {
             self.hints[hint] = self.chunks.len();
         }
         None
+    }
+
+    /// There may be free runs from this chunk on.
+    pub(super) fn may_be_free_from(&mut self, chunk: usize) {
+        for hint in &mut self.hints {
+            *hint = (*hint).min(chunk);
+        }
     }
 
     fn find_chunks(&self, frames: u64) -> Option<FrameRun> {
@@ -646,11 +661,15 @@ impl Space {
         let full = Error::PoolFull {
             bytes: frames * FRAME_BYTES,
         };
+        if purpose != Purpose::Log && self.take_from_logs(purpose) {
+            return Ok(());
+        }
         let next = Chunk(self.chunks.len() as u64);
         let end = (next.0 + 1) * CHUNK_BYTES;
         if end > medium.capacity() || !self.is_within(end, purpose) {
             return Err(full);
         }
+        let for_logs = purpose == Purpose::Log && !self.is_within(end, Purpose::Collection);
         if next.is_data() {
             let result = medium
                 .reserve(next.table(), CHUNK_TABLE_BYTES)
@@ -664,6 +683,7 @@ impl Space {
             self.free += FRAMES_PER_CHUNK;
             let mut frames = ChunkFrames {
                 known: true,
+                for_logs,
                 ..ChunkFrames::UNKNOWN
             };
             frames.set(0, FRAMES_PER_CHUNK, true);
@@ -671,14 +691,13 @@ impl Space {
             self.chunks.push(frames);
             medium.store_u64(geometry::LENGTH, Seal::Length.seal(next.0 + 1));
             medium.write_back(geometry::LENGTH, 8);
-            for hint in &mut self.hints {
-                *hint = (*hint).min(next.0 as usize);
-            }
+            self.may_be_free_from(next.0 as usize);
         } else {
             // A region's tables: reserved piece by piece, as its chunks come into use.
             self.known += 1;
             self.chunks.push(ChunkFrames {
                 known: true,
+                for_logs,
                 ..ChunkFrames::UNKNOWN
             });
         }
@@ -804,9 +823,7 @@ impl Space {
         let index = chunk.0 as usize;
         if let Some(frames) = self.chunks.get_mut(index).filter(|c| c.set_aside) {
             frames.set_aside = false;
-            for hint in &mut self.hints {
-                *hint = (*hint).min(index);
-            }
+            self.may_be_free_from(index);
         }
     }
 

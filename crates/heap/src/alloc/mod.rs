@@ -23,7 +23,7 @@ mod taken;
 pub(crate) use cache::Cache;
 pub(crate) use chunks::Tables;
 pub(crate) use evacuate::Run;
-pub(crate) use frames::{FrameRun, GROUP_FRAMES, Limits, Reach};
+pub(crate) use frames::{FrameRun, GROUP_FRAMES, Limits, Reach, Space};
 pub(crate) use reserve::{Purpose, Room};
 pub(crate) use slot::{Place, Slot, end_of_slot, locate};
 pub(crate) use slots::{Allocator, Footprint, Homes};

@@ -5,7 +5,8 @@
 //! stop before the last free frames of such a pool, [`Space::leaves_reserve`]; what the program fills with
 //! objects never includes them, and logs, which are given back when their transaction ends, may use them. A pool
 //! with a limit has a share of that as reserve besides, which a collection may use, and which what it wins
-//! makes up for: until then the program's allocations leave as many frames free as it has taken of it.
+//! makes up for: until then the program's allocations leave as many frames free as it has taken of it. The same
+//! holds for what a log takes, of the reserve or beyond the limit.
 //!
 //! A device that has refused blocks is not asked again and again: frames that have some are used. It is asked
 //! again by an allocation of the program that finds none, by the next collection, once, and when this pool has
@@ -78,12 +79,47 @@ impl Space {
 
     /// Whether frames can be taken and what must stay free does.
     pub(super) fn leaves_reserve(&mut self, frames: u64, purpose: Purpose) -> bool {
-        purpose != Purpose::Objects || self.free >= frames + self.kept_free()
+        let free_for_logs: u64 = self.for_logs().map(|chunk| chunk.count).sum();
+        purpose != Purpose::Objects || self.free >= frames + free_for_logs + self.kept_free()
+    }
+
+    /// The chunks from which nothing but logs is taken.
+    fn for_logs(&self) -> impl Iterator<Item = &ChunkFrames> {
+        self.chunks.iter().rev().take_while(|chunk| chunk.for_logs)
+    }
+
+    /// Bytes of the pool without these chunks.
+    pub(crate) fn len_within_limit(&self) -> u64 {
+        (self.chunks.len() - self.for_logs().count()) as u64 * CHUNK_BYTES
+    }
+
+    /// Free frames in these chunks.
+    pub(super) fn find_for_log(&self, frames: u64) -> Option<FrameRun> {
+        let numbers = (0..self.chunks.len()).rev();
+        let theirs = numbers.zip(self.for_logs());
+        let mut found = theirs.filter_map(|(number, chunk)| {
+            let first = chunk.without(self.passed_over(chunk)).find(frames)?;
+            let frame = Chunk(number as u64).first_frame().plus(first);
+            Some(FrameRun { frame, frames })
+        });
+        found.next()
+    }
+
+    /// Lets anything be taken from the first of these chunks, if the pool may be so long by now.
+    pub(super) fn take_from_logs(&mut self, purpose: Purpose) -> bool {
+        let first = self.chunks.len() - self.for_logs().count();
+        let end = (first as u64 + 1) * CHUNK_BYTES;
+        if first == self.chunks.len() || !self.is_within(end, purpose) {
+            return false;
+        }
+        self.chunks[first].for_logs = false;
+        self.may_be_free_from(first);
+        true
     }
 
     /// Frames that the program's allocations leave free.
     fn kept_free(&mut self) -> u64 {
-        let bytes = self.chunks.len() as u64 * CHUNK_BYTES;
+        let bytes = self.len_within_limit();
         let most = self.limits.max_bytes;
         let with_reserve = bytes + self.limits.reserve_bytes;
         let taken = match with_reserve <= most || self.emergency {
@@ -93,21 +129,29 @@ impl Space {
                 .saturating_sub(self.given_up())
                 .saturating_sub(most),
         };
-        let share = (self.known * FRAMES_PER_CHUNK).div_ceil(SHARE);
+        let known = self.known - self.for_logs().count() as u64;
+        let share = (known * FRAMES_PER_CHUNK).div_ceil(SHARE);
         (taken / FRAME_BYTES).max(share).max(LEAST_FRAMES)
     }
 
     /// Whether the pool may be so long.
     ///
+    /// For a log it may be twice as long as its limit: what frees objects in a full pool must not fail for want of room
+    /// to say so. The log is given back when its transaction ends, the program's allocations leave as much free, and
+    /// closing the pool cuts its end off.
+    ///
     /// Where addresses stay, what was given up is hardly ever a whole chunk, and a pool grows by one. So it may grow
     /// by what is more than that: so much of the pool's own chunks has no blocks, and the program's allocations
     /// leave it free, [`Space::kept_free`].
     pub(super) fn is_within(&mut self, bytes: u64, purpose: Purpose) -> bool {
-        let reserve = match self.emergency || purpose == Purpose::Collection {
+        let reserve = match self.emergency || purpose != Purpose::Objects {
             true => 0,
             false => self.limits.reserve_bytes,
         };
-        let most = self.limits.max_bytes;
+        let most = match purpose {
+            Purpose::Log => self.limits.max_bytes.saturating_mul(2),
+            Purpose::Objects | Purpose::Collection => self.limits.max_bytes,
+        };
         if bytes + reserve <= most {
             return true;
         }
@@ -166,7 +210,7 @@ impl Space {
                 room.longest = room.longest.max(chunk.longest());
             }
         }
-        let len = self.chunks.len() as u64 * CHUNK_BYTES;
+        let len = self.len_within_limit();
         let most = self.most_bytes(medium);
         let given_up = self.given_up();
         let is_limited = self.limits.max_bytes < medium.capacity();
@@ -176,7 +220,7 @@ impl Space {
             room.growth = left / CHUNK_BYTES * FRAMES_PER_CHUNK;
         }
         if is_limited || self.growth_refused || most == medium.capacity() && room.growth == 0 {
-            let data = (0..self.chunks.len() as u64).filter(|&number| Chunk(number).is_data());
+            let data = (0..len / CHUNK_BYTES).filter(|&number| Chunk(number).is_data());
             let held = data.count() as u64 * FRAMES_PER_CHUNK + room.growth;
             let not_theirs = given_up + self.limits.reserve_bytes.max(LEAST_FRAMES * FRAME_BYTES);
             room.most = Some(held.saturating_sub(not_theirs / FRAME_BYTES));
