@@ -247,9 +247,9 @@ typedef enum firn_domain {
 typedef struct firn_options {
 	/* What the program calls the pool's content, up to 64 bytes; checked when it is opened. Null is "". */
 	const char *layout;
-	/* The most bytes that the pool may have; stored with it, so the limit holds for every program that opens it. 0 makes a pool that grows
-	 * up to its capacity, and opens one with the limit that it has; another number changes that, and UINT64_MAX takes
-	 * it away. */
+	/* The most bytes that the pool may have; stored with it, so the limit holds for every program that opens it. 0 makes
+	 * a pool that grows up to its capacity, and opens one with the limit that it has; another number changes that, and
+	 * UINT64_MAX takes it away. A transaction's log may take as much again while it runs; firn_close cuts that off. */
 	uint64_t max_bytes;
 	/* Bytes of address space to reserve: how far it can grow while it is open; 0 for 1 TiB. */
 	uint64_t capacity;

@@ -50,11 +50,13 @@ pub struct PoolOptions {
     pub log: LogKind,
     /// Sessions at one time. Only [`Pool::create`] looks at it.
     pub lanes: usize,
-    /// Bytes beyond which the pool does not grow, whoever opens it: they are stored with it. [`Pool::create`]
-    /// without any makes a pool that grows up to the medium's capacity; [`Pool::open`] without any leaves the pool's
-    /// limit as it is, and with some changes it. 256 TiB or more are no limit. A pool that is longer than
-    /// its new limit keeps its length, and is full when nothing is free in it. The log of a transaction may take more while
-    /// it runs, as much again at most: so a full pool can free any number of objects at once. Closing the pool cuts that off.
+    /// The pool's limit: the most bytes that it may have. It is stored with the pool and holds for every program that
+    /// opens it. [`Pool::create`] without one makes a pool that grows up to the medium's capacity; [`Pool::open`]
+    /// without one leaves the limit as it is, and with one changes it. 256 TiB or more are no limit. A pool that is
+    /// longer than its new limit keeps its length, and is full when nothing is free in it.
+    ///
+    /// A transaction's log may take as much again while the transaction runs, so that a full pool can free any number of
+    /// objects at once. Closing the pool cuts that off.
     pub max_bytes: Option<u64>,
     /// Commits after which a session publishes its counters on the statistics page.
     pub publish_every: u32,
