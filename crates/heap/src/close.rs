@@ -10,7 +10,8 @@ use firn_media::{Domain, Medium, MediumExt};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
 use crate::alloc::{FrameRun, Space};
-use crate::collector::PageSize;
+use crate::collector::{PageSize, data_chunks};
+
 use crate::error::Error;
 use crate::pool::Inner;
 use crate::steps;
@@ -82,6 +83,15 @@ impl<M: Medium> Inner<M> {
             return Err(Error::ReadOnly);
         }
         self.check_process()?;
+        // A run without objects, of a few pages, would hold the blocks of a whole piece of the device.
+        for chunk in data_chunks(self.medium.len()) {
+            for run in self.allocator.runs_of(&self.medium, chunk)? {
+                if run.used == 0 {
+                    let stamp = self.redo.counter();
+                    self.allocator.give_empty(&self.medium, &run, stamp)?;
+                }
+            }
+        }
         // Freed frames wait for older homes to become durable: make them so.
         self.redo.settle_homes(&self.medium, &mut Ring::default());
         let mut released = 0;

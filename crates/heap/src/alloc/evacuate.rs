@@ -99,15 +99,15 @@ impl<M: Medium> Allocator<M> {
         Ok(runs)
     }
 
-    /// Gives a run back that holds nothing and waits on its list for the next object of its class.
+    /// Gives a run back that holds nothing and waits for the next object of its class: on its list, or on none because
+    /// nobody has allocated from it since the pool was opened.
     pub(crate) fn give_empty(&self, medium: &M, run: &Run, stamp: u64) -> Result<(), Error> {
         let Some(class) = run.class() else {
             return Ok(());
         };
-        if self
-            .lists
-            .withdraw_empty(medium, &self.chunks, run.frame, class, 0)?
-        {
+        let (lists, chunks) = (&self.lists, &self.chunks);
+        lists.offer(medium, chunks, run.frame, class)?;
+        if lists.withdraw_empty(medium, chunks, run.frame, class, 0)? {
             let (frame, frames) = (run.frame, class.frames());
             self.give_frames(medium, FrameRun { frame, frames }, stamp);
         }
