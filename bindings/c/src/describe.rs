@@ -245,7 +245,7 @@ pub(crate) unsafe fn text(pointer: *const c_char, what: &str) -> Outcome<String>
     unsafe { text_in_place(pointer, what) }.map(str::to_owned)
 }
 
-/// The same, borrowed from the program.
+/// Borrows a zero-terminated string from the program.
 ///
 /// # Safety
 ///

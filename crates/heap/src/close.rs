@@ -184,8 +184,8 @@ impl<M: Medium> Inner<M> {
         discarded
     }
 
-    /// Gives free chunks at the end back, but for so many bytes in front. The length on media falls first, so that a crash between
-    /// leaves a pool that is longer than it says, not shorter.
+    /// Gives free chunks at the end of the pool back, and keeps at least the first `kept` bytes. The length on media is
+    /// lowered first, so that a crash in between leaves a pool that is longer than it says, not shorter.
     fn cut_end(&self, kept: impl FnOnce(&Space) -> u64) -> Result<(), Error> {
         let mut space = self.allocator.space().lock(&self.medium);
         let kept = kept(&space).max(FIRST_DATA_CHUNK * CHUNK_BYTES);

@@ -157,8 +157,8 @@ fn table(number: usize) -> String {
     format!("table {number}")
 }
 
-/// Fills an explicit pool with arrays of so many bytes, in transactions of many, until none fits; then with ever shorter
-/// ones. Returns how many there are.
+/// Fills an explicit pool with byte arrays of each length in turn, until no more fit. A transaction allocates a thousand
+/// at first, fewer as the pool fills up. Returns the number of arrays.
 fn fill(pool: &Pool<Mapped>, lengths: &[usize]) -> usize {
     let mut session = pool.session().unwrap();
     let mut made = 0;

@@ -58,10 +58,10 @@ impl Pobj {
         self.collect(|heap| {
             // A cycle that a crash interrupted moves what it had planned first.
             heap.collection(&CollectOptions::default())?.finish()?;
-            // SAFETY: the caller says so.
+            // SAFETY: the caller passes a table of `count` pointers.
             let list = unsafe { List::of(self, oids, count) }?;
             let total = list.bodies.len();
-            // SAFETY: as above.
+            // SAFETY: the program owns its OIDs until the call returns, so the pointers are still valid.
             let relocated = unsafe { list.gather(self) }?;
             leave(self)?;
             Ok(Defragmented { total, relocated })
@@ -93,9 +93,9 @@ impl List {
         let (mut oids, mut bodies) = (Vec::new(), Vec::new());
         in_operation(pool, |guard| {
             for index in 0..count {
-                // SAFETY: the caller says that there are so many.
+                // SAFETY: `index` is below `count`, the length of the caller's table.
                 let pointer = unsafe { *table.add(index) };
-                // SAFETY: the caller says so of each.
+                // SAFETY: the caller passes null or valid pointers to OIDs.
                 let Some(oid) = (unsafe { pointer.as_ref() }) else {
                     continue;
                 };
@@ -105,7 +105,7 @@ impl List {
                 let object = guard.place_to_read(pool.check(*oid)?);
                 // It may be named by where it was before a collection.
                 if object.0 != oid.offset && pool.address(pointer.cast()).is_none() {
-                    // SAFETY: as above.
+                    // SAFETY: it is valid, see above, and no reference to it is used from here on.
                     unsafe { *pointer = pool.oid(object) };
                 }
                 let Some(body) = object.0.checked_sub(TYPE_BYTES).map(VirtAddr) else {
@@ -154,7 +154,7 @@ impl List {
                 return Ok(all.len());
             }
             for moved in &moved {
-                // SAFETY: the caller says so.
+                // SAFETY: the caller keeps the listed OIDs valid.
                 unsafe { self.store_outside(pool, moved) };
             }
         }
@@ -168,7 +168,7 @@ impl List {
     unsafe fn store_outside(&self, pool: &Pobj, moved: &Moved) {
         for place in self.of_object(moved.from) {
             if let Place::Outside(pointer) = *place {
-                // SAFETY: the caller says so.
+                // SAFETY: `List::of` took it from the caller's table, whose OIDs stay valid.
                 unsafe { *pointer = pool.oid(moved.to + TYPE_BYTES) };
             }
         }

@@ -228,10 +228,10 @@ impl Space {
         room
     }
 
-    /// Takes frames for a plan that is kept, from a chunk where nothing but such plans lies. What a chunk has beside a
-    /// kept plan can never be given back to a device that takes whole pieces alone, so plans share one. None if no
-    /// chunk has so many free, none is free, and the pool must not have another within its limit; and in a small pool,
-    /// which has no page to spare for that.
+    /// Takes frames for a plan that is kept, from a chunk that holds nothing but such plans: a chunk with a kept plan in it
+    /// can never be given back to a device that discards whole chunks only, so plans share one. An unused chunk is
+    /// taken, or the pool grows, if no shared one has room. `None` if neither is possible, and always in a small pool,
+    /// which has no chunk to spare.
     pub(crate) fn take_for_plans<M: Medium>(
         &mut self,
         medium: &M,

@@ -417,7 +417,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         Ok(body)
     }
 
-    /// The same; what the body holds is arbitrary.
+    /// Allocates like [`RawTx::alloc_of`], but leaves the body uninitialized.
     pub(super) fn take_slot(self, type_id: TypeId, len: u64) -> Result<Slot, Error> {
         let inner = self.inner();
         let mut state = self.guard.access.core.state.borrow_mut();
@@ -461,7 +461,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         self.free_at_commit(body)
     }
 
-    /// The same, for who knows that no reference remains.
+    /// Frees the object at commit. The caller guarantees that no reference to it remains then.
     pub(super) fn free_at_commit(self, body: VirtAddr) -> Result<(), Error> {
         let inner = self.inner();
         let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));

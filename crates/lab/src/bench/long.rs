@@ -31,7 +31,7 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     OPERATIONS.iter().map(|(name, ..)| (*name).to_owned())
 }
 
-/// So many insertions in a pool of their own, by so many in a transaction.
+/// Inserts `count` entries into a new pool, `together` of them in each transaction.
 fn insert(options: &Options, count: u64, together: u64) -> Result<Times, BenchError> {
     let pool = pools::growing(&options.memory_dir, options.domain, HugePages::Ask)?;
     let mut session = pool.session()?;
