@@ -224,11 +224,12 @@ fn a_pool_keeps_the_size_that_it_was_made_with() {
 fn any_number_of_objects_is_freed_in_a_full_pool() {
     let folder = tempfile::tempdir().unwrap();
     let program = &built("emptied.c", &["-O2"], folder.path())[0];
-    let pools = tempfile::tempdir().unwrap();
-    assert_eq!(
-        run(program, &[pools.path().join("pool")]),
-        "empty, full again\n"
-    );
+    for (collects, rounds) in [(BESIDE, "0"), (NEVER, "12")] {
+        let pools = tempfile::tempdir().unwrap();
+        let pool = pools.path().join("pool");
+        let told = run_while(collects, program, &[rounds.as_ref(), pool.as_os_str()]);
+        assert_eq!(told, "empty, full again\n", "{rounds} rounds");
+    }
 }
 
 #[test]

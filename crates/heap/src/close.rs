@@ -84,17 +84,11 @@ impl<M: Medium> Inner<M> {
         }
         self.check_process()?;
         // A run without objects, of a few pages, would hold the blocks of a whole piece of the device.
-        let mut empty = Vec::new();
         for chunk in data_chunks(self.medium.len()) {
             for run in self.allocator.runs_of(&self.medium, chunk)? {
-                empty.extend(self.allocator.withdraw_empty(&self.medium, &run)?);
+                let stamp = self.redo.counter();
+                self.allocator.give_empty(&self.medium, &run, stamp)?;
             }
-        }
-        // Durably free before anybody takes them: a plan marks slots of its destinations, which an old word would show.
-        self.forget_durably(&empty);
-        for run in empty {
-            let stamp = self.redo.counter();
-            self.allocator.give_frames(&self.medium, run, stamp);
         }
         // Freed frames wait for older homes to become durable: make them so.
         self.redo.settle_homes(&self.medium, &mut Ring::default());
@@ -119,6 +113,7 @@ impl<M: Medium> Inner<M> {
             drop(space);
             discarded.outcome?;
         }
+        released += self.release_kept(pages, false)?;
         let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
         change[Counter::ReleasedBytes.word()] = released as i64;
         tally::add(&self.medium, &change);

@@ -221,6 +221,8 @@ steps! {
         "the write-back of the plan";
     PLAN_WORDS_WRITE_BACK: "plan-words-write-back", "1",
         "the write-back of the words of the plan's frames and of destinations";
+    DESTINATION_WORDS_FENCE: "destination-words-fence", "1",
+        "the fence between the words of destinations and their allocation bits";
     DESTINATION_BITS_WRITE_BACK: "destination-bits-write-back", "1",
         "the write-back of the allocation bits of destinations";
     FREED_LEFT_OUT: "freed-left-out", "C",

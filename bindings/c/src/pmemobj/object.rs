@@ -11,7 +11,7 @@ use super::direct::not_an_object;
 use super::lock::Orphans;
 use super::pools::{Constructor, Pobj, construct, pool_with_id};
 use super::sanitizer::{gives_up, was_given};
-use super::thread::{in_operation, passing};
+use super::thread::{in_operation, passing, with_room};
 use super::{Oid, TYPE_BYTES};
 use crate::shelf::open;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
@@ -151,11 +151,11 @@ pub unsafe extern "C" fn firn_pmemobj_alloc(
                 it.store_oid(tx, to, it.oid(body + TYPE_BYTES))
             })
         };
-        match constructor {
+        with_room(it, || match constructor {
             None => passing(it, allocate),
             // It has a pointer.
             Some(_) => allocate(),
-        }
+        })
     })
 }
 
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn firn_pmemobj_realloc(
             return Err(Failure::invalid("the OID to be changed is null"));
         };
         let mut orphans = Orphans::NONE;
-        let change = |tx: RawTx<'_, Mapped>| match (old.is_null(), bytes) {
+        let mut change = |tx: RawTx<'_, Mapped>| match (old.is_null(), bytes) {
             (true, 0) => Ok(()),
             (true, _) => {
                 let body = it.allocate(tx, bytes as u64, type_num)?;
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn firn_pmemobj_realloc(
                 it.store_oid(tx, to, it.oid(new + TYPE_BYTES))
             }
         };
-        passing(it, || it.atomically(change))?;
+        with_room(it, || passing(it, || it.atomically(&mut change)))?;
         it.locks.forget(orphans);
         Ok(())
     })

@@ -5,6 +5,7 @@ use core::mem::ManuallyDrop;
 use core::ptr;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Once};
+use std::time::Duration;
 
 use firn_heap::{OpenRawTx, RawGuard, RawTx, Session};
 use firn_mapped::Mapped;
@@ -300,6 +301,31 @@ pub(crate) fn passing<R>(pool: &Pobj, body: impl FnOnce() -> Outcome<R>) -> Outc
         })?;
     }
     result
+}
+
+/// How long a thread waits for a cycle in a full pool.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Does what takes room. In a full pool a thread that was outside of an operation waits outside for the collection that
+/// is under way, and tries again after each of its cycles: what is free in pages that a cycle closes is nobody's to
+/// use before it ends.
+pub(crate) fn with_room<R>(pool: &Pobj, mut body: impl FnMut() -> Outcome<R>) -> Outcome<R> {
+    let was_outside = with_state(pool, |state| Ok(state.is_outside()))?;
+    loop {
+        let result = body();
+        let is_full = |failure: &Failure| failure.status() == Status::NoSpace;
+        if !was_outside || !result.as_ref().is_err_and(is_full) {
+            return result;
+        }
+        // Nothing was handed out.
+        with_state(pool, |state| {
+            state.leave_without_pointers();
+            Ok(())
+        })?;
+        if !pool.heap.wait_for_collection(PATIENCE) {
+            return result;
+        }
+    }
 }
 
 /// Tells a thread's inline functions where the pool is, until the operation ends.

@@ -1,7 +1,8 @@
 /*
- * In a full pool any number of objects is freed in one transaction.
+ * In a full pool any number of objects is freed in one transaction. Then a full pool is half emptied and defragmented, over
+ * and over: in the end all of it can be filled again, however many pages were emptied before.
  *
- *   emptied POOL
+ *   emptied ROUNDS POOL
  */
 #include <libpmemobj.h>
 #include <stdio.h>
@@ -57,6 +58,15 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < 1000; i++)
 		pmemobj_free(&objects[--count]);
 	count = fill(pop, count);
+	for (int i = 0; i < atoi(argv[1]); i++) {
+		count = free_some(pop, count, count, 2);
+		firn_collecting how = {.target = 1.02};
+		if (firn_collect_pool(pop, &how, NULL) != 0) {
+			fprintf(stderr, "%s\n", pmemobj_errormsg());
+			return 1;
+		}
+		count = fill(pop, count);
+	}
 	count = free_some(pop, count, count, 1);
 	int empty = count == 0 && OID_IS_NULL(pmemobj_first(pop));
 	count = fill(pop, 0);

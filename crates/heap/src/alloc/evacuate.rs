@@ -99,39 +99,19 @@ impl<M: Medium> Allocator<M> {
         Ok(runs)
     }
 
-    /// Gives a run back that holds nothing and waits on its list for the next object of its class.
+    /// Gives a run of slots back that holds nothing, from its list, or from none because nobody has allocated from it since
+    /// the pool was opened. Nothing happens if it is in use.
     pub(crate) fn give_empty(&self, medium: &M, run: &Run, stamp: u64) -> Result<(), Error> {
-        let Some(class) = run.class() else {
+        let Some(class) = run.class().filter(|_| run.used == 0) else {
             return Ok(());
         };
-        if self
-            .lists
-            .withdraw_empty(medium, &self.chunks, run.frame, class, 0)?
-        {
+        let (lists, chunks) = (&self.lists, &self.chunks);
+        lists.offer(medium, chunks, run.frame, class)?;
+        if lists.withdraw_empty(medium, chunks, run.frame, class, 0)? {
             let (frame, frames) = (run.frame, class.frames());
             self.give_frames(medium, FrameRun { frame, frames }, stamp);
         }
         Ok(())
-    }
-
-    /// Takes a run away that holds nothing, from its list, or from none because nobody has allocated from it since the pool
-    /// was opened. Its words say that its frames are free, but not durably, and nobody takes them before they are given
-    /// back. None if it is in use.
-    pub(crate) fn withdraw_empty(&self, medium: &M, run: &Run) -> Result<Option<FrameRun>, Error> {
-        let Some(class) = run.class().filter(|_| run.used == 0) else {
-            return Ok(None);
-        };
-        let (lists, chunks) = (&self.lists, &self.chunks);
-        lists.offer(medium, chunks, run.frame, class)?;
-        if !lists.withdraw_empty(medium, chunks, run.frame, class, 0)? {
-            return Ok(None);
-        }
-        let (frame, frames) = (run.frame, class.frames());
-        let withdrawn = FrameRun { frame, frames };
-        for frame in withdrawn.each() {
-            medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
-        }
-        Ok(Some(withdrawn))
     }
 
     /// The slots of a run that are not free.

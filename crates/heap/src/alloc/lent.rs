@@ -68,6 +68,13 @@ impl Space {
         self.take_back(run);
     }
 
+    /// Whether this open has given the frame's blocks back, and nobody has used it since.
+    pub(crate) fn lacks_blocks(&self, frame: Frame) -> bool {
+        let chunk = self.chunks.get(frame.chunk().0 as usize);
+        let group = frame.index_in_chunk() / GROUP_FRAMES;
+        chunk.is_some_and(|chunk| chunk.punched >> group & 1 != 0)
+    }
+
     /// The groups of `run` have no blocks.
     fn without_blocks(&mut self, run: FrameRun) {
         for group in run.frame.0 / GROUP_FRAMES..(run.frame.0 + run.frames) / GROUP_FRAMES {

@@ -12,6 +12,8 @@
 //! again by an allocation of the program that finds none, by the next collection, once, and when this pool has
 //! given blocks back.
 
+use std::collections::BTreeSet;
+
 use firn_format::geometry::Chunk;
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
@@ -230,14 +232,20 @@ impl Space {
 
     /// Takes frames for a plan that is kept, from a chunk that holds nothing but such plans: a chunk with a kept plan in it
     /// can never be given back to a device that discards whole chunks only, so plans share one. An unused chunk is
-    /// taken, or the pool grows, if no shared one has room. `None` if neither is possible, and always in a small pool,
-    /// which has no chunk to spare.
+    /// taken, or the pool grows, if no shared one has room. A small pool has no chunk to spare: there, plans lie
+    /// between objects in one of the chunks that have some already, `shared`. `None` if nothing of that is possible.
     pub(crate) fn take_for_plans<M: Medium>(
         &mut self,
         medium: &M,
         frames: u64,
+        shared: &BTreeSet<Chunk>,
     ) -> Result<Option<FrameRun>, Error> {
         if self.limits.max_bytes < CHUNKS_TO_SET_ASIDE * CHUNK_BYTES {
+            for chunk in shared {
+                if let Some(run) = self.take_in(medium, *chunk, frames)? {
+                    return Ok(Some(run));
+                }
+            }
             return Ok(None);
         }
         let shared = |chunk: &ChunkFrames| chunk.for_plans && chunk.find(frames).is_some();

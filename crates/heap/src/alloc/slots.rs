@@ -1,6 +1,7 @@
 //! Slots: allocation and release of objects.
 
 use core::hash::{Hash, Hasher};
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
@@ -358,8 +359,11 @@ impl<M: Medium> Allocator<M> {
         &self,
         medium: &M,
         frames: u64,
+        shared: &BTreeSet<Chunk>,
     ) -> Result<Option<FrameRun>, Error> {
-        let taken = self.space.lock(medium).take_for_plans(medium, frames)?;
+        let mut space = self.space.lock(medium);
+        let taken = space.take_for_plans(medium, frames, shared)?;
+        drop(space);
         if let Some(run) = taken {
             self.chunks.get_all(medium, run.frame, run.frames)?;
         }

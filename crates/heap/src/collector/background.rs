@@ -165,6 +165,13 @@ fn watch<M: Medium>(pool: &Pool<M>, shared: &Shared<M>, options: &CollectorOptio
     let medium = &pool.inner.medium;
     let mut foresight = Foresight::default();
     let (mut seen, mut doublings) = (None, 0);
+    // What a crash kept from being given back counts for the pool's limit.
+    if options.release_blocks
+        && let Err(error) = pool.inner.release_kept(options.collect.pages, false)
+    {
+        *shared.failed.lock(medium) = Some(error);
+        return;
+    }
     while !shared.stop.load(Ordering::Acquire) {
         if foresight.is_due(&pool.inner, options) {
             let begin = Moment::of(&pool.inner, options);

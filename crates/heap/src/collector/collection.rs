@@ -13,7 +13,7 @@ use firn_format::plan::{ENTRY_WORDS, EntriesChecksum, Phase, PlanHeader};
 use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, MediumExt, Scope};
-use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
+use firn_units::{LINE_BYTES, WORD_BYTES};
 
 use super::compact::Progress;
 use super::cycle::Cycle;
@@ -24,7 +24,7 @@ use super::release::{WriteBacks, store_phase, write_back_bitmap};
 use super::resume::has_instructions;
 use super::scheme::{PIGGYBACK, Scheme};
 use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD, Survey};
-use crate::alloc::{FrameRun, GROUP_FRAMES, Place, Purpose, Run};
+use crate::alloc::{FrameRun, Place, Purpose, Run};
 use crate::error::Error;
 use crate::pool::{Inner, Pool, STOP_LIMIT_NS};
 use crate::shape::Shapes;
@@ -118,6 +118,28 @@ impl<M: Medium> Pool<M> {
         let mut collection = self.collection(options)?;
         while collection.cycle()? {}
         Ok(collection.collected)
+    }
+
+    /// Waits until the collection that is under way has ended one of its cycles, or ends: a pool that was full has room
+    /// then, perhaps. While a collection closes pages, nothing is stored in what is free in them. False if none is under way, or none of
+    /// that comes about in time. The calling thread must have no operation open, or nothing does.
+    pub fn wait_for_collection(&self, most: Duration) -> bool {
+        let (collector, medium) = (&self.inner.collector, &self.inner.medium);
+        let until = medium.now_ns().saturating_add(most.as_nanos() as u64);
+        let ended = collector.cycles_ended.load(Ordering::Acquire);
+        let mut attempt = 0;
+        let is_under_way = || collector.busy.load(Ordering::Acquire);
+        if !is_under_way() {
+            return false;
+        }
+        while is_under_way() && collector.cycles_ended.load(Ordering::Acquire) == ended {
+            if medium.now_ns() >= until {
+                return false;
+            }
+            medium.pause(attempt);
+            attempt += 1;
+        }
+        true
     }
 
     /// The fragmentation ratio: bytes of pages that hold an object, over the bytes of the objects as
@@ -418,10 +440,12 @@ impl<M: Medium> Collection<'_, M> {
         self.timed(Step::Finish, |inner| inner.close_cycle(&cycle))?;
         if inner.keeps_addresses {
             let options = self.options;
-            let released =
-                self.timed(Step::Finish, |inner| inner.release_kept(&cycle, &options))?;
+            let released = self.timed(Step::Finish, |inner| {
+                inner.release_kept(options.pages, options.everything)
+            })?;
             self.collected.released_bytes += released;
         }
+        inner.collector.cycles_ended.fetch_add(1, Ordering::Release);
         self.progress = None;
         self.collected.cycles += 1;
         self.collected.emptied_frames += cycle
@@ -640,11 +664,11 @@ impl<M: Medium> Inner<M> {
 
     /// Frames for a plan beside those that are kept, where they are kept and the device takes back whole pieces alone.
     fn take_beside_plans(&self, frames: u64) -> Result<Option<FrameRun>, Error> {
-        let medium = &self.medium;
-        if !self.keeps_addresses || medium.discard_bytes() <= GROUP_FRAMES * FRAME_BYTES {
+        if !self.plans_hold_pages() {
             return Ok(None);
         }
-        self.allocator.take_for_plans(medium, frames)
+        let shared = self.pages_of_plans();
+        self.allocator.take_for_plans(&self.medium, frames, &shared)
     }
 
     /// Undoes a plan that never counted.
@@ -691,12 +715,20 @@ impl<M: Medium> Inner<M> {
         let plan = frames.0.frame;
         let header = write_plan(medium, plan, &draft, scheme);
         let mut lines = WriteBacks::new(medium);
+        if medium.keeps(&steps::PLAN_WORDS_WRITE_BACK) {
+            let destinations = draft.filled.iter();
+            destinations.for_each(|(run, ..)| lines.words(run.frame, run.frames));
+        }
+        if self.logs_allocation() {
+            // Who gave these frames back waited for no fence: media may call them a run of another class, or a large
+            // object, and the bits would be objects of that.
+            drop(lines);
+            medium.fence_for(&steps::DESTINATION_WORDS_FENCE);
+            lines = WriteBacks::new(medium);
+        }
         for (run, class, filled) in &draft.filled {
             self.allocator
                 .fill_run(medium, run.frame, *class, *filled)?;
-            if medium.keeps(&steps::PLAN_WORDS_WRITE_BACK) {
-                lines.words(run.frame, run.frames);
-            }
             if self.logs_allocation() && medium.keeps(&steps::DESTINATION_BITS_WRITE_BACK) {
                 write_back_bitmap(medium, run.frame, *class);
             }

@@ -10,6 +10,7 @@
 //! An address may lead through several cycles. It leads to the newest place in so many steps: nothing is
 //! moved to what was emptied before.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -20,7 +21,7 @@ use firn_media::{Lock, Medium, MediumExt};
 use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 
 use super::cycle::{Cycle, destination_of, frames_of};
-use crate::alloc::FrameRun;
+use crate::alloc::{FrameRun, GROUP_FRAMES};
 use crate::error::Error;
 use crate::pool::{Inner, Pool};
 use crate::steps;
@@ -83,6 +84,12 @@ impl Table {
         let frames = (0..FRAMES_PER_CHUNK).map(|i| chunk.first_frame().plus(i));
         let emptied = |frame: &Frame| self.word(*frame).is_some_and(|word| word & PLAN != PLAN);
         frames.filter(emptied).collect()
+    }
+
+    /// The chunks in which plans lie.
+    pub(crate) fn chunks_of_plans(&self) -> BTreeSet<geometry::Chunk> {
+        let plans = self.cycles.iter().flat_map(|cycle| cycle.plan.each());
+        plans.map(|frame| frame.chunk()).collect()
     }
 
     /// Whether the frame is kept.
@@ -153,6 +160,19 @@ const KEPT_TIMES: u64 = 4;
 const KEPT_LEAST: u64 = 64 << 20;
 
 impl<M: Medium> Inner<M> {
+    /// Whether a kept plan keeps the blocks of the page in which it lies, because the medium gives whole pages back.
+    pub(super) fn plans_hold_pages(&self) -> bool {
+        self.keeps_addresses && self.medium.discard_bytes() > GROUP_FRAMES * FRAME_BYTES
+    }
+
+    /// The pages that stay because plans in them do: emptying them wins nothing.
+    pub(super) fn pages_of_plans(&self) -> BTreeSet<geometry::Chunk> {
+        match self.plans_hold_pages() {
+            true => self.collector.kept.table(&self.medium).chunks_of_plans(),
+            false => BTreeSet::new(),
+        }
+    }
+
     /// Bytes that a cycle may empty. Where addresses stay, what leads on from there takes a 64th of that of the pool, and
     /// more of memory: a program that never forgets addresses gets a pool that is compact no longer, rather than one
     /// that is full of them.
@@ -210,6 +230,8 @@ pub(super) fn moved(entry: &Entry, at: VirtAddr) -> Option<VirtAddr> {
 /// The kept cycles of an open pool. They change while no operation is open.
 pub(crate) struct Kept {
     table: Lock<Arc<Table>>,
+    /// Chunks that may have blocks of what was emptied.
+    with_blocks: Lock<BTreeSet<geometry::Chunk>>,
     /// Counts what the table was.
     version: AtomicU64,
     /// One a frame, in a pool that keeps addresses: not zero where one leads elsewhere, or may have to be made
@@ -291,15 +313,17 @@ impl Kept {
         };
         let kept = Self {
             table: Lock::new(Arc::default()),
+            with_blocks: Lock::new(BTreeSet::new()),
             version: AtomicU64::new(1),
             // Not stored to, so that what is far from any mark has no memory.
             marks: bytemuck::allocation::zeroed_slice_box(frames as usize),
             marked: AtomicU64::new(0),
         };
-        table
-            .cycles
-            .iter()
-            .for_each(|cycle| kept.mark_emptied(cycle, 1));
+        for cycle in &table.cycles {
+            kept.mark_emptied(cycle, 1);
+            // A crash may have come before they were given back.
+            kept.may_have_blocks(medium, cycle);
+        }
         resumed.into_iter().for_each(|cycle| kept.mark(cycle));
         *kept.table.lock(medium) = Arc::new(table);
         Ok(kept)
@@ -355,6 +379,29 @@ impl Kept {
         }
     }
 
+    /// Notes that what the cycle emptied may have blocks, and what was emptied before beside its plan: that can be given
+    /// back in whole pieces of the device only.
+    fn may_have_blocks<M: Medium>(&self, medium: &M, cycle: &KeptCycle) {
+        let mut with_blocks = self.with_blocks.lock(medium);
+        for run in cycle.emptied().chain([cycle.plan]) {
+            with_blocks.extend(run.each().map(|frame| frame.chunk()));
+        }
+    }
+
+    /// The chunks that may have blocks of what was emptied. Say of which that is still so.
+    pub(super) fn take_with_blocks<M: Medium>(&self, medium: &M) -> BTreeSet<geometry::Chunk> {
+        core::mem::take(&mut *self.with_blocks.lock(medium))
+    }
+
+    /// Says so.
+    pub(super) fn still_have_blocks<M: Medium>(
+        &self,
+        medium: &M,
+        chunks: BTreeSet<geometry::Chunk>,
+    ) {
+        self.with_blocks.lock(medium).extend(chunks);
+    }
+
     /// Counts what is kept.
     pub(super) fn version(&self) -> u64 {
         self.version.load(Ordering::Relaxed)
@@ -370,9 +417,11 @@ impl Kept {
             .destinations
             .iter()
             .for_each(|run| self.set(run.run(), 0));
+        let cycle = KeptCycle::of(cycle);
+        self.may_have_blocks(medium, &cycle);
         let mut table = self.table.lock(medium);
         // Sources come from frames in use, which no kept one is.
-        let added = Arc::make_mut(&mut table).add(KeptCycle::of(cycle));
+        let added = Arc::make_mut(&mut table).add(cycle);
         debug_assert!(added);
         self.has_changed();
     }
@@ -380,6 +429,7 @@ impl Kept {
     /// Forgets all of them. No operation is open.
     pub(super) fn forget<M: Medium>(&self, medium: &M) {
         let table = core::mem::take(&mut *self.table.lock(medium));
+        self.with_blocks.lock(medium).clear();
         self.has_changed();
         table
             .cycles

@@ -78,6 +78,8 @@ pub(crate) struct Collector<M: Medium> {
     deferred: Lock<Vec<Place>>,
     /// Whether a collection is under way, or something that no collection may disturb.
     pub(crate) busy: AtomicBool,
+    /// Counts the cycles that have ended.
+    cycles_ended: AtomicU64,
     /// How long the collection that is under way waits for each of its stops.
     patience_ns: AtomicU64,
     stops: Lock<Stops>,
@@ -98,6 +100,7 @@ impl<M: Medium> Collector<M> {
             replaced: Lock::new(Vec::new()),
             deferred: Lock::new(Vec::new()),
             busy: AtomicBool::new(false),
+            cycles_ended: AtomicU64::new(0),
             patience_ns: AtomicU64::new(crate::pool::STOP_LIMIT_NS),
             stops: Lock::new(Stops::default()),
             kept,

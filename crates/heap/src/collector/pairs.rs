@@ -6,6 +6,7 @@
 //! healed, or is stored later, still leads to its object. So a sweep stops the world for a few runs at a
 //! time. Only before kept cycles are forgotten everything is healed in one stop.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 
@@ -15,7 +16,6 @@ use firn_format::header::{HEADER_BYTES, ObjectHeader};
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
-use super::collection::CollectOptions;
 use super::cycle::Cycle;
 use super::kept::{Table, store_head};
 use super::reclaim::data_chunks;
@@ -164,19 +164,19 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Gives the blocks back of what ended cycles have emptied, in the chunks where this one has.
+    /// Gives the blocks back of what ended cycles have emptied. Where something is in use beside it, as much as is
+    /// possible: the rest when this is called again.
     ///
     /// Errors: the medium cannot discard; the frames are kept all the same.
-    pub(super) fn release_kept(
-        &self,
-        cycle: &Cycle<M>,
-        options: &CollectOptions,
-    ) -> Result<u64, Error> {
+    pub(crate) fn release_kept(&self, pages: PageSize, everything: bool) -> Result<u64, Error> {
         let medium = &self.medium;
         let kept = self.collector.kept.table(medium);
-        let mut chunks: Vec<Chunk> = cycle.entries.iter().map(|e| e.source.chunk()).collect();
-        chunks.sort_unstable();
-        chunks.dedup();
+        let chunks = self.collector.kept.take_with_blocks(medium);
+        if chunks.is_empty() {
+            return Ok(0);
+        }
+        // What a crash left is in chunks that nobody has looked at, perhaps.
+        self.allocator.look_at_all(medium)?;
         let all = chunks.iter().flat_map(|chunk| kept.emptied_in(*chunk));
         let frames: Vec<Frame> = all.collect();
         let mut runs = Vec::new();
@@ -186,13 +186,13 @@ impl<M: Medium> Inner<M> {
             // Where nothing but plans is left no page is kept whole for anybody. Who has everything moved does so all
             // the time, and giving blocks back takes long.
             let has_gone = || space.each_taken(chunk).all(|frame| kept.holds(frame));
-            match !options.everything && has_gone() {
+            match !everything && has_gone() {
                 true => {
                     let together = self.frames_given_back(PageSize::Small);
                     runs.extend(space.take_gone(chunk, emptied, together));
                 }
                 false => {
-                    let together = self.frames_given_back(options.pages);
+                    let together = self.frames_given_back(pages);
                     runs.extend(space.take_finished(emptied, together));
                 }
             }
@@ -203,13 +203,16 @@ impl<M: Medium> Inner<M> {
         for (index, &run) in runs.iter().enumerate() {
             space.finished(run, &frames, index < discarded.runs);
         }
-        for chunk in chunks {
+        for &chunk in &chunks {
             // Holes between what is kept serve nobody.
             if space.each_taken(chunk).all(|frame| kept.holds(frame)) {
                 space.retire(chunk);
             }
         }
+        let with_blocks = frames.iter().filter(|&&frame| !space.lacks_blocks(frame));
+        let with_blocks: BTreeSet<Chunk> = with_blocks.map(|frame| frame.chunk()).collect();
         drop(space);
+        self.collector.kept.still_have_blocks(medium, with_blocks);
         discarded.outcome.map(|()| discarded.bytes)
     }
 }

@@ -333,8 +333,10 @@ impl<M: Medium> Inner<M> {
             }
         }
         let sources = draft.entries.iter().map(|entry| entry.source.chunk());
+        let of_plans = self.pages_of_plans();
         let has_gone = |chunk: &Chunk| {
-            left.get(chunk).is_none_or(|&left| left == 0) && !self.is_pinned(*chunk)
+            let is_empty = left.get(chunk).is_none_or(|&left| left == 0);
+            is_empty && !self.is_pinned(*chunk) && !of_plans.contains(chunk)
         };
         let gone = sources.filter(has_gone).collect::<HashSet<_>>().len();
         Ok(gone > new.len() || gone == new.len() && filled < emptied)
@@ -356,6 +358,7 @@ impl<M: Medium> Inner<M> {
         };
         let fixed = self.collector.pinned.lock(medium).clone();
         let may_move = |run: &Run| may_move(run) && !fixed.contains(&run.frame);
+        let of_plans = self.pages_of_plans();
         let mut used = HashMap::new();
         let mut dense = Needed::new();
         let (mut candidates, mut pinned) = (Vec::new(), Vec::new());
@@ -369,7 +372,7 @@ impl<M: Medium> Inner<M> {
             if runs.is_empty() && !is_pinned {
                 continue;
             }
-            let stays = is_pinned || !runs.iter().all(&may_move);
+            let stays = is_pinned || of_plans.contains(&chunk) || !runs.iter().all(&may_move);
             for run in &runs {
                 dense.add(run);
                 let bytes = run.what.frames() * FRAME_BYTES;
@@ -582,7 +585,8 @@ impl<M: Medium> Inner<M> {
         let medium = &self.medium;
         let mut chunks: Vec<(bool, Reverse<u64>, Chunk)> = Vec::new();
         let fixed = self.collector.pinned.lock(medium).clone();
-        let fixed: HashSet<Chunk> = fixed.iter().map(|frame| frame.chunk()).collect();
+        let mut fixed: HashSet<Chunk> = fixed.iter().map(|frame| frame.chunk()).collect();
+        fixed.extend(self.pages_of_plans());
         let space = self.allocator.space().lock(medium);
         for chunk in data_chunks(medium.len()) {
             let free = space.free_frames(chunk);

@@ -3,6 +3,7 @@
 
 mod beside;
 mod counterexamples;
+mod emptied;
 mod moments;
 mod phases;
 mod program;
@@ -296,4 +297,10 @@ fn a_cycle_beside_operations_of_two_threads_in_all_its_phases() {
         let (ops, stages) = (&CONFLICTS, stages_of(case.kind, &PHASES));
         Pairs { ops, stages }.explore(&case).expect_clean();
     }
+}
+
+#[test]
+fn a_run_that_was_emptied_is_a_destination_at_once() {
+    let report = emptied::explorer(None, 1).explore();
+    assert!(report.expect_clean().exhaustive());
 }

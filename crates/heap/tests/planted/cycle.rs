@@ -11,7 +11,7 @@ use crate::moments::{By, FURTHER, in_an_operation, in_the_collector};
 use crate::phases::point;
 use crate::pools::Missing;
 use crate::program::Op;
-use crate::{Row, lookup, reused, row};
+use crate::{Row, emptied, lookup, reused, row};
 
 fn case(missing: Missing, kind: PoolKind, scheme: &'static Scheme) -> Case {
     Case {
@@ -295,6 +295,11 @@ fn beside_new_objects() -> Vec<Row> {
                 case.explore_all(vec![run])
             },
             &[&steps::SOURCE_BITS_WRITE_BACK],
+        ),
+        row(
+            "an emptied run is a destination at once",
+            |missing| emptied::explorer(missing, 1).explore(),
+            &[&steps::DESTINATION_WORDS_FENCE],
         ),
         row(
             "a freed destination is used again",

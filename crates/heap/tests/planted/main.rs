@@ -5,6 +5,8 @@
 #[allow(dead_code, reason = "another test's")]
 mod beside;
 mod cycle;
+#[path = "../collect_crash/emptied.rs"]
+mod emptied;
 mod fields;
 mod handles;
 mod interrupted;
