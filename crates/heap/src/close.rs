@@ -87,6 +87,7 @@ impl<M: Medium> Inner<M> {
         for chunk in data_chunks(self.medium.len()) {
             for run in self.allocator.runs_of(&self.medium, chunk)? {
                 let stamp = self.redo.counter();
+                self.allocator.list_empty(&self.medium, &run)?;
                 self.allocator.give_empty(&self.medium, &run, stamp)?;
             }
         }

@@ -99,19 +99,26 @@ impl<M: Medium> Allocator<M> {
         Ok(runs)
     }
 
-    /// Gives a run of slots back that holds nothing, from its list, or from none because nobody has allocated from it since
-    /// the pool was opened. Nothing happens if it is in use.
+    /// Gives a run back that holds nothing and waits on its list for the next object of its class.
     pub(crate) fn give_empty(&self, medium: &M, run: &Run, stamp: u64) -> Result<(), Error> {
-        let Some(class) = run.class().filter(|_| run.used == 0) else {
+        let Some(class) = run.class() else {
             return Ok(());
         };
         let (lists, chunks) = (&self.lists, &self.chunks);
-        lists.offer(medium, chunks, run.frame, class)?;
         if lists.withdraw_empty(medium, chunks, run.frame, class, 0)? {
             let (frame, frames) = (run.frame, class.frames());
             self.give_frames(medium, FrameRun { frame, frames }, stamp);
         }
         Ok(())
+    }
+
+    /// Puts a run that holds nothing on its list, if it is on none because nobody has allocated from it since the pool was
+    /// opened.
+    pub(crate) fn list_empty(&self, medium: &M, run: &Run) -> Result<(), Error> {
+        match run.class().filter(|_| run.used == 0) {
+            Some(class) => self.lists.offer(medium, &self.chunks, run.frame, class),
+            None => Ok(()),
+        }
     }
 
     /// The slots of a run that are not free.
