@@ -432,6 +432,10 @@ impl Medium for Crash {
         Ok(state.lookups.ask(thread, at, &sizes))
     }
 
+    fn is_perturbed(&self) -> bool {
+        self.shared.options.leave_out.is_some()
+    }
+
     fn leaves_out(&self, step: &Step) -> bool {
         self.shared.options.leave_out == Some(step)
     }

@@ -32,6 +32,7 @@ mod locks;
 mod migrate;
 mod object;
 mod occupancy;
+mod order;
 mod pool;
 mod recovery;
 mod registration;

@@ -13,11 +13,13 @@ use firn_format::superblock::{LogKind, Superblock};
 use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, WORD_BYTES};
 
+use crate::collector::cycle::Cycle;
 use crate::collector::resume::{self, Resumed};
 use crate::error::Error;
+use crate::order::{Perturbation, Perturbed, in_order};
 use crate::steps;
 use crate::tx::redo::{load_header, load_payload};
-use crate::tx::undo::UNDO_MARK;
+use crate::tx::undo::{self, UNDO_MARK};
 
 /// Numbers that recovery leaves for transactions to come; a header beyond is damaged.
 pub(crate) const HEADROOM: u64 = 1 << 40;
@@ -55,112 +57,195 @@ pub(crate) fn recover<M: Medium>(
     medium: &M,
     superblock: &Superblock,
 ) -> Result<Recovered<M>, Error> {
-    let pool_watermark = watermark(medium)?;
-    let lanes = (superblock.lanes as usize).min(LANES);
-    let interrupted = resume::interrupted(medium)?;
-    let moving = match &interrupted {
-        Some((Phase::Active(_), cycle)) => Some(cycle),
-        _ => None,
-    };
-    let mut copied = Vec::new();
-    let top = match superblock.log {
+    let recovery = &mut Recovery::begin(medium, superblock)?;
+    match superblock.log {
         LogKind::Redo => {
-            let (entries, top) = valid_entries(medium, pool_watermark, lanes)?;
-            let copy =
-                |cycle| resume::copy_named(medium, cycle, entries.iter().map(|e| &e.payload));
-            // C3: copy first, then redo.
-            let copies_first = medium.keeps(&steps::COPY_BEFORE_REPLAY);
-            if let Some(cycle) = moving.filter(|_| copies_first) {
-                copied = copy(cycle);
-            }
-            for entry in &entries {
-                replay(medium, &entry.payload)?;
-            }
-            if let Some(cycle) = moving.filter(|_| !copies_first) {
-                copied = copy(cycle);
-            }
-            top
+            recovery.find_entries()?;
+            in_order!(recovery => go_on_with_numbers, begin_at_watermark, put_in_order);
+            in_order!(try recovery => copy_named, replay);
         }
-        LogKind::Undo => crate::tx::undo::roll_back_all(medium, pool_watermark, lanes)?,
-    };
-    // R11: homes, fence, one store of W_pool, fence. It retires every lane at once.
-    medium.fence_for(&steps::REPLAY_FENCE);
-    medium.store_u64(WATERMARK, Seal::Watermark.seal(top));
-    medium.persist_for(&steps::RECOVERED_W_POOL_PERSIST, WATERMARK, 8);
-    let resumed = match interrupted {
-        Some((Phase::Active(_), cycle)) => {
-            copied.iter().for_each(|&unit| cycle.settled_durably(unit));
-            cycle.restore_lookup(medium);
-            Some(Arc::new(cycle))
-        }
-        Some((Phase::Release(_), cycle)) => {
-            resume::end_release(medium, &cycle, superblock)?;
-            None
-        }
-        Some((Phase::Idle, _)) | None => None,
-    };
-    Ok(Recovered {
-        watermark: top,
-        resumed,
-    })
+        LogKind::Undo => recovery.roll_back()?,
+    }
+    in_order!(recovery => retire_entries);
+    recovery.resume(superblock)
 }
 
-/// The entries that must be stored again, in their order, and the new `W_pool`.
-fn valid_entries<M: Medium>(
-    medium: &M,
-    pool_watermark: u64,
+/// A recovery under way.
+struct Recovery<'m, M: Medium> {
+    medium: &'m M,
     lanes: usize,
-) -> Result<(Vec<Entry>, u64), Error> {
-    let mut entries = Vec::new();
-    let mut top = pool_watermark;
-    for lane in 0..lanes {
-        for slot in 0..SLOTS {
+    /// `W_pool` as the crash left it.
+    pool_watermark: u64,
+    /// The cycle that the crash interrupted.
+    interrupted: Option<(Phase, Cycle<M>)>,
+    /// Valid entries that `W_pool` does not cover.
+    entries: Vec<Entry>,
+    /// The highest number in any header.
+    highest: u64,
+    /// The highest W that an entry says.
+    watermark: u64,
+    /// The new `W_pool`.
+    top: u64,
+    /// Units of the interrupted cycle that were copied before the replay.
+    copied: Vec<u64>,
+}
+
+impl<'m, M: Medium> Recovery<'m, M> {
+    /// Errors: `W_pool`, the collector's phase or its plan is damaged.
+    fn begin(medium: &'m M, superblock: &Superblock) -> Result<Self, Error> {
+        let pool_watermark = watermark(medium)?;
+        Ok(Self {
+            medium,
+            lanes: (superblock.lanes as usize).min(LANES),
+            pool_watermark,
+            interrupted: resume::interrupted(medium)?,
+            entries: Vec::new(),
+            highest: 0,
+            watermark: pool_watermark,
+            top: pool_watermark,
+            copied: Vec::new(),
+        })
+    }
+
+    /// Reads the valid entries of all lanes. One below `W_pool` is durable in place and says no higher W than its own
+    /// number: what it had outside its slot may be anything by now. A batch of an earlier open with an undo log is no
+    /// entry.
+    ///
+    /// Errors: an entry's number is damaged.
+    fn find_entries(&mut self) -> Result<(), Error> {
+        let slots = (0..self.lanes).flat_map(|lane| (0..SLOTS).map(move |slot| (lane, slot)));
+        for (lane, slot) in slots {
             let at = slot_at(lane, slot);
-            let header = load_header(medium, at);
-            if header.seq == 0 {
-                continue;
-            }
+            let header = load_header(self.medium, at);
             if header.seq > MAX_VALUE - HEADROOM {
                 return Err(Error::Damaged {
                     what: "the number of a log entry",
                     at: at.0,
                 });
             }
-            // R12: above every number in any header, valid or not.
-            if medium.keeps(&steps::NUMBERS_GO_ON) {
-                top = top.max(header.seq + 1);
-            }
-            // An entry below W_pool is durable at home and says no higher W than its own number: what
-            // it had outside its slot may be anything by now. A batch of an earlier open with an undo
-            // log is no entry.
-            if header.seq >= pool_watermark
+            self.highest = self.highest.max(header.seq);
+            if header.seq != 0
+                && header.seq >= self.pool_watermark
                 && header.watermark & UNDO_MARK == 0
-                && let Some(payload) = load_payload(medium, at, header)
+                && let Some(payload) = load_payload(self.medium, at, header)
             {
-                entries.push(Entry {
+                self.entries.push(Entry {
                     seq: header.seq,
                     watermark: header.watermark,
                     payload,
                 });
             }
         }
+        Ok(())
     }
-    // R6, R7: valid entries from W on, in the order of their numbers; gaps are uncommitted.
-    let watermark = entries
-        .iter()
-        .map(|e| e.watermark)
-        .filter(|_| medium.keeps(&steps::REPLAY_FROM_W))
-        .fold(pool_watermark, u64::max);
-    entries.retain(|e| e.seq >= watermark);
-    if medium.keeps(&steps::REPLAY_IN_ORDER) {
-        entries.sort_unstable_by_key(|e| e.seq);
+
+    /// R12: numbers go on above every one in any header, valid or not.
+    fn go_on_with_numbers(&mut self) {
+        if self.highest > 0 {
+            self.top = self.top.max(self.highest + 1);
+        }
     }
-    if medium.leaves_out(&steps::GAPS_SKIPPED) {
-        let follows = |(seq, entry): &(u64, &Entry)| entry.seq == *seq;
-        let whole = (watermark..).zip(&entries).take_while(follows).count();
-        entries.truncate(whole);
+
+    /// R6: the entries from W on.
+    fn begin_at_watermark(&mut self) {
+        let said = self.entries.iter().map(|entry| entry.watermark);
+        self.watermark = said.fold(self.pool_watermark, u64::max);
+        self.entries.retain(|entry| entry.seq >= self.watermark);
     }
-    Ok((entries, top))
+
+    /// R7: in the order of their numbers. Numbers that are missing were not committed.
+    fn put_in_order(&mut self) {
+        self.entries.sort_unstable_by_key(|entry| entry.seq);
+    }
+
+    /// C3: what entries change of an interrupted cycle's objects is copied first, then redone.
+    ///
+    /// Errors: none; as the other phases.
+    fn copy_named(&mut self) -> Result<(), Error> {
+        if let Some((Phase::Active(_), cycle)) = &self.interrupted {
+            let payloads = self.entries.iter().map(|entry| &entry.payload);
+            self.copied = resume::copy_named(self.medium, cycle, payloads);
+        }
+        Ok(())
+    }
+
+    /// Stores what the entries say.
+    ///
+    /// Errors: an entry is damaged.
+    fn replay(&mut self) -> Result<(), Error> {
+        let mut payloads = self.entries.iter().map(|entry| &entry.payload);
+        payloads.try_for_each(|payload| replay(self.medium, payload))
+    }
+
+    /// Undoes the transactions of undo logs that had not ended.
+    ///
+    /// Errors: a log is damaged.
+    fn roll_back(&mut self) -> Result<(), Error> {
+        self.top = undo::roll_back_all(self.medium, self.pool_watermark, self.lanes)?;
+        Ok(())
+    }
+
+    /// R11: what was stored, fence, one store of `W_pool`, fence. It retires every lane at once.
+    fn retire_entries(&mut self) {
+        let medium = self.medium;
+        medium.fence_for(&steps::REPLAY_FENCE);
+        medium.store_u64(WATERMARK, Seal::Watermark.seal(self.top));
+        medium.persist_for(&steps::RECOVERED_W_POOL_PERSIST, WATERMARK, WORD_BYTES);
+    }
+
+    /// Has the cycle go on that the crash interrupted, or ends its release.
+    ///
+    /// Errors: the list of kept plans is damaged.
+    fn resume(&mut self, superblock: &Superblock) -> Result<Recovered<M>, Error> {
+        let resumed = match self.interrupted.take() {
+            Some((Phase::Active(_), cycle)) => {
+                let copied = self.copied.iter();
+                copied.for_each(|&unit| cycle.settled_durably(unit));
+                cycle.restore_lookup(self.medium);
+                Some(Arc::new(cycle))
+            }
+            Some((Phase::Release(_), cycle)) => {
+                resume::end_release(self.medium, &cycle, superblock)?;
+                None
+            }
+            Some((Phase::Idle, _)) | None => None,
+        };
+        Ok(Recovered {
+            watermark: self.top,
+            resumed,
+        })
+    }
+}
+
+/// What the crash medium gets wrong.
+impl<M: Medium> Perturbed for Recovery<'_, M> {
+    type Medium = M;
+
+    fn medium(&self) -> &M {
+        self.medium
+    }
+
+    fn perturbations() -> Vec<Perturbation<Self>> {
+        // A replay that fails is found as well.
+        let replay: fn(&mut Self) = |recovery| recovery.replay().expect("sound entries");
+        let stop_at_gap: fn(&mut Self) = |recovery| {
+            let follows = |(seq, entry): &(u64, &Entry)| entry.seq == *seq;
+            let entries = (recovery.watermark..).zip(&recovery.entries);
+            let whole = entries.take_while(follows).count();
+            recovery.entries.truncate(whole);
+        };
+        vec![
+            Perturbation::left_out(&steps::NUMBERS_GO_ON, "go_on_with_numbers"),
+            Perturbation::left_out(&steps::REPLAY_FROM_W, "begin_at_watermark"),
+            Perturbation::left_out(&steps::REPLAY_IN_ORDER, "put_in_order"),
+            Perturbation::moved(
+                &steps::GAPS_SKIPPED,
+                ("stop_at_gap", stop_at_gap),
+                "copy_named",
+            ),
+            Perturbation::moved(&steps::COPY_BEFORE_REPLAY, ("replay", replay), "copy_named"),
+        ]
+    }
 }
 
 fn replay<M: Medium>(medium: &M, payload: &[u64]) -> Result<(), Error> {

@@ -346,6 +346,12 @@ pub trait Medium: Send + Sync + Sized + 'static {
 
     // ---- tests of tests ----
 
+    /// Whether any step is to be left out.
+    #[inline(always)]
+    fn is_perturbed(&self) -> bool {
+        false
+    }
+
     /// Whether the code is to leave this step out, which loses data. Only a medium that is made to lose
     /// power ever says so.
     #[inline(always)]

@@ -4,34 +4,28 @@
 //! between any two stores of them.
 
 use core::time::Duration;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use firn_format::frame::FrameUse;
-use firn_format::geometry::{BITMAP_BYTES, Frame};
-use firn_format::plan::{ENTRY_WORDS, EntriesChecksum, Phase, PlanHeader};
-use firn_format::statistics::{Counter, WORDS};
+use firn_format::geometry::Frame;
+use firn_format::plan::{ENTRY_WORDS, EntriesChecksum, PlanHeader};
 use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{LINE_BYTES, WORD_BYTES};
 
 use super::compact::Progress;
-use super::cycle::Cycle;
 use super::figures::{Collected, Ended, Step, publish, publish_stops};
 use super::heal::Known;
 use super::mark::Marking;
-use super::release::{WriteBacks, store_phase, write_back_bitmap};
 use super::resume::has_instructions;
 use super::scheme::{PIGGYBACK, Scheme};
 use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD, Survey};
-use crate::alloc::{FrameRun, Place, Purpose, Run};
+use crate::alloc::{FrameRun, Purpose, Run};
 use crate::error::Error;
 use crate::pool::{Inner, Pool, STOP_LIMIT_NS};
 use crate::shape::Shapes;
 use crate::steps;
 use crate::stops::Stops;
-use crate::tally;
-use crate::tx::redo::Ring;
 
 /// Entries of a plan that are written together.
 const WRITTEN_TOGETHER: usize = 64;
@@ -39,9 +33,6 @@ const WRITTEN_TOGETHER: usize = 64;
 const MAX_UNITS: u64 = 1 << 18;
 /// Bytes of source pages that one cycle empties, unless told otherwise.
 const DEFAULT_SOURCE_BYTES: u64 = 256 << 20;
-
-/// Freed objects that are left out of a plan while the program stands.
-const FEW_FREED: usize = 256;
 
 /// How a collection works.
 #[derive(Clone, Copy, Debug)]
@@ -672,7 +663,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Undoes a plan that never counted.
-    fn abandon(&self, draft: &Draft, unused: Unused) -> Result<(), Error> {
+    pub(super) fn abandon(&self, draft: &Draft, unused: Unused) -> Result<(), Error> {
         let medium = &self.medium;
         for (run, _, _) in &draft.filled {
             match unused {
@@ -703,167 +694,10 @@ impl<M: Medium> Inner<M> {
             }
         }
     }
-
-    /// Makes the plan durable, then lets it count.
-    fn activate(
-        &self,
-        mut draft: Draft,
-        frames: PlanFrames,
-        scheme: &'static Scheme,
-    ) -> Result<(), Error> {
-        let medium = &self.medium;
-        let plan = frames.0.frame;
-        let header = write_plan(medium, plan, &draft, scheme);
-        let mut lines = WriteBacks::new(medium);
-        if medium.keeps(&steps::PLAN_WORDS_WRITE_BACK) {
-            let destinations = draft.filled.iter();
-            destinations.for_each(|(run, ..)| lines.words(run.frame, run.frames));
-        }
-        if self.logs_allocation() {
-            // Who gave these frames back waited for no fence: media may call them a run of another class, or a large
-            // object, and the bits would be objects of that.
-            drop(lines);
-            medium.fence_for(&steps::DESTINATION_WORDS_FENCE);
-            lines = WriteBacks::new(medium);
-        }
-        for (run, class, filled) in &draft.filled {
-            self.allocator
-                .fill_run(medium, run.frame, *class, *filled)?;
-            if self.logs_allocation() && medium.keeps(&steps::DESTINATION_BITS_WRITE_BACK) {
-                write_back_bitmap(medium, run.frame, *class);
-            }
-        }
-        if medium.keeps(&steps::PLAN_WORDS_WRITE_BACK) {
-            lines.words(plan, frames.0.frames);
-        }
-        drop(lines);
-        let cycle = Cycle::new(
-            medium,
-            plan,
-            header,
-            scheme,
-            core::mem::take(&mut draft.entries),
-        )?;
-        let cycle = Arc::new(cycle);
-        cycle.clear_reached(medium);
-        cycle.install_lookup(medium);
-        self.populate(&draft);
-        self.count_filled(&cycle)?;
-        let mut ring = Ring::default();
-        // Most of what the program frees meanwhile is left out, and most homes are made durable, before
-        // the world stops; the rest is little.
-        loop {
-            let freed = self.allocator.take_held_slots(medium);
-            self.leave_out(&cycle, &freed)?;
-            if freed.len() <= FEW_FREED {
-                break;
-            }
-        }
-        self.redo.settle_homes(medium, &mut ring);
-        let active = self.stop_for(&steps::STOP_FOR_PLAN, || {
-            self.leave_out(&cycle, &self.allocator.take_held(medium))?;
-            // Rule 1, C1: the plan and all homes are durable, W_pool is the counter, then the phase.
-            if medium.keeps(&steps::HOMES_BEFORE_ACTIVE) {
-                self.redo.retire(medium, &mut ring);
-            }
-            store_phase(medium, Phase::Active(plan));
-            self.collector.set_cycle(medium, Some(Arc::clone(&cycle)));
-            if self.keeps_addresses {
-                self.collector.kept.mark(&cycle);
-            }
-            Ok::<_, Error>(())
-        });
-        match active {
-            Ok(done) => done,
-            Err(error) => {
-                cycle.retire_lookup(medium);
-                self.uncount_filled(&cycle)?;
-                self.allocator
-                    .give_frames(medium, frames.0, self.redo.counter());
-                self.abandon(&draft, Unused::InTime)?;
-                Err(error)
-            }
-        }
-    }
-
-    /// Has the pages of destinations at hand before anybody waits for a copy.
-    fn populate(&self, draft: &Draft) {
-        let mut runs: Vec<FrameRun> = draft.filled.iter().map(|(run, _, _)| *run).collect();
-        runs.sort_unstable_by_key(|run| run.frame);
-        for run in runs.chunk_by(|one, next| one.frame.plus(one.frames) == next.frame) {
-            let bytes = run.iter().map(FrameRun::bytes).sum();
-            self.medium.populate(run[0].start(), bytes);
-        }
-    }
-
-    /// Destinations count as pages with objects from now on.
-    fn count_filled(&self, cycle: &Cycle<M>) -> Result<(), Error> {
-        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
-        for run in &cycle.destinations {
-            let footprint =
-                self.allocator
-                    .set_run_live(&self.medium, run.frame, run.frames, run.units)?;
-            change[Counter::LiveFrames.word()] += footprint.frames;
-            change[Counter::LiveChunks.word()] += footprint.chunks;
-        }
-        tally::add(&self.medium, &change);
-        Ok(())
-    }
-
-    /// Undoes the counting, and what explicit pools keep on media of it: free frames have clear bits.
-    fn uncount_filled(&self, cycle: &Cycle<M>) -> Result<(), Error> {
-        let medium = &self.medium;
-        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
-        for run in &cycle.destinations {
-            let footprint = self
-                .allocator
-                .set_run_live(medium, run.frame, run.frames, 0)?;
-            change[Counter::LiveFrames.word()] += footprint.frames;
-            change[Counter::LiveChunks.word()] += footprint.chunks;
-            if self.kind == PoolKind::Explicit {
-                medium.zero(run.frame.bitmap_at(), BITMAP_BYTES);
-                medium.write_back(run.frame.bitmap_at(), BITMAP_BYTES);
-            }
-        }
-        tally::add(medium, &change);
-        Ok(())
-    }
-
-    /// What was freed in the sources since they were planned does not live at its destination either.
-    fn leave_out(&self, cycle: &Cycle<M>, freed: &[Place]) -> Result<(), Error> {
-        let medium = &self.medium;
-        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
-        for &place in freed
-            .iter()
-            .filter(|_| medium.keeps(&steps::FREED_LEFT_OUT))
-        {
-            let bytes = place.class.map_or(0, |class| class.slot_bytes());
-            let Some(unit) = cycle.find(medium, place.frame.start() + place.index * bytes) else {
-                // The run was planned no more; slots in it are free already.
-                if place.class.is_none() {
-                    self.allocator
-                        .release_one(medium, place, self.redo.counter());
-                }
-                continue;
-            };
-            let slot = self.allocator.locate(medium, unit.to)?;
-            self.allocator.unfill(medium, slot.place)?;
-            let footprint = self.allocator.count_live(medium, slot.place, -1)?;
-            change[Counter::LiveFrames.word()] += footprint.frames;
-            change[Counter::LiveChunks.word()] += footprint.chunks;
-            if slot.place.class.is_none() {
-                // Held until the cycle ends, which gives its frames back.
-                self.allocator
-                    .release_one(medium, slot.place, self.redo.counter());
-            }
-        }
-        tally::add(medium, &change);
-        Ok(())
-    }
 }
 
 /// Frames that were taken for a plan.
-struct PlanFrames(FrameRun);
+pub(super) struct PlanFrames(pub(super) FrameRun);
 
 /// What came of the attempt to begin a cycle.
 enum Begun {
@@ -873,7 +707,7 @@ enum Begun {
 
 /// When destinations that are not filled after all may be used again.
 #[derive(Clone, Copy)]
-enum Unused {
+pub(super) enum Unused {
     /// At once: nothing of them was written back but that they were reserved.
     AtOnce,
     /// Once a fence has passed what was written back of them.
@@ -881,7 +715,7 @@ enum Unused {
 }
 
 /// Writes a plan, and writes it back.
-fn write_plan<M: Medium>(
+pub(super) fn write_plan<M: Medium>(
     medium: &M,
     plan: Frame,
     draft: &Draft,

@@ -14,6 +14,7 @@
 //! all: marking begins (M1) and ends, the sources are closed, the plan comes into force (C1, T2),
 //! healing begins, the plan ceases to count (T4). Nothing else waits.
 
+mod activation;
 mod background;
 pub(crate) mod collection;
 mod compact;

@@ -17,6 +17,7 @@ use super::cycle::{Cycle, frames_of};
 use super::kept::{link_plan, store_head};
 use crate::alloc::FrameRun;
 use crate::error::Error;
+use crate::order::{Perturbation, Perturbed, in_order};
 use crate::pool::Inner;
 use crate::steps;
 use crate::tally;
@@ -27,51 +28,134 @@ impl<M: Medium> Inner<M> {
     /// Crash: until the phase is RELEASE the cycle is resumed, from then on recovery frees the pages.
     /// Errors: an operation stayed open.
     pub(super) fn close_cycle(&self, cycle: &Arc<Cycle<M>>) -> Result<(), Error> {
-        let medium = &self.medium;
-        let _scope = medium.scope(Scope::Finish);
-        // Whoever looks at a chunk first believes its frame words, so all are looked at before the
-        // words of the sources change.
-        self.allocator.look_at_all(medium)?;
-        if medium.keeps(&steps::COPIES_WRITE_BACK) {
-            let entries = cycle.entries.iter();
-            entries.for_each(|entry| cycle.write_back_copies(medium, entry));
-        }
-        // Copies and healed references are durable before the phase says so.
-        medium.fence_for(&steps::COPIES_FENCE);
-        if medium.leaves_out(&steps::PAGES_AFTER_RELEASE) {
-            self.open_pages(cycle)?;
-        }
-        // T4d: no operation that began before the references were healed is open any more.
-        self.stop_for_cycle(|| {
-            store_phase(medium, Phase::Release(cycle.plan));
-            if medium.keeps(&steps::HANDLES_FORWARDED) {
-                self.handles
-                    .forward(medium, |word| cycle.forward_word(medium, word));
-            }
-            cycle.retire_lookup(medium);
-            self.collector
-                .set_releasing(medium, Some(Arc::clone(cycle)));
-            self.collector.set_cycle(medium, None);
-            self.collector.set_deferring(false);
-            if self.keeps_addresses {
-                self.collector.kept.add(medium, cycle);
-            }
-        })?;
-        if medium.leaves_out(&steps::PAGES_AFTER_IDLE) {
-            self.open_pages(cycle)?;
-        }
-        release_on_media(medium, cycle, self.kind, self.keeps_addresses)?;
-        self.collector.set_releasing(medium, None);
-        if medium.keeps(&steps::PAGES_AFTER_IDLE) && medium.keeps(&steps::PAGES_AFTER_RELEASE) {
-            self.open_pages(cycle)?;
-        }
-        for place in self.collector.take_deferred(medium) {
-            self.allocator
-                .release_one(medium, place, self.redo.counter());
-        }
+        let _scope = self.medium.scope(Scope::Finish);
+        let release = &mut Release { inner: self, cycle };
+        in_order!(try release => look_at_all);
+        in_order!(release => write_back_copies, persist_copies);
+        in_order!(try release => leave_cycle, release_on_media);
+        in_order!(release => end_releasing);
+        in_order!(try release => open_pages);
+        in_order!(release => free_deferred);
         Ok(())
     }
+}
 
+/// A cycle that is being ended (T4).
+struct Release<'r, M: Medium> {
+    inner: &'r Inner<M>,
+    cycle: &'r Arc<Cycle<M>>,
+}
+
+impl<M: Medium> Release<'_, M> {
+    /// Whoever looks at a chunk first believes its frame words, so all are looked at before the words of the sources
+    /// change.
+    ///
+    /// Errors: the frame table is damaged.
+    fn look_at_all(&mut self) -> Result<(), Error> {
+        self.inner.allocator.look_at_all(&self.inner.medium)
+    }
+
+    fn write_back_copies(&mut self) {
+        let entries = self.cycle.entries.iter();
+        entries.for_each(|entry| self.cycle.write_back_copies(&self.inner.medium, entry));
+    }
+
+    /// Copies and healed references are durable before the phase says so.
+    fn persist_copies(&mut self) {
+        self.inner.medium.fence_for(&steps::COPIES_FENCE);
+    }
+
+    /// T4d: the phase is RELEASE once no operation is open that began before the references were healed.
+    ///
+    /// Errors: an operation stayed open.
+    fn leave_cycle(&mut self) -> Result<(), Error> {
+        self.inner.stop_for_cycle(|| {
+            let release = self;
+            in_order!(release => store_release, forward_handles, retire_lookup, leave);
+        })
+    }
+
+    fn store_release(&mut self) {
+        store_phase(&self.inner.medium, Phase::Release(self.cycle.plan));
+    }
+
+    /// E: handles name destinations from now on.
+    fn forward_handles(&mut self) {
+        let medium = &self.inner.medium;
+        let forward = |word| self.cycle.forward_word(medium, word);
+        self.inner.handles.forward(medium, forward);
+    }
+
+    fn retire_lookup(&mut self) {
+        self.cycle.retire_lookup(&self.inner.medium);
+    }
+
+    /// Takes the cycle out of force.
+    fn leave(&mut self) {
+        let (inner, medium) = (self.inner, &self.inner.medium);
+        let cycle = Some(Arc::clone(self.cycle));
+        inner.collector.set_releasing(medium, cycle);
+        inner.collector.set_cycle(medium, None);
+        inner.collector.set_deferring(false);
+        if inner.keeps_addresses {
+            inner.collector.kept.add(medium, self.cycle);
+        }
+    }
+
+    /// Media says that the pages are free, then that no cycle is open.
+    ///
+    /// Errors: the list of kept plans is damaged.
+    fn release_on_media(&mut self) -> Result<(), Error> {
+        let inner = self.inner;
+        release_on_media(&inner.medium, self.cycle, inner.kind, inner.keeps_addresses)
+    }
+
+    fn end_releasing(&mut self) {
+        let collector = &self.inner.collector;
+        collector.set_releasing(&self.inner.medium, None);
+    }
+
+    /// T4e: pages are used again once media says that they are free.
+    ///
+    /// Errors: the frame table is damaged.
+    fn open_pages(&mut self) -> Result<(), Error> {
+        self.inner.open_pages(self.cycle)
+    }
+
+    /// M7: slots that were freed while somebody looked at objects by address.
+    fn free_deferred(&mut self) {
+        let (inner, medium) = (self.inner, &self.inner.medium);
+        for place in inner.collector.take_deferred(medium) {
+            let stamp = inner.redo.counter();
+            inner.allocator.release_one(medium, place, stamp);
+        }
+    }
+}
+
+/// What the crash medium gets wrong.
+impl<M: Medium> Perturbed for Release<'_, M> {
+    type Medium = M;
+
+    fn medium(&self) -> &M {
+        &self.inner.medium
+    }
+
+    fn perturbations() -> Vec<Perturbation<Self>> {
+        let open_pages = || -> (_, fn(&mut Self)) {
+            ("open_pages", |release| {
+                release.open_pages().expect("a sound table")
+            })
+        };
+        vec![
+            Perturbation::left_out(&steps::COPIES_WRITE_BACK, "write_back_copies"),
+            Perturbation::moved(&steps::PAGES_AFTER_RELEASE, open_pages(), "leave_cycle"),
+            Perturbation::left_out(&steps::HANDLES_FORWARDED, "forward_handles"),
+            Perturbation::moved(&steps::PAGES_AFTER_IDLE, open_pages(), "release_on_media"),
+        ]
+    }
+}
+
+impl<M: Medium> Inner<M> {
     /// The volatile side: what was emptied may be used again, and what was filled.
     fn open_pages(&self, cycle: &Cycle<M>) -> Result<(), Error> {
         let medium = &self.medium;

@@ -2,10 +2,14 @@
 
 mod bits;
 mod commit;
+mod frames;
 pub(crate) mod gather;
+mod overflow;
+mod perturbed;
 mod ranges;
 pub(crate) mod raw;
 pub(crate) mod redo;
+mod slots;
 mod store;
 pub(crate) mod undo;
 mod write_set;
@@ -660,10 +664,10 @@ impl<M: Medium> Drop for Savepoint<'_, M> {
         changes.freed.truncate(self.freed);
         changes.linked.truncate(self.linked);
         if changes.allocated.len() > self.allocated {
-            commit::settle_fresh_frames(&self.core.inner.medium, cache);
+            settle_fresh_frames(&self.core.inner.medium, cache);
         }
         for change in changes.allocated.drain(self.allocated..) {
-            commit::return_slot(&self.core.inner, change.slot);
+            slots::return_slot(&self.core.inner, change.slot);
         }
     }
 }
@@ -725,5 +729,5 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-pub(crate) use commit::settle_fresh_frames;
+pub(crate) use frames::settle_fresh_frames;
 pub(crate) use tally::type_index;

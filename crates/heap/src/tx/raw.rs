@@ -12,8 +12,9 @@ use firn_media::{Medium, MediumExt};
 use firn_units::VirtAddr;
 
 use super::Change;
-use super::commit::{count_all, release_all, return_slot, settle_fresh_frames, write_back_frames};
+use super::frames::{settle_fresh_frames, write_back_frames};
 use super::ranges::Ranges;
+use super::slots::{count_all, release_all, return_slot};
 use super::undo::Log;
 use crate::alloc::{Place, Slot, end_of_slot, locate};
 use crate::check::next_allocated;

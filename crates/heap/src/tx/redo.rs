@@ -64,6 +64,7 @@ pub(crate) struct Ring {
 }
 
 /// A slot that may be written.
+#[derive(Default)]
 pub(crate) struct FreeSlot(usize);
 
 impl Ring {
@@ -73,6 +74,11 @@ impl Ring {
         self.pending.clear();
         self.homes.clear();
         self.adopted.clear();
+    }
+
+    /// Where to note the homes of the entry that was noted last; `None` where nothing is written back.
+    pub(crate) fn homes<M: Medium>(&mut self, medium: &M) -> Option<&mut Vec<(VirtAddr, u64)>> {
+        medium.domain().needs_flush().then_some(&mut self.homes)
     }
 
     /// Writes back the homes of this ring's own applied entries.
@@ -387,24 +393,16 @@ impl<M: Medium> RedoLog<M> {
         self.slots.store(done.index, done.seq << 2 | state);
     }
 
-    /// Where to note the homes of an applied entry, to be written back before this thread's next fence;
-    /// nothing where the domain needs no write-backs.
-    #[inline]
-    pub(crate) fn note_homes<'r>(
-        &self,
-        medium: &M,
-        ring: &'r mut Ring,
-        done: &Committed,
-    ) -> Option<&'r mut Vec<(VirtAddr, u64)>> {
-        if !medium.domain().needs_flush() {
-            return None;
+    /// Notes an applied entry, whose homes are written back before this thread's next fence ([`Ring::homes`]).
+    pub(crate) fn note_applied(&self, medium: &M, ring: &mut Ring, done: &Committed) {
+        if medium.domain().needs_flush() {
+            ring.pending.push((done.index, done.seq << 2 | APPLIED));
         }
-        ring.pending.push((done.index, done.seq << 2 | APPLIED));
-        Some(&mut ring.homes)
     }
 }
 
 /// A transaction past its commit point.
+#[derive(Default)]
 pub(crate) struct Committed {
     index: usize,
     pub(crate) seq: u64,

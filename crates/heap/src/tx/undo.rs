@@ -14,7 +14,7 @@ use firn_format::sealed::{MAX_VALUE, Seal};
 use firn_media::{Medium, MediumExt};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
-use super::commit::take_overflow;
+use super::overflow::take_overflow;
 use super::redo::{Ring, load_header, load_payload, store_long};
 use super::{Change, bits};
 use crate::alloc::{FrameRun, Reach};

@@ -60,9 +60,8 @@ fn workload(crash: &Crash) {
     let job = move || {
         let freed = places(&pool, 0..FREED.0);
         let mut session = pool.session().unwrap();
-        for run in 0..FREED.0 / RUN {
-            let all = |tx: Tx<'_, Crash>| (0..RUN).try_for_each(|i| free(tx, run * RUN + i));
-            session.transaction(all).unwrap();
+        for i in 0..FREED.0 {
+            session.transaction(|tx| free(tx, i)).unwrap();
         }
         drop(session);
         let mut collection = pool.collection(&collect(&PIGGYBACK)).unwrap();

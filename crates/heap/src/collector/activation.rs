@@ -1,0 +1,290 @@
+//! The beginning of a cycle: its plan becomes durable, then counts.
+
+use std::sync::Arc;
+
+use firn_format::geometry::BITMAP_BYTES;
+use firn_format::plan::Phase;
+use firn_format::statistics::{Counter, WORDS};
+use firn_format::superblock::PoolKind;
+use firn_media::{Medium, MediumExt};
+
+use super::collection::{PlanFrames, Unused, write_plan};
+use super::cycle::Cycle;
+use super::release::{WriteBacks, store_phase, write_back_bitmap};
+use super::scheme::Scheme;
+use super::summary::Draft;
+use crate::alloc::{FrameRun, Place};
+use crate::error::Error;
+use crate::order::{Perturbation, Perturbed, in_order};
+use crate::pool::Inner;
+use crate::steps;
+use crate::tally;
+use crate::tx::redo::Ring;
+
+/// Freed objects that are left out of a plan while the program stands.
+const FEW_FREED: usize = 256;
+
+impl<M: Medium> Inner<M> {
+    /// Makes the plan durable, then lets it count.
+    ///
+    /// Errors: an operation stayed open, the frame table is damaged; what was planned is undone.
+    pub(super) fn activate(
+        &self,
+        mut draft: Draft,
+        frames: PlanFrames,
+        scheme: &'static Scheme,
+    ) -> Result<(), Error> {
+        let plan = frames.0;
+        let header = write_plan(&self.medium, plan.frame, &draft, scheme);
+        let words = &mut Words {
+            inner: self,
+            draft: &draft,
+            plan,
+        };
+        in_order!(words => write_back_words, persist_words);
+        in_order!(try words => fill);
+        in_order!(words => write_back_bits);
+        let entries = core::mem::take(&mut draft.entries);
+        let cycle = Cycle::new(&self.medium, plan.frame, header, scheme, entries)?;
+        let cycle = Arc::new(cycle);
+        cycle.clear_reached(&self.medium);
+        cycle.install_lookup(&self.medium);
+        self.populate(&draft);
+        self.count_filled(&cycle)?;
+        let activation = &mut Activation {
+            inner: self,
+            cycle: &cycle,
+            ring: Ring::default(),
+        };
+        let active = activation.carry_out();
+        if active.is_err() {
+            cycle.retire_lookup(&self.medium);
+            self.uncount_filled(&cycle)?;
+            let stamp = self.redo.counter();
+            self.allocator.give_frames(&self.medium, plan, stamp);
+            self.abandon(&draft, Unused::InTime)?;
+        }
+        active
+    }
+
+    /// Has the pages of destinations at hand before anybody waits for a copy.
+    fn populate(&self, draft: &Draft) {
+        let mut runs: Vec<FrameRun> = draft.filled.iter().map(|(run, _, _)| *run).collect();
+        runs.sort_unstable_by_key(|run| run.frame);
+        for run in runs.chunk_by(|one, next| one.frame.plus(one.frames) == next.frame) {
+            let bytes = run.iter().map(FrameRun::bytes).sum();
+            self.medium.populate(run[0].start(), bytes);
+        }
+    }
+
+    /// Destinations count as pages with objects from now on.
+    fn count_filled(&self, cycle: &Cycle<M>) -> Result<(), Error> {
+        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+        for run in &cycle.destinations {
+            let footprint =
+                self.allocator
+                    .set_run_live(&self.medium, run.frame, run.frames, run.units)?;
+            change[Counter::LiveFrames.word()] += footprint.frames;
+            change[Counter::LiveChunks.word()] += footprint.chunks;
+        }
+        tally::add(&self.medium, &change);
+        Ok(())
+    }
+
+    /// Undoes the counting, and what explicit pools keep on media of it: free frames have clear bits.
+    fn uncount_filled(&self, cycle: &Cycle<M>) -> Result<(), Error> {
+        let medium = &self.medium;
+        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+        for run in &cycle.destinations {
+            let footprint = self
+                .allocator
+                .set_run_live(medium, run.frame, run.frames, 0)?;
+            change[Counter::LiveFrames.word()] += footprint.frames;
+            change[Counter::LiveChunks.word()] += footprint.chunks;
+            if self.kind == PoolKind::Explicit {
+                medium.zero(run.frame.bitmap_at(), BITMAP_BYTES);
+                medium.write_back(run.frame.bitmap_at(), BITMAP_BYTES);
+            }
+        }
+        tally::add(medium, &change);
+        Ok(())
+    }
+
+    /// What was freed in the sources since they were planned does not live at its destination either.
+    fn leave_out(&self, cycle: &Cycle<M>, freed: &[Place]) -> Result<(), Error> {
+        let medium = &self.medium;
+        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+        for &place in freed
+            .iter()
+            .filter(|_| medium.keeps(&steps::FREED_LEFT_OUT))
+        {
+            let bytes = place.class.map_or(0, |class| class.slot_bytes());
+            let Some(unit) = cycle.find(medium, place.frame.start() + place.index * bytes) else {
+                // The run was planned no more; slots in it are free already.
+                if place.class.is_none() {
+                    self.allocator
+                        .release_one(medium, place, self.redo.counter());
+                }
+                continue;
+            };
+            let slot = self.allocator.locate(medium, unit.to)?;
+            self.allocator.unfill(medium, slot.place)?;
+            let footprint = self.allocator.count_live(medium, slot.place, -1)?;
+            change[Counter::LiveFrames.word()] += footprint.frames;
+            change[Counter::LiveChunks.word()] += footprint.chunks;
+            if slot.place.class.is_none() {
+                // Held until the cycle ends, which gives its frames back.
+                self.allocator
+                    .release_one(medium, slot.place, self.redo.counter());
+            }
+        }
+        tally::add(medium, &change);
+        Ok(())
+    }
+}
+
+/// What media says of the frames that a plan fills, before it counts (rule 1). The fences of the activation cover what is
+/// written back last.
+struct Words<'a, M: Medium> {
+    inner: &'a Inner<M>,
+    draft: &'a Draft,
+    plan: FrameRun,
+}
+
+impl<M: Medium> Words<'_, M> {
+    /// Of destinations, which are reserved, and of the plan's own frames.
+    fn write_back_words(&mut self) {
+        let mut lines = WriteBacks::new(&self.inner.medium);
+        let destinations = self.draft.filled.iter().map(|(run, ..)| run);
+        for run in destinations.chain([&self.plan]) {
+            lines.words(run.frame, run.frames);
+        }
+    }
+
+    /// Where bits are the truth, the words are durable first. Who gave these frames back waited for no fence: media may
+    /// call them a run of another class, or a large object, and the bits would be objects of that.
+    fn persist_words(&mut self) {
+        if self.inner.logs_allocation() {
+            let medium = &self.inner.medium;
+            medium.fence_for(&steps::DESTINATION_WORDS_FENCE);
+        }
+    }
+
+    /// Says which slots of the destinations will be filled.
+    ///
+    /// Errors: the frame table is damaged.
+    fn fill(&mut self) -> Result<(), Error> {
+        let (allocator, medium) = (&self.inner.allocator, &self.inner.medium);
+        let mut destinations = self.draft.filled.iter();
+        destinations.try_for_each(|(run, class, units)| {
+            allocator.fill_run(medium, run.frame, *class, *units)
+        })
+    }
+
+    fn write_back_bits(&mut self) {
+        if self.inner.logs_allocation() {
+            for (run, class, _) in &self.draft.filled {
+                write_back_bitmap(&self.inner.medium, run.frame, *class);
+            }
+        }
+    }
+}
+
+/// A plan that is about to count.
+struct Activation<'a, M: Medium> {
+    inner: &'a Inner<M>,
+    cycle: &'a Arc<Cycle<M>>,
+    ring: Ring,
+}
+
+impl<M: Medium> Activation<'_, M> {
+    /// Errors: an operation stayed open; as [`Activation::leave_freed_out`].
+    fn carry_out(&mut self) -> Result<(), Error> {
+        let activation = self;
+        // Most of what the program frees meanwhile is left out, and most homes are made durable, before the world stops;
+        // the rest is little.
+        while activation.leave_freed_slots_out()? > FEW_FREED {}
+        in_order!(activation => settle_homes);
+        let inner = activation.inner;
+        inner.stop_for(&steps::STOP_FOR_PLAN, || {
+            in_order!(try activation => leave_freed_out);
+            in_order!(activation => retire_entries, store_active, enter);
+            Ok(())
+        })?
+    }
+
+    /// What was freed in the sources since they were planned does not live at its destination. Returns how many slots
+    /// that were.
+    fn leave_freed_slots_out(&mut self) -> Result<usize, Error> {
+        let (inner, medium) = (self.inner, &self.inner.medium);
+        let freed = inner.allocator.take_held_slots(medium);
+        inner.leave_out(self.cycle, &freed)?;
+        Ok(freed.len())
+    }
+
+    /// The same of everything, while no operation is open.
+    ///
+    /// Errors: the frame table is damaged.
+    fn leave_freed_out(&mut self) -> Result<(), Error> {
+        let freed = self.inner.allocator.take_held(&self.inner.medium);
+        self.inner.leave_out(self.cycle, &freed)
+    }
+
+    fn settle_homes(&mut self) {
+        let (redo, medium) = (&self.inner.redo, &self.inner.medium);
+        redo.settle_homes(medium, &mut self.ring);
+    }
+
+    /// Rule 1, C1: the plan and all homes are durable, and `W_pool` is the counter, before the phase says so.
+    fn retire_entries(&mut self) {
+        let (redo, medium) = (&self.inner.redo, &self.inner.medium);
+        redo.retire(medium, &mut self.ring);
+    }
+
+    fn store_active(&mut self) {
+        store_phase(&self.inner.medium, Phase::Active(self.cycle.plan));
+    }
+
+    /// Puts the cycle into force.
+    fn enter(&mut self) {
+        let (inner, medium) = (self.inner, &self.inner.medium);
+        inner
+            .collector
+            .set_cycle(medium, Some(Arc::clone(self.cycle)));
+        if inner.keeps_addresses {
+            inner.collector.kept.mark(self.cycle);
+        }
+    }
+}
+
+/// What the crash medium gets wrong.
+impl<M: Medium> Perturbed for Words<'_, M> {
+    type Medium = M;
+
+    fn medium(&self) -> &M {
+        &self.inner.medium
+    }
+
+    fn perturbations() -> Vec<Perturbation<Self>> {
+        vec![
+            Perturbation::left_out(&steps::PLAN_WORDS_WRITE_BACK, "write_back_words"),
+            Perturbation::left_out(&steps::DESTINATION_BITS_WRITE_BACK, "write_back_bits"),
+        ]
+    }
+}
+
+/// The same of what follows.
+impl<M: Medium> Perturbed for Activation<'_, M> {
+    type Medium = M;
+
+    fn medium(&self) -> &M {
+        &self.inner.medium
+    }
+
+    fn perturbations() -> Vec<Perturbation<Self>> {
+        vec![Perturbation::left_out(
+            &steps::HOMES_BEFORE_ACTIVE,
+            "retire_entries",
+        )]
+    }
+}
