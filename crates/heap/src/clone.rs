@@ -17,7 +17,8 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 use crate::alloc::GROUP_FRAMES;
 use crate::copy::{CopyError, CopyProgress};
 use crate::error::Error;
-use crate::pool::{Inner, Pool, PoolOptions};
+use crate::inner::Inner;
+use crate::pool::{Pool, PoolOptions};
 use crate::superblock::{sound_superblock, stored_domain, write_superblock};
 
 /// Copies a pool's frames, then opens the copy: it is recovered as the original would be after a crash now.

@@ -10,10 +10,11 @@ use firn_media::{Domain, Medium, MediumExt};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
 use crate::alloc::{FrameRun, Space};
-use crate::collector::{PageSize, data_chunks};
+use crate::collector::PageSize;
+use crate::walk::data_chunks;
 
 use crate::error::Error;
-use crate::pool::Inner;
+use crate::inner::Inner;
 use crate::steps;
 use crate::superblock::write_superblock;
 use crate::tally;

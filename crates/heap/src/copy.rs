@@ -12,10 +12,11 @@ use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::{Slot, locate};
-use crate::check::{Finding, each_allocated};
 use crate::clone;
 use crate::error::{Error, OpenError};
-use crate::pool::{Identity, Inner, Pool, PoolOptions};
+use crate::finding::Finding;
+use crate::inner::Inner;
+use crate::pool::{Identity, Pool, PoolOptions};
 use crate::roots;
 use crate::salvage::Salvaged;
 use crate::shape::Shapes;
@@ -23,6 +24,7 @@ use crate::tally::{Tally, type_index};
 use crate::trace::{InCycle, Trace, Visitor};
 use crate::tx::redo::Ring;
 use crate::tx::settle_fresh_frames;
+use crate::walk::each_allocated;
 
 /// How far a copy has come.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use firn_format::reference::RefWord;
 use firn_media::{Lock, Medium, MediumExt};
 
+use crate::inner::Inner;
 use crate::object::Obj;
-use crate::pool::{Inner, Pool};
+use crate::pool::Pool;
 use crate::steps;
 use crate::stored::Target;
 use crate::view::View;

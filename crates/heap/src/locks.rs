@@ -15,7 +15,7 @@
 use firn_media::{Medium, RwLockTable};
 
 use crate::error::Error;
-use crate::pool::Inner;
+use crate::inner::Inner;
 use crate::roots;
 
 /// Pauses for which a transaction that holds locks waits for another. Guards know no order of

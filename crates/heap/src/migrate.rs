@@ -13,10 +13,10 @@ use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::{Slot, locate};
-use crate::check::each_allocated;
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::object::{Obj, Revealed, requested_bytes};
-use crate::pool::{Inner, Pool};
+use crate::pool::Pool;
 use crate::session::Session;
 use crate::shape::{Refers, Shapes};
 use crate::steps;
@@ -26,6 +26,7 @@ use crate::trace::{Trace, Visitor};
 use crate::tx::{Body, Tx};
 use crate::untyped::{Untyped, check_described};
 use crate::view::View;
+use crate::walk::each_allocated;
 
 /// Objects or references that one transaction changes.
 const BATCH: usize = 64;

@@ -16,7 +16,8 @@ use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
 use crate::error::Error;
-use crate::pool::{Inner, Pool};
+use crate::inner::Inner;
+use crate::pool::Pool;
 use crate::superblock::newest_superblock;
 use crate::tally;
 

@@ -10,8 +10,8 @@ use firn_format::registry::{FieldKind, FieldRecord, RecordState, TypeRecord};
 use firn_media::Medium;
 
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::layout::{Comparison, compare, difference};
-use crate::pool::Inner;
 use crate::stored::{Target, TypeDescriptor};
 use crate::types::{Types, Versions};
 

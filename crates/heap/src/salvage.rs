@@ -7,10 +7,10 @@
 use firn_format::superblock::PoolKind;
 use firn_media::Medium;
 
-use crate::check::Finding;
 use crate::clone;
 use crate::copy::{CopyError, CopyProgress, Loss, copy_objects};
 use crate::error::{Error, OpenError};
+use crate::finding::Finding;
 use crate::pool::{Identity, Pool, PoolOptions};
 use crate::shape::Shapes;
 use crate::superblock::newest_superblock;
@@ -102,7 +102,7 @@ impl<M: Medium> Pool<M> {
         }
         let inner = &*self.inner;
         let mut salvaged = Salvaged::default();
-        crate::check::each_allocated(&inner.medium, None, |slot, header| {
+        crate::walk::each_allocated(&inner.medium, None, |slot, header| {
             salvaged.objects += 1;
             salvaged.bytes += crate::object::requested_bytes(header, slot.bytes).unwrap_or(0);
         })

@@ -12,7 +12,7 @@ use crate::alloc::Cache;
 use crate::collector::cycle::Cycle;
 use crate::collector::kept::Known;
 use crate::error::Error;
-use crate::pool::Inner;
+use crate::inner::Inner;
 use crate::registration::unfinished;
 use crate::roots::RootKey;
 use crate::tally::Tally;

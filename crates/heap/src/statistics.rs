@@ -14,11 +14,11 @@ use firn_format::superblock::{LogKind, OpenState, PoolKind, StoredDomain, Superb
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
-use crate::check::{count_run, runs};
 use crate::superblock::newest_superblock;
 use crate::tally;
 use crate::trace::FootprintCount;
 use crate::types::Types;
+use crate::walk::runs;
 
 /// What a pool holds.
 #[derive(Clone, Debug)]
@@ -260,7 +260,7 @@ fn exact_footprint<M: Medium>(medium: &M) -> Option<FootprintCount> {
     for (frame, what) in runs(medium).ok()? {
         let used: [u64; 4] =
             core::array::from_fn(|w| medium.load_u64(frame.bitmap_at() + w as u64 * WORD_BYTES));
-        count_run(frame, what, &used, &mut count);
+        count.add_run(frame, what, &used);
     }
     Some(count)
 }

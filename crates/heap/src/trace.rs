@@ -4,6 +4,7 @@
 //! checker as well. It runs while no operation is open, or beside them if its visitor knows what came
 //! since it began (`collector/mark.rs`).
 
+use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Frame};
 use firn_format::header::{ObjectHeader, TypeId};
 use firn_format::reference::{PoolId, RefWord};
@@ -16,14 +17,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::alloc::{Slot, locate};
-use crate::check::Finding;
 use crate::collector::cycle::Cycle;
+use crate::finding::Finding;
+use crate::inner::Inner;
 use crate::object::requested_bytes;
-use crate::pool::Inner;
 use crate::roots;
 use crate::shape::{ReferenceRange, Refers, Shapes};
 use crate::tally;
 use crate::types::Types;
+use crate::walk::{slot_at, slot_bytes, slots};
 use crate::work;
 
 /// Objects that wait for their lines, and bytes of each that are asked for.
@@ -357,5 +359,14 @@ impl FootprintCount {
         };
         self.frames += count(&mut self.last_page, FRAME_BYTES);
         self.chunks += count(&mut self.last_chunk, CHUNK_BYTES);
+    }
+
+    /// Counts what is used of a run.
+    pub(crate) fn add_run(&mut self, frame: Frame, what: FrameUse, used: &[u64]) {
+        for slot in 0..slots(what) {
+            if used[slot as usize / 64] >> (slot % 64) & 1 != 0 {
+                self.add(slot_at(frame, what, slot), slot_bytes(what));
+            }
+        }
     }
 }

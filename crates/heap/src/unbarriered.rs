@@ -11,8 +11,9 @@ use firn_units::VirtAddr;
 
 use crate::collector::cycle::Cycle;
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::locks::ReadLock;
-use crate::pool::{Inner, Pool};
+use crate::pool::Pool;
 use crate::session::{Core, Session};
 use crate::view::View;
 

@@ -7,15 +7,15 @@ use firn_format::superblock::LogKind;
 use firn_media::{Medium, Place};
 use firn_units::VirtAddr;
 
-use crate::check::each_allocated;
 use crate::collector::cycle::Cycle;
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::locks::ReadLock;
 use crate::object::{KnownType, Obj};
-use crate::pool::Inner;
 use crate::roots::{self, RootKey, Slots};
 use crate::session::Core;
 use crate::stored::{Raw, Target};
+use crate::walk::each_allocated;
 use crate::{handles::Handle, work};
 
 /// Something objects can be read through: [`Reading`] in a guard, [`crate::Tx`] in a transaction.

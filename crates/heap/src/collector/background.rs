@@ -14,7 +14,8 @@ use firn_media::{Lock, Medium, Words};
 use super::collection::CollectOptions;
 use super::figures::Collected;
 use crate::error::Error;
-use crate::pool::{Inner, Pool};
+use crate::inner::Inner;
+use crate::pool::Pool;
 
 /// How a pool is kept compact.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,7 @@ use super::collection::CollectOptions;
 use super::cycle::{Cycle, frames_of};
 use super::summary::PageSize;
 use crate::error::Error;
-use crate::pool::Inner;
+use crate::inner::Inner;
 
 /// Objects of a run that are asked for ahead, and bytes of each.
 const PREFETCHED: usize = 16;

@@ -3,7 +3,7 @@
 use firn_format::statistics::{Counter, STEPS, WORDS};
 use firn_media::Medium;
 
-use crate::pool::Inner;
+use crate::inner::Inner;
 use crate::stops::Stops;
 use crate::tally;
 

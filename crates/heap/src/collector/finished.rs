@@ -15,7 +15,7 @@ use firn_media::{Medium, MediumExt, Scope};
 use super::cycle::{Cycle, frames_of};
 use super::summary::PageSize;
 use crate::error::Error;
-use crate::pool::Inner;
+use crate::inner::Inner;
 use crate::tally;
 
 impl<M: Medium> Inner<M> {

@@ -16,15 +16,15 @@ use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::cycle::{self, Cycle};
-use super::reclaim::data_chunks;
 use crate::alloc::{Run, TakenSlots};
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::object::requested_bytes;
-use crate::pool::Inner;
 use crate::roots;
 use crate::shape::{Refers, Shapes};
 use crate::steps;
 use crate::trace::Marks;
+use crate::walk::data_chunks;
 use crate::work;
 
 /// Which objects have reference fields, so that a sweep leaves the others alone.

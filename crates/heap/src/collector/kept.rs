@@ -23,7 +23,8 @@ use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 use super::cycle::{Cycle, destination_of, frames_of};
 use crate::alloc::{FrameRun, GROUP_FRAMES};
 use crate::error::Error;
-use crate::pool::{Inner, Pool};
+use crate::inner::Inner;
+use crate::pool::Pool;
 use crate::steps;
 
 /// A kept cycle.

@@ -15,9 +15,9 @@ use firn_media::{Medium, MediumExt, Scope};
 use firn_units::VirtAddr;
 
 use crate::alloc::{Slot, TakenSlots, locate};
-use crate::check::Finding;
 use crate::error::Error;
-use crate::pool::Inner;
+use crate::finding::Finding;
+use crate::inner::Inner;
 use crate::steps;
 use crate::trace::{InCycle, Trace, Visitor};
 

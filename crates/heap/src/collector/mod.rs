@@ -61,7 +61,6 @@ pub use summary::{Forwarding, PageSize};
 pub use workflow::{Workflow, WorkflowOptions};
 
 pub(crate) use frame_map::Part;
-pub(crate) use reclaim::data_chunks;
 
 /// The volatile state of a pool's collector.
 pub(crate) struct Collector<M: Medium> {
@@ -102,7 +101,7 @@ impl<M: Medium> Collector<M> {
             deferred: Lock::new(Vec::new()),
             busy: AtomicBool::new(false),
             cycles_ended: AtomicU64::new(0),
-            patience_ns: AtomicU64::new(crate::pool::STOP_LIMIT_NS),
+            patience_ns: AtomicU64::new(crate::inner::STOP_LIMIT_NS),
             stops: Lock::new(Stops::default()),
             kept,
             pinned: Lock::new(HashSet::new()),

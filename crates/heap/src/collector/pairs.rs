@@ -18,16 +18,17 @@ use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::cycle::Cycle;
 use super::kept::{Table, store_head};
-use super::reclaim::data_chunks;
 use super::release::WriteBacks;
 use super::summary::PageSize;
 use crate::alloc::locate;
-use crate::check::{each_allocated, each_allocated_in};
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::object::requested_bytes;
-use crate::pool::{Inner, Pool};
+use crate::pool::Pool;
 use crate::shape::{Refers, Shapes};
 use crate::steps;
+use crate::walk::data_chunks;
+use crate::walk::{each_allocated, each_allocated_in};
 
 impl<M: Medium> Pool<M> {
     /// Gives back the addresses that ended cycles keep, in a pool in which addresses stay: an explicit one that

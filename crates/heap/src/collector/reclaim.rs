@@ -7,19 +7,20 @@
 use std::sync::atomic::Ordering;
 
 use firn_format::frame::FrameUse;
-use firn_format::geometry::{BITMAP_WORDS, Chunk};
+use firn_format::geometry::BITMAP_WORDS;
 use firn_format::header::ObjectHeader;
 use firn_format::statistics::{Counter, WORDS};
 use firn_media::{Medium, MediumExt};
-use firn_units::{CHUNK_BYTES, FRAME_BYTES};
+use firn_units::FRAME_BYTES;
 
 use super::mark::Marked;
 use crate::alloc::{Footprint, Run};
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::object::requested_bytes;
-use crate::pool::Inner;
 use crate::steps;
 use crate::tally;
+use crate::walk::data_chunks;
 
 /// What was reclaimed, by counter.
 struct Garbage {
@@ -105,11 +106,4 @@ impl<M: Medium> Inner<M> {
             }
         }
     }
-}
-
-/// The chunks that may hold objects.
-pub(crate) fn data_chunks(len: u64) -> impl Iterator<Item = Chunk> {
-    (0..len / CHUNK_BYTES)
-        .map(Chunk)
-        .filter(|chunk| chunk.is_data())
 }

@@ -13,12 +13,12 @@ use firn_format::statistics::{Counter, FIRST_CLASS, FIRST_EVENT, WORDS};
 use firn_media::{Medium, MediumExt, Scope};
 
 use crate::alloc::{Footprint, Place, Slot, TakenSlots};
-use crate::check::each_allocated;
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::object::requested_bytes;
-use crate::pool::Inner;
 use crate::tally;
 use crate::trace::Marks;
+use crate::walk::each_allocated;
 
 /// What was counted so far.
 struct Count<M: Medium> {

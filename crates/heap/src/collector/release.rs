@@ -17,8 +17,8 @@ use super::cycle::{Cycle, frames_of};
 use super::kept::{link_plan, store_head};
 use crate::alloc::FrameRun;
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::order::{Perturbation, Perturbed, in_order};
-use crate::pool::Inner;
 use crate::steps;
 use crate::tally;
 

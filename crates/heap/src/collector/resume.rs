@@ -18,7 +18,7 @@ use super::cycle::Cycle;
 use super::release::release_on_media;
 use super::scheme::{Recovery, Scheme};
 use crate::error::Error;
-use crate::pool::keeps_addresses;
+use crate::inner::keeps_addresses;
 use crate::steps;
 
 /// Whether the medium has the instructions that a scheme copies and finds by.

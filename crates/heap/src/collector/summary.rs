@@ -19,11 +19,11 @@ use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
 use super::cycle::frames_of;
-use super::reclaim::data_chunks;
 use crate::alloc::{FrameRun, GROUP_FRAMES, Purpose, Room, Run};
 use crate::error::Error;
-use crate::pool::Inner;
+use crate::inner::Inner;
 use crate::tx::redo::Ring;
+use crate::walk::data_chunks;
 use crate::work;
 
 /// Largest object that moves, in frames. Larger ones pin their chunk: copying one would hold up

@@ -7,7 +7,7 @@ use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 use super::redo;
 use crate::alloc::{FrameRun, Reach};
 use crate::error::Error;
-use crate::pool::Inner;
+use crate::inner::Inner;
 
 /// Frames for the part of an entry that does not fit into its slot.
 pub(super) fn take_overflow<M: Medium>(

@@ -17,16 +17,16 @@ use super::ranges::Ranges;
 use super::slots::{count_all, release_all, return_slot};
 use super::undo::Log;
 use crate::alloc::{Place, Slot, end_of_slot, locate};
-use crate::check::next_allocated;
 use crate::collector::kept::Known;
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::locks::{LockSet, Mode};
 use crate::object::requested_bytes;
-use crate::pool::Inner;
 use crate::roots::{Slots, Storing};
 use crate::session::{Core, Session, State};
 use crate::steps;
 use crate::view::{Access, Reading};
+use crate::walk::next_allocated;
 
 /// An operation of a program that reads and stores in place, through raw addresses. Those that it gets from
 /// [`RawGuard::place`] hold until it ends.

@@ -4,7 +4,7 @@ use firn_media::Medium;
 
 use super::{Change, type_index};
 use crate::alloc::Slot;
-use crate::pool::Inner;
+use crate::inner::Inner;
 use crate::tally::Tally;
 
 /// Counts objects that came (`sign` 1) or went (-1).

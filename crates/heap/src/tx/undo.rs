@@ -19,7 +19,7 @@ use super::redo::{Ring, load_header, load_payload, store_long};
 use super::{Change, bits};
 use crate::alloc::{FrameRun, Reach};
 use crate::error::Error;
-use crate::pool::Inner;
+use crate::inner::Inner;
 use crate::recovery::{HEADROOM, apply};
 use crate::steps;
 

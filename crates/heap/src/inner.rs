@@ -1,0 +1,272 @@
+//! The state of an open pool.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use firn_format::geometry::{self, MAX_POOL_BYTES, REGISTRY_BYTES, STATISTICS_BLOCK_BYTES};
+use firn_format::lane::{self, LANE_BYTES, LANES, lane_at, undo_done_at};
+use firn_format::reference::PoolId;
+use firn_format::sealed::Seal;
+use firn_format::statistics::{BLOCKS, Counter, WORDS, block_at};
+use firn_format::superblock::{LogKind, PoolKind, Superblock};
+use firn_media::{Lock, Medium, MediumExt, RwLockTable};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, WORD_BYTES, round_up};
+
+use crate::alloc::{Allocator, Limits, Tables};
+use crate::collector::Collector;
+use crate::collector::kept::Kept;
+use crate::error::{Error, OpenError};
+use crate::handles::HandleTable;
+use crate::locks::LOCKS;
+use crate::pool::PoolOptions;
+use crate::recovery::Recovered;
+use crate::roots::RootIndex;
+use crate::safepoint::Safepoint;
+use crate::stops::Stops;
+use crate::tally;
+use crate::tx::redo::{RedoLog, Ring};
+use crate::types::Types;
+
+/// Share of a limited pool that waits for the trace after a crash: one part in this many.
+const RESERVE_SHARE: u64 = 100;
+/// How long closing, tracing and checking ask for the world to stop, in nanoseconds.
+pub(crate) const STOP_LIMIT_NS: u64 = 10_000_000_000;
+
+/// Lanes that no session uses, with their rings.
+pub(crate) struct Lanes {
+    pub(crate) free: Vec<(usize, Ring)>,
+    /// Lanes whose blocks this open has reserved.
+    pub(crate) reserved: u64,
+    /// A migration has the pool for itself: no session is opened.
+    pub(crate) migrating: bool,
+}
+
+/// The state of an open pool.
+#[doc(hidden)]
+pub struct Inner<M: Medium> {
+    pub(crate) medium: M,
+    pub(crate) id: PoolId,
+    pub(crate) kind: PoolKind,
+    pub(crate) log: LogKind,
+    /// Whether addresses lead to their objects as long as the pool is open, wherever those are moved.
+    pub(crate) keeps_addresses: bool,
+    pub(crate) uuid: [u8; 16],
+    /// Whether the pool was opened with an undo log before: programs may have stored addresses in it.
+    pub(crate) was_raw: bool,
+    pub(crate) writable: bool,
+    pub(crate) publish_every: u32,
+    pub(crate) lane_count: usize,
+    pub(crate) lanes: Lock<Lanes>,
+    pub(crate) safepoint: Safepoint<M>,
+    pub(crate) allocator: Allocator<M>,
+    pub(crate) collector: Collector<M>,
+    pub(crate) redo: RedoLog<M>,
+    pub(crate) types: Types,
+    pub(crate) handles: HandleTable,
+    pub(crate) locks: RwLockTable<M>,
+    pub(crate) roots: RootIndex<M>,
+    pub(crate) superblock: Lock<Superblock>,
+    /// Version of the format in which the pool was found, where that was an older one.
+    pub(crate) converted_from: Option<u32>,
+    /// Whether counters, and in a traced pool allocation bitmaps, are exact or will be once the pool
+    /// is closed.
+    pub(crate) exact: AtomicBool,
+    /// How often objects were counted anew, see [`Inner::begin_recount`].
+    recounts: AtomicU64,
+    pub(crate) closed: AtomicBool,
+}
+
+impl<M: Medium> Inner<M> {
+    /// An open pool of what recovery has left.
+    ///
+    /// Errors: the registry of types, or the list of kept plans, is damaged.
+    pub(crate) fn new(
+        medium: M,
+        options: &PoolOptions,
+        superblock: Superblock,
+        recovered: Recovered<M>,
+        exact: bool,
+        writable: bool,
+    ) -> Result<Self, OpenError> {
+        let format = |source| OpenError::Format {
+            pool: medium.name(),
+            source,
+        };
+        let types = Types::load(&medium).map_err(format)?;
+        let lane_count = (superblock.lanes as usize).clamp(1, LANES);
+        let keeps = keeps_addresses(superblock.kind, options.log);
+        let kept = Kept::load(&medium, keeps, recovered.resumed.as_deref());
+        let kept = kept.map_err(|source| OpenError::Recovery {
+            pool: medium.name(),
+            source,
+        })?;
+        let table = kept.table(&medium);
+        Ok(Self {
+            id: superblock.pool_id,
+            kind: superblock.kind,
+            log: options.log,
+            keeps_addresses: keeps,
+            uuid: superblock.uuid,
+            was_raw: false,
+            writable,
+            publish_every: options.publish_every,
+            lane_count,
+            lanes: Lock::new(Lanes {
+                free: (0..lane_count)
+                    .rev()
+                    .map(|lane| (lane, Ring::default()))
+                    .collect(),
+                reserved: 0,
+                migrating: false,
+            }),
+            safepoint: Safepoint::new(&medium, lane_count),
+            allocator: Allocator::new(
+                &medium,
+                Limits {
+                    sets_aside: keeps,
+                    ..limits_of(superblock.limit_bytes, medium.capacity())
+                },
+                superblock.kind,
+                match (exact, superblock.kind) {
+                    (true, _) => Tables::Exact,
+                    (false, PoolKind::Explicit) => Tables::Bitmaps,
+                    (false, PoolKind::Traced) => Tables::Frames,
+                },
+                recovered.resumed.clone(),
+                table,
+            ),
+            collector: Collector::new(recovered.resumed, kept),
+            redo: RedoLog::new(&medium, recovered.watermark),
+            types,
+            handles: HandleTable::new(),
+            locks: RwLockTable::new(&medium, LOCKS),
+            roots: RootIndex::new(&medium, lane_count),
+            superblock: Lock::new(superblock),
+            converted_from: None,
+            exact: AtomicBool::new(exact),
+            recounts: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            medium,
+        })
+    }
+
+    /// Whether it is known of each slot if an object lives in it: always in explicit pools.
+    pub(crate) fn knows_slots(&self) -> bool {
+        self.kind == PoolKind::Explicit || self.exact.load(Ordering::Acquire)
+    }
+
+    /// What a counter says: the sum over all lanes.
+    pub(crate) fn counter(&self, counter: Counter) -> i64 {
+        tally::sum(&self.medium, self.lane_count, counter)
+    }
+
+    /// How often objects were counted anew.
+    pub(crate) fn recounts(&self) -> u64 {
+        self.recounts.load(Ordering::Acquire)
+    }
+
+    /// The counters of a moment when no operation is open and from which all objects are counted anew:
+    /// what sessions have counted before and not published is in the new count, so they forget it.
+    pub(crate) fn begin_recount(&self) -> Box<[i64; WORDS]> {
+        self.recounts.fetch_add(1, Ordering::AcqRel);
+        tally::sums(&self.medium, self.lane_count)
+    }
+
+    /// Errors: the caller is a forked child of the process that opened the pool.
+    #[inline(always)]
+    pub(crate) fn check_process(&self) -> Result<(), Error> {
+        match self.medium.is_ours() {
+            true => Ok(()),
+            false => Err(self.forked()),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forked(&self) -> Error {
+        let pool = self.medium.name();
+        Error::Forked { pool }
+    }
+
+    /// Runs `change` while no operation is open.
+    pub(crate) fn stopped<R>(&self, change: impl FnOnce() -> R) -> Result<R, Error> {
+        self.stopped_counting(&mut Stops::default(), change)
+    }
+
+    /// The same; adds how long the program stood to `stops`.
+    pub(crate) fn stopped_counting<R>(
+        &self,
+        stops: &mut Stops,
+        change: impl FnOnce() -> R,
+    ) -> Result<R, Error> {
+        self.stopped_within(STOP_LIMIT_NS, stops, change)
+    }
+
+    /// The same; gives up after so long.
+    pub(crate) fn stopped_within<R>(
+        &self,
+        limit_ns: u64,
+        stops: &mut Stops,
+        change: impl FnOnce() -> R,
+    ) -> Result<R, Error> {
+        self.check_process()?;
+        let stopped = self.safepoint.stop(&self.medium, limit_ns, stops, change);
+        stopped.ok_or(Error::Busy {
+            waited_ms: limit_ns / 1_000_000,
+        })
+    }
+
+    /// Makes sure that a lane's log and counters have blocks.
+    pub(crate) fn reserve_lane(&self, lane: usize) -> Result<(), Error> {
+        let mut lanes = self.lanes.lock(&self.medium);
+        if lanes.reserved >> lane & 1 == 0 {
+            self.medium.reserve(lane_at(lane), LANE_BYTES)?;
+            self.medium
+                .reserve(block_at(lane + 1), STATISTICS_BLOCK_BYTES)?;
+            lanes.reserved |= 1 << lane;
+        }
+        Ok(())
+    }
+
+    /// Says on media how long the pool is, if the medium reaches further: what it has is used without growing.
+    pub(crate) fn note_length(&self) {
+        let medium = &self.medium;
+        let chunks = Seal::Length.open(medium.load_u64(geometry::LENGTH));
+        let there = medium.len() / CHUNK_BYTES;
+        if chunks.is_some_and(|chunks| chunks < there) {
+            medium.store_u64(geometry::LENGTH, Seal::Length.seal(there));
+            medium.persist(geometry::LENGTH, WORD_BYTES);
+        }
+    }
+
+    /// Makes a lane fit for undo transactions.
+    ///
+    /// Errors: no space.
+    pub(crate) fn prepare_undo_lane(&self, lane: usize) -> Result<(), OpenError> {
+        let at = undo_done_at(lane);
+        if self.medium.load_u64(at) == 0 {
+            self.medium.reserve(lane_at(lane), LANE_BYTES)?;
+            self.medium.store_u64(at, Seal::UndoDone.seal(0));
+            self.medium.persist(at, WORD_BYTES);
+        }
+        Ok(())
+    }
+}
+
+/// How far a pool with this limit may grow, on a medium of this capacity.
+pub(crate) fn limits_of(limit: Option<NonZeroU64>, capacity: u64) -> Limits {
+    let reserve = |limit: NonZeroU64| (limit.get() / RESERVE_SHARE).max(CHUNK_BYTES);
+    Limits {
+        max_bytes: limit.map_or(capacity.min(MAX_POOL_BYTES), NonZeroU64::get),
+        reserve_bytes: limit.map_or(0, |limit| round_up(reserve(limit), CHUNK_BYTES)),
+        sets_aside: false,
+    }
+}
+
+/// Whether addresses stay: in explicit pools with an undo log, whose programs hold raw ones.
+pub(crate) fn keeps_addresses(kind: PoolKind, log: LogKind) -> bool {
+    kind == PoolKind::Explicit && log == LogKind::Undo
+}
+
+const _: () = assert!(BLOCKS == LANES + 1 && lane::LANES <= 64);
+const _: () = assert!(REGISTRY_BYTES > FRAME_BYTES);
