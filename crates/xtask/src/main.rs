@@ -5,6 +5,7 @@
 //! reference  pages from the headers' comments
 //! packages   what the suites need beyond Rust, and how it gets there
 //! suites     which suites there are, and running them
+//! titles     whether commits are named as they should be
 //! ```
 #![forbid(unsafe_code)]
 
@@ -12,6 +13,7 @@ mod install;
 mod packages;
 mod reference;
 mod suites;
+mod titles;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -54,6 +56,12 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Looks at the titles of commits: `room: what it does now`, 65 characters at most
+    Titles {
+        /// Which, as `git log` takes it
+        #[arg(default_value = "HEAD~1..HEAD")]
+        range: String,
+    },
 }
 
 fn main() -> ExitCode {
@@ -64,6 +72,7 @@ fn main() -> ExitCode {
             destination: destdir,
         }),
         Task::Reference { check } => reference::pages(check),
+        Task::Titles { range } => titles::check(&range),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,120 @@
+//! Is the house in order? Files and functions are short, circles of files are small, documents name every module.
+//!
+//! What is not so yet stands in a list ([`debts`]): it may only get better, and an entry that is needed no longer fails
+//! the test, so that the lists shrink as the code does.
+
+mod circles;
+mod debts;
+mod sources;
+
+use std::collections::BTreeMap;
+
+use sources::Source;
+
+/// Lines of a file, and of a function, at most.
+const FILE_LINES: usize = 500;
+const FUNCTION_LINES: usize = 60;
+
+/// Says what is worse than allowed, and what is allowed and needed no longer.
+fn assert_paid(found: &BTreeMap<String, usize>, allowed: &[(&str, usize)], most: usize) {
+    let allowed: BTreeMap<&str, usize> = allowed.iter().copied().collect();
+    let mut wrong = Vec::new();
+    for (name, &lines) in found {
+        let may_have = allowed.get(name.as_str()).copied().unwrap_or(most);
+        if lines > may_have {
+            wrong.push(format!("{name}: {lines}, at most {may_have}"));
+        }
+    }
+    for (name, &lines) in &allowed {
+        let now = found.get(*name).copied().unwrap_or_default();
+        if now <= most {
+            wrong.push(format!("{name}: {now}; take it off the list"));
+        } else if now < lines {
+            wrong.push(format!("{name}: {now}; lower the list's {lines}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_are_short() {
+    let lines = |source: &Source| (source.path.clone(), source.text.lines().count());
+    let found = sources::all().iter().map(lines).collect();
+    assert_paid(&found, debts::LONG_FILES, FILE_LINES);
+}
+
+#[test]
+fn functions_are_short() {
+    let mut found = BTreeMap::new();
+    for source in sources::all() {
+        for (name, lines) in source.functions() {
+            let name = format!("{} {name}", source.path);
+            let longest: &mut usize = found.entry(name).or_default();
+            *longest = lines.max(*longest);
+        }
+    }
+    assert_paid(&found, debts::LONG_FUNCTIONS, FUNCTION_LINES);
+}
+
+/// A circle: files of which each uses every other, if only through others.
+#[test]
+fn circles_of_files_are_small() {
+    let mut found = BTreeMap::new();
+    for folder in sources::crates() {
+        let circle = circles::largest(&folder);
+        found.insert(folder, circle.len());
+    }
+    assert_paid(&found, debts::CIRCLES, debts::CIRCLE);
+}
+
+#[test]
+fn doc_comments_say_what_they_are_about() {
+    let the_same = |source: &Source| {
+        let lines = source.text.lines().map(str::trim_start);
+        let docs = lines.filter_map(|line| line.strip_prefix("///").or(line.strip_prefix("//!")));
+        docs.filter(|doc| doc.trim_start().starts_with("The same"))
+            .count()
+    };
+    let count: usize = sources::all().iter().map(the_same).sum();
+    let found = BTreeMap::from([("The same".to_owned(), count)]);
+    assert_paid(&found, &[("The same", debts::THE_SAME)], 0);
+}
+
+/// The pages that list a folder's modules, and the heading under which they do.
+const LISTS: [(&str, &str, &str); 2] = [
+    ("ARCHITECTURE.md", "## Inside the heap", "crates/heap/src"),
+    (
+        "ARCHITECTURE.md",
+        "The collector in its files",
+        "crates/heap/src/collector",
+    ),
+];
+
+#[test]
+fn documents_name_every_module() {
+    for (page, heading, folder) in LISTS {
+        let text = sources::read(page);
+        let (_, list) = text.split_once(heading).expect("the heading");
+        let missing: Vec<String> = sources::modules(folder)
+            .into_iter()
+            .filter(|module| !list.contains(&format!("`{module}`")))
+            .collect();
+        assert!(
+            missing.is_empty(),
+            "{page} does not name {missing:?} of {folder}"
+        );
+    }
+}
+
+#[test]
+fn documents_name_every_crate() {
+    let text = sources::read("ARCHITECTURE.md");
+    for folder in sources::crates() {
+        let name = folder.trim_start_matches("crates/");
+        let named = [format!("`{name}`"), format!("`{name}/`")];
+        assert!(
+            named.iter().any(|name| text.contains(name)),
+            "ARCHITECTURE.md does not name {folder}"
+        );
+    }
+}
