@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p firn-structures --example golden_pools DIR`, then `gzip -9n DIR/*.pool`, at a release
 //! that is followed by a change of the format. The tests open what it has written
-//! (`tests/golden`). Pools come from simulated memory that loses power, so that an unclean one has what a
+//! (`tests/golden`). With files behind DIR it packs these: those of `tests/golden/pmemobj.c`. Pools come from simulated memory that loses power, so that an unclean one has what a
 //! dying process never leaves: committed entries whose homes were lost, and entries that are torn.
 
 #[path = "../../tests/golden/content.rs"]
@@ -11,7 +11,7 @@ mod filling;
 #[path = "../../tests/golden/sparse.rs"]
 mod sparse;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use content::{describe, options, write, write_raw};
 use filling::{fill, fill_raw};
@@ -291,9 +291,24 @@ fn keep(dir: &Path, name: &str, image: &Image, described: &str) {
     std::fs::write(dir.join(format!("{name}.txt")), described).unwrap();
 }
 
+/// Packs a file that a program wrote: the frames in which anything but zeros is.
+fn keep_file(dir: &Path, file: &Path) {
+    let content = std::fs::read(file).unwrap();
+    let frames = (0..).zip(content.chunks(FRAME_BYTES as usize));
+    let filled = frames.filter(|(_, frame)| frame.iter().any(|&byte| byte != 0));
+    let filled: Vec<(u64, Vec<u8>)> = filled.map(|(at, frame)| (at, frame.to_vec())).collect();
+    let packed = sparse::pack(content.len() as u64, &filled);
+    let name = file.with_extension("pool");
+    std::fs::write(dir.join(name.file_name().unwrap()), packed).unwrap();
+}
+
 fn main() {
-    let dir = std::env::args().nth(1).expect("where to write them");
-    let dir = Path::new(&dir);
+    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
+    let dir = &arguments.next().expect("where to write them");
+    let mut files = arguments.peekable();
+    if files.peek().is_some() {
+        return files.for_each(|file| keep_file(dir, &file));
+    }
     let golden = |name, kind, log| Golden { name, kind, log };
     let all = [
         golden("traced-redo", PoolKind::Traced, LogKind::Redo),

@@ -1,8 +1,9 @@
 //! Do pools of earlier versions of the format go on living: is what was committed there, and nothing else, are
 //! they sound, and can they be used from there on?
 //!
-//! `pools` has files as earlier versions left them, compressed, each with a description of what it holds. Version 1
-//! was written by commit 1b0ce51: `examples/golden_pools` and `pmemobj.c` say how.
+//! `pools` has files as each version left them, compressed, with descriptions of what they hold: `examples/golden_pools` and
+//! `pmemobj.c` say how. Version 1 was written by commit 1b0ce51, version 2 by the first commit that has its files. Whoever
+//! changes the format (`crates/format/tests/bytes.rs` tells) raises its number, and adds pools of that version.
 
 mod content;
 mod other_versions;
@@ -10,6 +11,7 @@ mod pmemobj;
 mod sparse;
 
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +25,9 @@ use firn_heap::Stored;
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{LogKind, OpenError, Pool, PoolKind, TypeDescriptor};
 use firn_mapped::{Mapped, MappedOptions};
+
+/// Every version that there was.
+const VERSIONS: RangeInclusive<u32> = OLDEST_FORMAT_VERSION..=FORMAT_VERSION;
 
 /// A golden pool in a file of its own, which is gone when the test ends.
 struct Golden {
@@ -122,12 +127,18 @@ fn everything() -> CollectOptions {
     }
 }
 
-/// Opens a golden pool, wants what it held, and goes on with it through all that a pool is used for.
-fn lives_on(name: &str, kind: PoolKind, log: LogKind, left: Left) {
-    let golden = Golden::unpack(name);
+/// Opens golden pools of all versions, wants what they held, and goes on with them through all that a pool is used for.
+fn live_on(name: &str, kind: PoolKind, log: LogKind, left: Left) {
+    for version in VERSIONS {
+        lives_on(version, name, kind, log, left);
+    }
+}
+
+fn lives_on(version: u32, name: &str, kind: PoolKind, log: LogKind, left: Left) {
+    let golden = Golden::unpack(&format!("v{version}-{name}"));
     let raw = log == LogKind::Undo;
-    let version = golden.versions().into_iter().flatten().max();
-    assert_eq!(version, Some(OLDEST_FORMAT_VERSION));
+    let version = Some(version);
+    assert_eq!(golden.versions().into_iter().flatten().max(), version);
     if left == Left::Closed {
         let only = Mapped::open_read_only(&golden.path, &MappedOptions::default()).unwrap();
         let only = Pool::open_read_only(only, "golden").unwrap();
@@ -212,8 +223,8 @@ fn a_traced_pool_lives_on() {
         ("release", Release),
         ("migrating", Migrating),
     ] {
-        lives_on(
-            &format!("v1-traced-redo-{state}"),
+        live_on(
+            &format!("traced-redo-{state}"),
             PoolKind::Traced,
             LogKind::Redo,
             left,
@@ -231,8 +242,8 @@ fn an_explicit_pool_lives_on() {
         ("release", Release),
         ("migrating", Migrating),
     ] {
-        lives_on(
-            &format!("v1-explicit-redo-{state}"),
+        live_on(
+            &format!("explicit-redo-{state}"),
             PoolKind::Explicit,
             LogKind::Redo,
             left,
@@ -249,8 +260,8 @@ fn an_explicit_pool_with_an_undo_log_lives_on() {
         ("active", Active),
         ("release", Release),
     ] {
-        lives_on(
-            &format!("v1-explicit-undo-{state}"),
+        live_on(
+            &format!("explicit-undo-{state}"),
             PoolKind::Explicit,
             LogKind::Undo,
             left,
@@ -261,8 +272,8 @@ fn an_explicit_pool_with_an_undo_log_lives_on() {
 #[test]
 fn a_traced_pool_with_an_undo_log_lives_on() {
     for (state, left) in [("closed", Left::Closed), ("unclean", Left::Unclean)] {
-        lives_on(
-            &format!("v1-traced-undo-{state}"),
+        live_on(
+            &format!("traced-undo-{state}"),
             PoolKind::Traced,
             LogKind::Undo,
             left,
@@ -292,10 +303,11 @@ fn a_pool_with_an_open_cycle_is_not_opened_with_another_log() {
 
 #[test]
 fn a_pool_of_the_interface_of_libpmemobj_lives_on() {
-    for state in ["closed", "unclean"] {
-        let golden = Golden::unpack(&format!("v1-pmemobj-{state}"));
-        let version = golden.versions().into_iter().flatten().max();
-        assert_eq!(version, Some(OLDEST_FORMAT_VERSION));
+    let states = ["closed", "unclean"].into_iter();
+    for (state, version) in states.flat_map(|state| VERSIONS.map(move |version| (state, version))) {
+        let golden = Golden::unpack(&format!("v{version}-pmemobj-{state}"));
+        let found = golden.versions().into_iter().flatten().max();
+        assert_eq!(found, Some(version));
         let pool = golden.open(PoolKind::Explicit, LogKind::Undo);
         assert_eq!(golden.versions(), [Some(FORMAT_VERSION); 2]);
         assert_sound(&pool, state);
