@@ -9,7 +9,14 @@ struct Run {
     number: u64,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).unwrap_or("runs.firn".into());
     let (on, options) = (MappedOptions::default(), PoolOptions::new("runs"));
     let pool = match Mapped::open(&path, &on) {
