@@ -244,7 +244,7 @@ impl Session {
             .cast()
     }
 
-    /// The same, null for none.
+    /// An object's pointer; null for none.
     pub(crate) fn pointer_or_null<'g, T, V: View<'g>>(
         &self,
         object: Option<Obj<'g, T, V>>,
@@ -295,7 +295,7 @@ impl Session {
         Ok(found)
     }
 
-    /// The same, `None` for null.
+    /// The object behind a pointer; `None` for null.
     pub(crate) fn object_or_null<'g, V: View<'g, Medium = Mapped>>(
         &self,
         view: V,
@@ -380,7 +380,7 @@ impl Session {
         unsafe { self.layout_of_another(of) }
     }
 
-    /// The same, of another type than the last one.
+    /// Checks an object of another type than the last one.
     ///
     /// # Safety
     ///

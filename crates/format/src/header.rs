@@ -61,7 +61,7 @@ impl ObjectHeader {
         self.0 >> FLAG_SHIFT & ((1 << FLAG_BITS) - 1)
     }
 
-    /// The same header with these flags set.
+    /// This header with these flags set.
     #[inline(always)]
     pub const fn with_flags(self, flags: u64) -> Self {
         Self(self.0 | ((flags & ((1 << FLAG_BITS) - 1)) << FLAG_SHIFT))
@@ -73,7 +73,7 @@ impl ObjectHeader {
         (self.0 >> SCRATCH_SHIFT) as u16
     }
 
-    /// The same header with other scratch bits.
+    /// This header with other scratch bits.
     #[inline(always)]
     pub const fn with_scratch(self, scratch: u16) -> Self {
         Self(self.0 & !(0xffff << SCRATCH_SHIFT) | (scratch as u64) << SCRATCH_SHIFT)

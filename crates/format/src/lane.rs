@@ -229,7 +229,7 @@ impl<'a> Record<'a> {
         Self::push_zeros(payload, at, words.len()).copy_from_slice(words);
     }
 
-    /// The same of zeros, which are returned to be overwritten.
+    /// Appends a range of zeros, which are returned to be overwritten.
     pub fn push_zeros(payload: &mut Vec<u64>, at: VirtAddr, words: usize) -> &mut [u64] {
         assert!(words < 1 << 16);
         payload.push(at.0 | RANGE | (words as u64) << MASK_SHIFT);

@@ -57,7 +57,7 @@ impl RefWord {
         (self.0 & TAG_MASK) as u8
     }
 
-    /// The same reference with another tag, of which the low four bits count.
+    /// This reference with another tag, of which the low four bits count.
     #[inline(always)]
     pub const fn with_tag(self, tag: u8) -> Self {
         Self(self.0 & !TAG_MASK | tag as u64 & TAG_MASK)

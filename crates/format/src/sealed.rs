@@ -32,7 +32,7 @@ pub enum Seal {
     Frontier = 7,
     /// First frame of the plan of the kept cycle that ended last.
     Kept = 8,
-    /// The same of the one before, in a plan.
+    /// In a kept plan, the plan that was kept before it.
     KeptBefore = 9,
 }
 

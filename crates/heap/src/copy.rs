@@ -38,7 +38,7 @@ pub struct CopyProgress {
 /// Who a copy is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CopyIdentity {
-    /// The same pool: to take the place of the original, or to be put there later. This process may not use both.
+    /// That of the original: to take its place, now or later. This process may not use both.
     Kept,
     /// Another pool, beside the original. Every reference is rewritten; so is refused what no type declares.
     New,

@@ -68,7 +68,7 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         Err(self.endless())
     }
 
-    /// The same while objects move: each that is on the way passes the read barrier, and is read in place then.
+    /// Descends while objects move: each object on the way passes the read barrier, and is then read in place.
     #[cold]
     #[inline(never)]
     fn descend_in(
@@ -101,7 +101,7 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         Err(self.endless())
     }
 
-    /// The same where the transaction may have stored to some: each is looked up.
+    /// Descends where the transaction may have stored to some of the objects: each is looked up in the write set.
     #[cold]
     #[inline(never)]
     fn descend_looking_up(

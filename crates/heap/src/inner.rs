@@ -193,7 +193,7 @@ impl<M: Medium> Inner<M> {
         self.stopped_counting(&mut Stops::default(), change)
     }
 
-    /// The same; adds how long the program stood to `stops`.
+    /// Runs `change` while no operation is open; adds how long the program stood to `stops`.
     pub(crate) fn stopped_counting<R>(
         &self,
         stops: &mut Stops,
@@ -202,7 +202,7 @@ impl<M: Medium> Inner<M> {
         self.stopped_within(STOP_LIMIT_NS, stops, change)
     }
 
-    /// The same; gives up after so long.
+    /// Runs `change` while no operation is open; gives up after `limit_ns`.
     pub(crate) fn stopped_within<R>(
         &self,
         limit_ns: u64,

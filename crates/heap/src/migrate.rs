@@ -93,7 +93,7 @@ impl<M: Medium> Pool<M> {
         })
     }
 
-    /// The same of types that are described while the program runs. `convert` is given the bytes of an old object and
+    /// Migrates objects of types that are described while the program runs. `convert` is given the bytes of an old object and
     /// room for those of the new one, which holds zeros, and behind the type's bytes what lay there in the old one.
     /// References are copied from the one to the other as they are.
     ///

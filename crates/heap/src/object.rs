@@ -129,7 +129,7 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
         self.expect_range(self.address(), bytes);
     }
 
-    /// The same of a field.
+    /// Expects a load of the field.
     #[inline(always)]
     pub fn expect_field<F: Value>(self, field: Field<T, F>) {
         self.expect_range(self.body() + u64::from(field.offset()), u64::from(F::SIZE));
@@ -243,7 +243,7 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         self.check_known_type(self.view.known_type()?)
     }
 
-    /// The same, of a type whose number in this object's pool is known: where many objects are
+    /// Follows a field to an object of a type whose number in the pool is known: faster where many objects are
     /// followed one after the other.
     ///
     /// Errors: as [`Obj::check_type`].
@@ -320,7 +320,7 @@ impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
         self.located_len(len)
     }
 
-    /// The same, of any object.
+    /// The length of any object.
     #[inline(never)]
     fn located_len(self, len: u64) -> Result<usize, Error> {
         let room = room_of(self)?;
@@ -335,7 +335,7 @@ impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
 }
 
 impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
-    /// The same object, as one whose length the caller finds out otherwise.
+    /// This object as raw bytes, whose length the caller finds out otherwise.
     #[inline(always)]
     pub fn raw(self) -> Obj<'g, Raw, V> {
         Obj::new(self.view, self.place)

@@ -50,7 +50,7 @@ pub(crate) enum How<P> {
     Instead(fn(&mut P)),
     /// It is carried out too early, before this other phase.
     Moved(&'static str, fn(&mut P)),
-    /// The same, and in its place again.
+    /// It is carried out too early, and again in its place.
     Twice(&'static str, fn(&mut P)),
 }
 

@@ -174,8 +174,7 @@ impl<M: Medium> Pool<M> {
         Self::create_as(medium, options, identity)
     }
 
-    /// The same, as a pool that is known by these numbers already. What may be open beside it is the caller's to see
-    /// to.
+    /// Creates a pool with an identity that exists already. The caller sees to it that no other such pool is open.
     pub(crate) fn create_as(
         medium: M,
         options: &PoolOptions,

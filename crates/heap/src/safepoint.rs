@@ -309,7 +309,7 @@ mod tests {
         assert!(found.exhaustive);
     }
 
-    /// The same on threads of the system's, where the barrier between is the stopping thread's.
+    /// Nobody is inside on threads of the system either, where the stopping thread issues the barrier.
     #[test]
     fn nobody_is_inside_while_the_world_stands_on_threads_of_the_systems() {
         let medium = Mapped::anonymous(1 << 20, &MappedOptions::default()).unwrap();

@@ -185,7 +185,7 @@ impl<M: Medium> Session<M> {
         self.core.publish();
     }
 
-    /// Numbers of lines, fences and such are the medium's; this is the session's lane.
+    /// The lane to which this session logs.
     pub fn lane(&self) -> usize {
         self.core.lane
     }

@@ -25,9 +25,9 @@ pub(crate) struct ReferenceRange {
 pub(crate) enum Refers {
     /// Each word is a reference.
     ToObjects,
-    /// The same, to objects that have none.
+    /// Each word is a reference to an object that has none.
     ToLeaves,
-    /// Any two words that follow each other may: see [`firn_format::registry::FieldKind::Pairs`].
+    /// Any two words that follow each other may be a reference: see [`firn_format::registry::FieldKind::Pairs`].
     InPairs,
 }
 

@@ -102,8 +102,8 @@ impl FieldDescriptor {
         }
     }
 
-    /// The same, of references to objects of the type of this name. Its descriptor has to be among
-    /// [`TypeDescriptor::with`] to be compared, too.
+    /// This field as references to objects of the named type. Its descriptor has to be among [`TypeDescriptor::with`] to be
+    /// compared, too.
     pub const fn to(self, target: &'static str) -> Self {
         Self { target, ..self }
     }
@@ -279,7 +279,7 @@ impl<T> Ref<T> {
         Self::NULL
     }
 
-    /// The same reference to another version of its type, for the function of a migration. The
+    /// This reference, to another version of its type, for the function of a migration. The
     /// collector trusts it: what a reference to [`Bytes`] or [`Raw`] names it does not search for
     /// references.
     pub fn retyped<U>(self) -> Ref<U> {

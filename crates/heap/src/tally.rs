@@ -44,7 +44,7 @@ impl Tally {
         self.is_behind = true;
     }
 
-    /// The same, published at once where each commit publishes.
+    /// Changes a counter; publishes it at once where each commit publishes.
     #[inline]
     fn change<M: Medium>(&mut self, medium: &M, counter: Counter, by: i64) {
         if self.publish_every == 1 {

@@ -271,7 +271,7 @@ impl<T, F: Value> Field<T, F> {
 }
 
 impl<T, U: Target> Field<T, Ref<U>> {
-    /// The same field, for objects that refer to one of two types through it: what is followed says in
+    /// This field, for objects that refer to one of two types through it: what is followed says in
     /// its header which of them it is ([`Obj::check_type`]), and only that check compares the layout of `W` with the
     /// pool's: the field's declaration names `U` alone. The collector goes by the headers too, but
     /// for fields of `Ref<Bytes>` and `Ref<Raw>`, which do not become anything else.

@@ -84,7 +84,7 @@ pub trait View<'g>: Copy + private::Sealed {
         Ok(())
     }
 
-    /// The same of the names of all roots. Returns whether they were kept already, or need not be.
+    /// Keeps the names of all roots from changing. Returns whether they were kept already, or need not be.
     #[doc(hidden)]
     fn hold_names(self) -> Result<bool, Error> {
         Ok(true)
@@ -125,7 +125,7 @@ pub trait View<'g>: Copy + private::Sealed {
         }
     }
 
-    /// The same, or `None` if there is no such root.
+    /// Finds a root's object; `None` if there is no such root.
     ///
     /// In a guard it is the object of a moment. In a transaction nobody else changes what the root refers to, or
     /// that there is none, until it ends.

@@ -108,7 +108,7 @@ pub(crate) fn each_allocated<M: Medium>(
     Ok(())
 }
 
-/// The same, of the runs that begin in one chunk.
+/// Every allocated object of the runs that begin in one chunk.
 pub(crate) fn each_allocated_in<M: Medium>(
     medium: &M,
     chunk: Chunk,

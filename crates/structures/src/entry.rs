@@ -50,7 +50,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// The same for each collection: a lifetime of the transaction, and what comes besides.
+/// What each collection has alike: a lifetime of the transaction, and what comes besides.
 macro_rules! keyed {
     ($what:ty, $key:ty $(, $kind:ident)?) => {
         impl<'t, M: Medium $(, $kind: Kind)?> sealed::Sealed for $what {}

@@ -116,7 +116,7 @@ fn look_up(id: u64) -> Outcome<&'static Pobj> {
     }
 }
 
-/// The same for a handler of signals, which may not wait: `None` too while pools are opened or closed.
+/// The pool around an address, for a signal handler, which may not wait: `None` also while pools are opened or closed.
 pub(crate) fn pool_around_now(address: usize) -> Option<&'static Pobj> {
     let pools = POOLS.try_read().ok()?;
     let known = pools.iter().map(|(_, Known(pool))| {
@@ -149,7 +149,7 @@ impl Pobj {
         (at < self.capacity).then_some(VirtAddr(at))
     }
 
-    /// The same of so many bytes.
+    /// Where a range of `len` bytes lies in the pool.
     pub(crate) fn range(&self, pointer: *const c_void, len: usize) -> Outcome<VirtAddr> {
         let len = len as u64;
         match self.address(pointer) {

@@ -173,7 +173,7 @@ impl State {
         })
     }
 
-    /// The same, if none is open: entered.
+    /// The thread's operation; enters one if none is open.
     fn entered(&self) -> Outcome<Ref<'_, Operation>> {
         let is_outside = matches!(*self.operation.borrow(), Operation::None);
         if is_outside {

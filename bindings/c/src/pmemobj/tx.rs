@@ -342,7 +342,7 @@ pub extern "C" fn firn_pmemobj_tx_add_range(
     errno_of(status)
 }
 
-/// The same by address.
+/// Snapshots a range that is given by its address.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_pmemobj_tx_add_direct(
     from: *const c_void,

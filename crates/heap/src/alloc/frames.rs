@@ -808,7 +808,7 @@ impl Space {
         }
     }
 
-    /// The same of a chunk in which an object was pinned: of one at a time, and not in a pool that is small.
+    /// Sets aside a chunk in which an object was pinned: one at a time, and none in a small pool.
     pub(crate) fn set_pinned_aside(&mut self, chunk: Chunk) {
         let is_small = self.limits.max_bytes < CHUNKS_TO_SET_ASIDE * CHUNK_BYTES;
         let has_room = |c: &ChunkFrames| c.set_aside && c.count > 0;

@@ -100,8 +100,8 @@ impl Space {
         runs
     }
 
-    /// The same of a chunk in which nothing is in use but these and what is kept besides: with those in which every
-    /// frame is free.
+    /// Takes frames of a chunk in which nothing is in use but these and what is kept: pieces in which every frame is free,
+    /// too.
     pub(crate) fn take_gone(
         &mut self,
         chunk: Chunk,

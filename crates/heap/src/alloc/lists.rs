@@ -122,7 +122,7 @@ impl<M: Medium> Lists<M> {
         self.pop_within(medium, chunks, (class, lane), LOOK_AHEAD)
     }
 
-    /// The same of every chunk there is: before the pool grows.
+    /// Takes a run from the list of any chunk, before the pool grows.
     pub(crate) fn pop_anywhere(
         &self,
         medium: &M,

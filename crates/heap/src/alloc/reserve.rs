@@ -23,7 +23,7 @@ use crate::error::Error;
 
 /// Frames that the program's allocations leave free at least.
 const LEAST_FRAMES: u64 = 32;
-/// The same as a share of the chunks that were looked at: one frame in so many. The bits of all objects of a frame take
+/// Frames that they leave free as a share of the known chunks: one frame in so many. The bits of all objects of a frame take
 /// four words in a log if they are of the least size, and those of larger ones three at most
 /// ([`firn_format::lane::Record::push_masks`]): so the bits of all objects of the pool fit, and can be freed at once.
 const SHARE: u64 = 128;

@@ -48,7 +48,7 @@ pub(crate) enum Homes {
     Counter,
     /// The one below which all homes are known to be durable.
     Known,
-    /// The same, after every home was made durable.
+    /// The one below which all homes are durable, after they were made so.
     Settled,
 }
 
@@ -339,7 +339,7 @@ impl<M: Medium> Allocator<M> {
         self.take_within(medium, frames, purpose, (durable, Reach::Growing))
     }
 
-    /// The same, from as far as is said.
+    /// Takes frames, and lets the pool grow only as far as `from` says.
     pub(super) fn take_within(
         &self,
         medium: &M,
@@ -519,7 +519,7 @@ impl<M: Medium> Allocator<M> {
                     self.held.lock(medium).push(place);
                     return Ok(());
                 }
-                // Of who closes the run and who gives it back one is first, and the other sees it.
+                // Closing a run and giving it back race on this exchange; the loser sees the winner's state.
                 let leaving = FrameState::Leaving as u64;
                 if chunk
                     .words()

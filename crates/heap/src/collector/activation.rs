@@ -222,7 +222,7 @@ impl<M: Medium> Activation<'_, M> {
         Ok(freed.len())
     }
 
-    /// The same of everything, while no operation is open.
+    /// Leaves out the rest of what was freed, while no operation is open.
     ///
     /// Errors: the frame table is damaged.
     fn leave_freed_out(&mut self) -> Result<(), Error> {
@@ -273,7 +273,7 @@ impl<M: Medium> Perturbed for Words<'_, M> {
     }
 }
 
-/// The same of what follows.
+/// What the crash medium gets wrong.
 impl<M: Medium> Perturbed for Activation<'_, M> {
     type Medium = M;
 

@@ -532,7 +532,7 @@ impl<M: Medium> Inner<M> {
         })
     }
 
-    /// The same, of the candidates of one survey: as many as win something.
+    /// Begins a cycle with the candidates of one survey: as many of them as win something.
     fn begin_with(&self, aim: &Aim, survey: &Survey) -> Result<Begun, Error> {
         let mut most = survey.candidates.len();
         let mut why = Ended::NothingToWin;

@@ -39,8 +39,8 @@ const DURABLE: u64 = 4;
 
 /// Instructions, beyond the loads, in which x86-64 code finds a frame's part.
 const CHECK_INSTRUCTIONS: u64 = 8;
-/// The same, of the destination of an object in a frame: its slot, its rank among those that move, and where that
-/// lies.
+/// Instructions that compute where an object of a source goes: its slot, its rank among those that move, and where
+/// that lies.
 const FORWARD_INSTRUCTIONS: u64 = 30;
 
 /// A run that a cycle fills, from its first slot on.
@@ -276,8 +276,7 @@ impl<M: Medium> Cycle<M> {
         self.find_in_tables(medium, at)
     }
 
-    /// The same, from tables that the program has in volatile memory. The caller has said that it looks at the
-    /// frame's part.
+    /// Finds an object in tables in volatile memory. The caller has said that it looks at the frame's part.
     #[inline]
     pub(super) fn find_in_tables(&self, medium: &M, at: VirtAddr) -> Option<Unit> {
         match self.map.get(Frame::holding(at))? {
@@ -454,7 +453,7 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// The same, where the source is known. Returns how many objects this thread copied for it.
+    /// Relocates a unit whose source is known. Returns how many objects this thread copied for it.
     #[inline]
     pub(crate) fn relocate_from(&self, medium: &M, unit: Unit, from: VirtAddr) -> u64 {
         match self.states.load(unit.index as usize) < COPIED {

@@ -174,9 +174,9 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Bytes that a cycle may empty. Where addresses stay, what leads on from there takes a 64th of that of the pool, and
-    /// more of memory: a program that never forgets addresses gets a pool that is compact no longer, rather than one
-    /// that is full of them.
+    /// Bytes that a cycle may empty. Where addresses stay, kept plans take 1/64 of the bytes that were emptied, and more in
+    /// DRAM. Beyond a budget cycles stop: the pool of a program that never forgets addresses fragments, rather
+    /// than fill up with plans.
     pub(super) fn may_empty(&self) -> u64 {
         if !self.keeps_addresses {
             return u64::MAX;

@@ -27,8 +27,8 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// The same of a cycle that was interrupted: the hardware has forgotten it, or what it may know is of a
-    /// process that is no more.
+    /// Tells the hardware of a cycle that a crash interrupted: it has forgotten the cycle, or knows it from a process that
+    /// is no more.
     pub(crate) fn restore_lookup(&self, medium: &M) {
         if self.asks_hardware() && medium.keeps(&steps::LOOKUP_RESTORED) {
             has_lookup(medium.retire_lookup());

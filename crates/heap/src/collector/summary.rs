@@ -197,7 +197,7 @@ pub(super) struct Stand {
 }
 
 impl Survey {
-    /// The same, with the sparse runs of pages as candidates, each alone.
+    /// This survey with the sparse runs of pages as candidates, each alone.
     pub(super) fn in_frames(mut self) -> Self {
         let pages = core::mem::take(&mut self.candidates).into_iter();
         let runs = pages.flat_map(|page| page.runs).map(Candidate::alone);
@@ -644,7 +644,7 @@ fn choose_count(aim: &Aim, stand: &Stand, room: &Room, candidates: &[Candidate])
         .unwrap_or(emptiest)
 }
 
-/// The same, without the candidates before the first one.
+/// Chooses among the candidates from the first one on.
 fn choose_from(
     aim: &Aim,
     stand: &Stand,

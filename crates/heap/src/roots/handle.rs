@@ -54,7 +54,7 @@ impl<T> core::fmt::Debug for RootHandle<T> {
     }
 }
 
-/// The same for a program that knows only when it looks what the root should refer to: one in another language.
+/// A root's name, remembered, for a program that knows the type only when it looks: one in another language.
 pub struct RootName {
     name: Name,
     /// The place where the root was found last. Whether it is there still is looked at each time.

@@ -93,7 +93,7 @@ pub(crate) fn find<'g, T, V: View<'g>>(
     Ok(found)
 }
 
-/// The same, by the name alone.
+/// Finds a root by its name alone.
 fn search<'g, V: View<'g>>(
     view: V,
     name: &Name,

@@ -267,7 +267,7 @@ impl<'c, M: Medium> Commit<'c, M> {
         }
     }
 
-    /// The same of allocation bits.
+    /// The places of allocation bits.
     fn note_bits(&mut self) {
         let homes = self.ring.homes(&self.inner.medium);
         let Some(homes) = homes.filter(|_| self.inner.logs_allocation()) else {
@@ -283,7 +283,7 @@ impl<'c, M: Medium> Commit<'c, M> {
         }
     }
 
-    /// The same of the words of new frames.
+    /// The places of the words of new frames.
     fn note_frames(&mut self) {
         if let Some(homes) = self.ring.homes(&self.inner.medium) {
             each_frame_piece(&self.inner.medium, &self.fresh, |first, count| {

@@ -41,7 +41,7 @@ use write_set::WriteSet;
 /// New objects up to this size are logged whole (rule A1, choice a); larger ones are written at home
 /// and fenced before the entry (choice b).
 pub(crate) const LOGGED_OBJECT_BYTES: u64 = 2048;
-/// Bytes of one store whose lines are asked for: the first ones.
+/// Leading bytes of a store that are prefetched at most.
 const EXPECTED_BYTES: u64 = 512;
 
 /// A transaction, passed to its closure. Copy it freely; nothing read through it outlives it.
@@ -165,7 +165,7 @@ impl<'s, M: Medium> OpenTransaction<'s, M> {
         self.commit_in_place()
     }
 
-    /// The same, where it lies in a place of its own, from which to move it takes longer than the commit's own work.
+    /// Commits a transaction in its place: moving it would take longer than the commit itself.
     /// Whatever is returned, it is over, and to be dropped.
     ///
     /// # Panics
@@ -490,7 +490,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.alloc_stored(type_id, body_bytes, body_bytes, fill)
     }
 
-    /// The same, of a body of which the first `stored_bytes` are put there.
+    /// Allocates a body of which the first `stored_bytes` are stored.
     fn alloc_stored<T>(
         self,
         type_id: TypeId,

@@ -58,11 +58,11 @@ impl<'s, M: Medium> RawGuard<'s, M> {
         Reading::new(&self.access)
     }
 
-    /// Where the byte is that was at `at` at any time since the pool was opened, of an object that lives: it
-    /// may be stored to there until the operation ends. Any other address stays as it is.
+    /// Translates an address into a living object, obtained at any time since the pool was opened, to where that byte is
+    /// now. The program may store there until the operation ends. Any other address is returned as it is.
     ///
-    /// One fence at most, for the first who stores to an object that is being moved (rule 9: a store that
-    /// nobody sees must not be lost with the copy). A store counts from the thread's next fence on, as ever.
+    /// Issues one fence at most, if this is the first store to an object that is being moved (rule 9: the heap does not see
+    /// the store, so the copy must count before it). A store is durable after the thread's next fence, as always.
     pub fn place(&self, at: VirtAddr) -> VirtAddr {
         let at = self.kept.resolve(at);
         let medium = &self.access.inner.medium;
@@ -76,7 +76,7 @@ impl<'s, M: Medium> RawGuard<'s, M> {
         }
     }
 
-    /// The same for who only reads there.
+    /// Translates an address as [`RawGuard::place`] does, for reads alone.
     pub fn place_to_read(&self, at: VirtAddr) -> VirtAddr {
         let at = self.kept.resolve(at);
         match &self.access.cycle {
@@ -408,7 +408,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         self.alloc_of(TypeId::RAW, len)
     }
 
-    /// The same, of a registered type.
+    /// Allocates an object of a registered type.
     ///
     /// Errors: as above.
     pub fn alloc_of(self, type_id: TypeId, len: u64) -> Result<VirtAddr, Error> {

@@ -33,12 +33,12 @@ const SHOWN: usize = 16;
 const ACTIVE: usize = 24;
 const SHARED_WORDS: usize = 32;
 
-/// Of so many entries of a lane one has a W that was looked for; the others have what is known. Looking
-/// for it takes lines from every other session, and a W that lags says less, but nothing wrong.
+/// Every so many entries of a lane, the session computes W anew; the others reuse the last one. Computing it loads lines
+/// from every other session. A W that lags is conservative.
 const SCAN_EVERY: usize = SLOTS / 2;
-/// How many slots ahead of its turn a slot must be reusable, or others' homes are adopted. When entry n is
-/// to be written, the last W that was looked for is that of an entry from n - SCAN_EVERY on, and all but
-/// the last entry before that was durable: without others, what came before n - SCAN_EVERY - 1 is reusable.
+/// A session adopts others' homes if the slot that it writes in so many turns is not reusable yet. When it writes entry n,
+/// its last W comes from an entry from n - SCAN_EVERY on, and all but the last entry before that one were durable.
+/// So, without other sessions, entries before n - SCAN_EVERY - 1 are reusable.
 const ADOPT_AHEAD: usize = SLOTS - SCAN_EVERY - 2;
 
 /// The lanes' volatile side.

@@ -75,7 +75,7 @@ impl<'g, V: View<'g>> BranchAt<'g, V> {
         Self::known(object, object.view().known_type()?)
     }
 
-    /// The same, where the type's number is known.
+    /// A branch whose type's number is known.
     #[inline(always)]
     pub(crate) fn known(
         object: Obj<'g, Branch, V>,
@@ -128,7 +128,7 @@ impl<'g, V: View<'g>> BranchAt<'g, V> {
         Self::new(self.branch_object(place)?)
     }
 
-    /// The same, not looked at yet, but all of it expected.
+    /// A child branch that is expected whole and not looked at yet.
     #[inline(always)]
     pub(crate) fn branch_object(&self, place: usize) -> Result<Obj<'g, Branch, V>, Error> {
         let branch = self

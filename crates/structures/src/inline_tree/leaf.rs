@@ -110,7 +110,7 @@ impl<'g, V: View<'g>> LeafAt<'g, V> {
         Self::known(object, object.view().known_type()?)
     }
 
-    /// The same, where the type's number is known.
+    /// A leaf whose type's number is known.
     #[inline(always)]
     pub(crate) fn known(object: Obj<'g, Leaf, V>, known: KnownType<Leaf>) -> Result<Self, Error> {
         let object = object.check_known_type(known)?;

@@ -6,8 +6,8 @@
 //!   then      the key, zeros up to a word        then      the value, to the object's end
 //!   then      the value, to the object's end
 //! ```
-//! What an entry is its header says. Of the short ones that say no length many lie in a page: with a
-//! value of 128 bytes 28, where 25 would that say both.
+//! The header's type selects the layout of an entry. Short entries store no length, so more of them fit on a page: 28 with
+//! values of 128 bytes, where 25 would with both lengths.
 //!
 //! A separator that a word cannot stand for is stored as an entry without a value.
 
@@ -25,7 +25,7 @@ const LENGTH_BYTES: usize = 8;
 const ON_STACK: usize = 512;
 /// Bytes of an object in front of its body.
 const HEADER_BYTES: usize = 8;
-/// The same of an object of bytes, in front of its content: header and length.
+/// Where the content of an object of bytes begins: behind its header and its length.
 const CONTENT_AT: usize = HEADER_BYTES + 8;
 
 /// An entry or a separator.
