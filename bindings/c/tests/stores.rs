@@ -41,7 +41,7 @@ fn told(program: &Path, collects: &str, pool: &Path, arguments: &[&str]) -> Stri
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The same of a new pool.
+/// What a program says of a new pool.
 fn told_anew(program: &Path, collects: &str, arguments: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     told(program, collects, &folder.path().join("pool"), arguments)

@@ -39,7 +39,7 @@ pub enum Exploration {
     /// difference where each is completed alone ([`firn_media::Medium::unless_reached`]).
     #[default]
     Lazy,
-    /// The same, but at all words that the checksum covers, and at each line's mark.
+    /// As [`Exploration::Lazy`], but at all words that the checksum covers, and at each line's mark.
     EachWord,
     /// Each image by itself. Drawn images are always tried this way.
     Eager,
@@ -59,7 +59,7 @@ pub struct ExploreOptions {
     /// Images tried in an execution, beyond which they are drawn: the report says so. If lazy, runs
     /// of the check, after which as many images are drawn.
     pub max_states: u64,
-    /// The same inside one recovery, if eager.
+    /// Images tried inside one recovery, if eager.
     pub states_per_recovery: u64,
     /// Crash each recovery at this many drawn events with a drawn image, instead of everywhere.
     pub drawn_in_recovery: Option<u32>,
@@ -209,7 +209,7 @@ impl<'a> Explorer<'a> {
         self.judge(line).flatten()
     }
 
-    /// The same: what the check says now.
+    /// Runs what a finding's line says, and returns what the check says now.
     ///
     /// Errors: the line does not read as one, or names no crash of this execution.
     pub fn judge(&self, line: &str) -> Result<Result<(), String>, String> {
@@ -256,7 +256,7 @@ impl<'a> Explorer<'a> {
         self.walk_if(walker, seed, schedule, |_| true)
     }
 
-    /// The same, of an execution that need not be walked.
+    /// Runs an execution, and walks it if its events are `wanted`.
     fn walk_if(
         &self,
         walker: &mut Walker<'_>,

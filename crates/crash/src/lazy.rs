@@ -322,7 +322,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The same for each part of the class by the value of a word, which recovery has left as it was.
+    /// Verifies each part of the class by the value of a word that recovery has left as it was.
     fn verify_each(
         &mut self,
         depth: u32,

@@ -57,7 +57,7 @@ impl CrashOptions {
         }
     }
 
-    /// The same options with another seed.
+    /// These options with another seed.
     pub fn seeded(mut self, seed: u64) -> Self {
         self.seed = seed;
         self

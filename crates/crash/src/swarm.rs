@@ -38,7 +38,7 @@ impl Explorer<'_> {
         self.swarm_seen(swarm, |_| {})
     }
 
-    /// The same, with the events of each execution shown to `see` before it is crashed.
+    /// Crashes random executions, and shows `see` the events of each before it is crashed.
     pub fn swarm_seen(&self, swarm: &SwarmOptions, mut see: impl FnMut(&[Event])) -> Report {
         let started = Instant::now();
         let options = ExploreOptions {

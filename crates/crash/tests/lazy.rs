@@ -113,7 +113,7 @@ fn explorer<'a>(
     )
 }
 
-/// The same in two stages: the second one knows what the first kept, and looks at what it left.
+/// An exploration in two stages: the second one knows what the first kept, and looks at what it left.
 fn staged<'a>(
     options: ExploreOptions,
     seed: u64,

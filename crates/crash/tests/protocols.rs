@@ -295,7 +295,7 @@ fn right_protocols_pass_everywhere() {
 /// Courses of the check and distinct crash states after the undo log's rounds, two crashes in
 /// recovery included.
 const UNDO_STATES: [u64; 2] = [15, 25];
-/// The same after the redo log's rounds.
+/// Courses and crash states after the redo log's rounds.
 const REDO_STATES: [u64; 2] = [55, 52];
 
 #[test]

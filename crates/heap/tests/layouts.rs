@@ -29,7 +29,7 @@ program!(
 );
 
 program!(
-    /// The same, with longer items.
+    /// The program with longer items.
     second {
         #[derive(Stored)]
         #[repr(C)]

@@ -256,7 +256,7 @@ fn thin_out(program: &mut Program, session: &mut Session<Mapped>, round: u64) {
 }
 
 impl Program {
-    /// The same program with the pool as it is now.
+    /// This program with the pool as it is now.
     fn reopened(self, path: &Path) -> Self {
         let Self { pool, objects, .. } = self;
         drop(pool);

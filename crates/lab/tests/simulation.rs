@@ -84,7 +84,7 @@ fn what_cannot_be_simulated_is_told() {
     assert!(error(&every).contains("every 0"));
 }
 
-/// The same program on the same machine, with hardware that copies without fences and says where objects go.
+/// One program on one machine, with and without hardware that copies without fences and says where objects go.
 #[test]
 fn hardware_takes_the_place_of_fences_and_tables() {
     let with = |scheme| {

@@ -235,7 +235,7 @@ impl State {
         self.set_unlike();
     }
 
-    /// The same, of one that changes memory.
+    /// Begins an operation that changes memory.
     #[inline(always)]
     fn changes(&mut self) -> bool {
         assert_eq!(self.aside, 0, "a look that takes no time stores nothing");

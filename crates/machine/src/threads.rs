@@ -177,7 +177,7 @@ impl Machine {
         self.run_until(jobs, u64::MAX)
     }
 
-    /// The same, but the power fails before memory operation number `event` of the machine's life. Threads are
+    /// Runs `jobs` until the power fails, before memory operation number `event` of the machine's life. Threads are
     /// unwound; [`Machine::restart`] starts it again with what persistent memory holds.
     pub fn run_until(&self, jobs: Vec<Job>, event: u64) -> RunEnd {
         assert!(

@@ -59,7 +59,7 @@ impl Cause {
         }
     }
 
-    /// The same of a write: who asks for a line writes none.
+    /// Whom a write is for that happens on behalf of this: whoever asks for a line writes none.
     #[inline(always)]
     pub(crate) const fn of_write(self) -> Self {
         match self {

@@ -21,7 +21,7 @@ fn ffccd() -> Description {
     described
 }
 
-/// The same, with persistent memory that has rows.
+/// FFCCD's machine with one core, and with persistent memory that has rows.
 fn with_rows() -> Description {
     let mut described = ffccd();
     described.nvm.latency = Latency::Rows {

@@ -85,12 +85,12 @@ pub fn compile(
     compile_with(compiler, language, source, &flags, &libraries, into)
 }
 
-/// The same of a program that was written for libpmemobj.
+/// Compiles a program that was written for libpmemobj.
 pub fn compile_pmemobj(compiler: &str, source: &Path, more: &[&str], into: &Path) -> PathBuf {
     compile_pmemobj_as(Language::C11, compiler, source, more, into)
 }
 
-/// The same in another language.
+/// Compiles such a program in another language.
 pub fn compile_pmemobj_as(
     language: Language,
     compiler: &str,
@@ -108,7 +108,7 @@ pub fn compile_pmemobj_as(
     compile(compiler, language, source, &flags, into)
 }
 
-/// The same with libpmemobj itself; `None` where its headers are not installed.
+/// Compiles such a program with libpmemobj itself; `None` where its headers are not installed.
 pub fn compile_with_libpmemobj(source: &Path, more: &[&str], into: &Path) -> Option<PathBuf> {
     if !Path::new("/usr/include/libpmemobj.h").exists() {
         eprintln!("libpmemobj.h is not there: apt-get install libpmemobj-dev");
@@ -196,7 +196,7 @@ pub fn run<A: AsRef<OsStr>>(program: &Path, arguments: &[A]) -> String {
     run_while(BESIDE, program, arguments)
 }
 
-/// The same while objects move when `collects` says.
+/// What a program prints that ends well, while objects move when `collects` says.
 pub fn run_while<A: AsRef<OsStr>>(collects: &str, program: &Path, arguments: &[A]) -> String {
     let mut command = command(program);
     command.args(arguments).env("FIRN_COLLECT", collects);

@@ -174,7 +174,7 @@ impl Walker<'_> {
         crashed
     }
 
-    /// The same where it is complete.
+    /// Goes on where the completion is complete.
     pub(crate) fn end_completion(
         &mut self,
         depth: u32,

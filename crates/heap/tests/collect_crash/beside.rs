@@ -329,7 +329,7 @@ impl Case {
         })
     }
 
-    /// The same, of runs that are known before.
+    /// Explores runs that are known before.
     pub fn explore_all(&self, runs: Vec<Run>) -> Report {
         let mut runs = runs.into_iter();
         self.explore(|_| runs.next())

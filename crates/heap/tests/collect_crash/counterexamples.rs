@@ -108,7 +108,7 @@ impl Counterexample {
             .collect()
     }
 
-    /// The same, with what comes then.
+    /// A run that goes on with what comes then.
     fn go_on(&self, case: &Case, image: &Image, run: Run) -> Run {
         let (mut run, thread) = (run, case.threads);
         for &op in self.then {

@@ -43,7 +43,7 @@ pub const MIXED_EXPLICIT: Rounds = Rounds {
     ..MIXED
 };
 
-/// The same in a pool that is recovered first.
+/// Rounds in a pool that is recovered first.
 pub const RECOVERED: Rounds = Rounds {
     before: 11,
     count: 19,

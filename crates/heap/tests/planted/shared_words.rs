@@ -13,7 +13,7 @@ use crate::pools::{self, LEN, Missing, explore, open};
 pub enum Does {
     /// Changes them in a transaction.
     Commits,
-    /// The same, and the transaction is aborted.
+    /// Changes them in a transaction that is aborted.
     Aborts,
     /// Stores them by plain stores and makes them durable.
     Persists,

@@ -20,7 +20,7 @@ struct Chain {
     first: Ref<Link>,
 }
 
-/// The same with another layout.
+/// A link with another layout.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "link")]
@@ -29,7 +29,7 @@ struct OtherLink {
     next: Ref<OtherLink>,
 }
 
-/// The same with another layout.
+/// A chain with another layout.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "chain")]

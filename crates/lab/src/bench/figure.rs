@@ -48,7 +48,7 @@ pub struct Figure {
     /// get without a barrier), the median of the blocks' ratios: the machine changes more from block to
     /// block than within one.
     pub over_control: Option<f64>,
-    /// The same of the blocks that ran on cores of which nobody else had a part, where that is known.
+    /// CPU time over the control's in blocks that ran on cores of which nobody else had a part, where that is known.
     pub undisturbed: Option<Undisturbed>,
     /// What a collection did, where one was measured.
     #[serde(flatten)]

@@ -170,7 +170,7 @@ pub(super) fn key(number: u32) -> [u8; 8] {
     key_number(number).to_be_bytes()
 }
 
-/// The same as a number.
+/// The key of an entry as a number.
 pub(super) fn key_number(number: u32) -> u64 {
     u64::from(number).wrapping_mul(ODD)
 }
@@ -228,7 +228,7 @@ pub(super) fn get<M: Medium>(
     get_in(session.guard().view(), map, number, value)
 }
 
-/// The same in the guard of this view.
+/// Gets an entry in the guard of this view.
 #[inline]
 pub(super) fn get_in<'g, V: View<'g>>(
     view: V,

@@ -17,7 +17,7 @@ pub(super) enum Operation {
         /// Bytes of the object.
         bytes: usize,
     },
-    /// The same without the free; objects are freed outside of the timed part.
+    /// Allocates, initialises and links; objects are freed outside of the timed part.
     AllocOnly {
         /// Bytes of the object.
         bytes: usize,

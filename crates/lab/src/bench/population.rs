@@ -447,7 +447,7 @@ impl<M: Medium> Population<M> {
         self.way.get(self.session.guard().view(), numbers, value)
     }
 
-    /// The same, where all of them are asked for at once.
+    /// Finds objects that are there, all of which are asked for at once.
     pub(super) fn get_each(&mut self, numbers: &[u32], value: &mut Vec<u8>) -> Result<(), Error> {
         self.way
             .get_each(self.session.guard().view(), numbers, value)

@@ -101,7 +101,7 @@ fn get_own(rig: &mut Rig, count: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same by its name.
+/// Gets an element of a vector that is found by its name.
 fn get_named(rig: &mut Rig, count: u64) -> Result<(), Error> {
     for number in 0..count {
         let guard = rig.session.guard();
@@ -137,7 +137,7 @@ fn word(rig: &mut Rig, count: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same by its name.
+/// Changes a word of an object that is found by its name.
 fn word_named(rig: &mut Rig, count: u64) -> Result<(), Error> {
     for _ in 0..count {
         rig.session.transaction(|tx| {
@@ -161,7 +161,7 @@ fn raw_own(rig: &mut Rig, count: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same in an operation that a hundred share.
+/// Changes a word in place, in an operation that a hundred share.
 fn raw_shared(rig: &mut Rig, count: u64) -> Result<(), Error> {
     for _ in 0..count / SHARED {
         let mut guard = rig.raw.raw_guard()?;

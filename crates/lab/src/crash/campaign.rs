@@ -224,8 +224,8 @@ impl Campaign {
         self.run_into(None, progress)
     }
 
-    /// The same, and puts down in the log what was done, piece by piece. What the log says already is not
-    /// done again; the report has it.
+    /// Runs it and writes what was done to the log, piece by piece. What the log says already is not done again; the
+    /// report has it.
     ///
     /// Errors: as [`Campaign::run`]; the log is another campaign's, or cannot be written.
     pub fn run_into(

@@ -63,7 +63,7 @@ impl<'a> Sequences<'a> {
         }
     }
 
-    /// The same, with images tried in this way.
+    /// These sequences, with images tried in this way.
     pub(super) fn tried(self, exploration: Exploration) -> Self {
         Self {
             exploration,
@@ -320,7 +320,7 @@ mod tests {
         (compared, wrong)
     }
 
-    /// The same for every structure, with every step in place and with some left out.
+    /// Compares every structure, with every step in place and with some left out.
     fn compare_all(images: u128) -> (u32, u32) {
         let mut all = (0, 0);
         for structure in Structure::all() {

@@ -65,7 +65,7 @@ impl Told {
     }
 }
 
-/// The same text for the same fault at another place.
+/// A text without its numbers: equal for one fault at two places.
 fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     let mut in_number = false;

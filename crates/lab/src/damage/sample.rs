@@ -37,7 +37,7 @@ pub enum Condition {
     Undoing,
     /// Crashed, with entries in its log, where allocation bits say what lives.
     Explicit,
-    /// The same, in the middle of a cycle of the collector.
+    /// Crashed in the middle of a cycle of the collector, where allocation bits say what lives.
     ExplicitMoving,
     /// Crashed in the middle of two transactions with undo logs, where allocation bits say what lives.
     ExplicitUndoing,

@@ -14,7 +14,7 @@ const TAIL: &str = "</main></body></html>\n";
 pub(crate) enum Kind {
     /// Names and figures.
     Figures,
-    /// The same, and in the last column words.
+    /// Names and figures, and words in the last column.
     Reasons,
 }
 

@@ -167,7 +167,7 @@ pub struct Simulation {
     pub phases: Vec<Phase>,
     /// Ratio of page bytes to live bytes after the first inserts, when nothing was freed yet.
     pub packed_ratio: f64,
-    /// The same at the end.
+    /// Ratio of page bytes to live bytes at the end.
     pub ratio: f64,
     /// Cycles that were ended, of the collector.
     pub collections: u64,

@@ -41,7 +41,7 @@ pub fn simulate(plan: &SimulationPlan) -> Result<Simulation, SimulationError> {
     simulate_on(Description::of(&plan.machine)?, plan)
 }
 
-/// The same, on a machine of this description.
+/// Runs a workload on a machine of this description.
 pub(crate) fn simulate_on(
     description: Description,
     plan: &SimulationPlan,

@@ -2,7 +2,7 @@
 
 use crate::StopBucket;
 
-/// The same stops in `rows` buckets at most: as many neighbours are put together as it takes.
+/// These stops in `rows` buckets at most: as many neighbours are put together as it takes.
 pub fn few(histogram: &[StopBucket], rows: usize) -> Vec<StopBucket> {
     let neighbours = histogram.len().div_ceil(rows.max(1)).max(1);
     histogram.chunks(neighbours).map(together).collect()

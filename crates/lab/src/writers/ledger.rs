@@ -116,7 +116,7 @@ impl Ledger {
         verify(store, &mut self.scripts, &self.input)
     }
 
-    /// The same where nobody was interrupted, so that nothing was in flight.
+    /// Compares the maps where nobody was interrupted, so that nothing was in flight.
     pub(crate) fn verify_settled(&mut self, store: &mut Store) -> Result<Verified, LabError> {
         let mut verified = self.verify(store)?;
         if verified.in_flight > 0 {

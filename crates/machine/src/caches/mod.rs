@@ -114,7 +114,7 @@ impl Caches {
         owned
     }
 
-    /// The same for a line that the nearest cache does not have, or not as it has to be.
+    /// Finds a line that the nearest cache does not have, or not as it has to be.
     #[inline(always)]
     pub(crate) fn further(&mut self, core: usize, line: u64, flags: u32) -> Found {
         let request = Request { core, line, flags };

@@ -99,13 +99,13 @@ impl Computer {
         }
     }
 
-    /// The same, with a mechanism.
+    /// This computer with a mechanism.
     pub fn with_mechanism(mut self, bundle: &Bundle, site: &Site<'_>) -> Self {
         self.mechanism = (bundle.build)(site);
         self
     }
 
-    /// The same, with pages of these sizes.
+    /// This computer with pages of these sizes.
     pub fn with_pages(mut self, nvm: PageSize, dram: PageSize) -> Self {
         (self.nvm_pages, self.dram_pages) = (nvm, dram);
         self
@@ -172,7 +172,7 @@ impl Computer {
         self.store_with(core, at, flag::DIRTY);
     }
 
-    /// The same, by a `relocate`: the line's pending bit is set (FFCCD, section 4.2).
+    /// A store by a `relocate`: the line's pending bit is set (FFCCD, section 4.2).
     pub(crate) fn store_relocated(&mut self, core: usize, at: PhysAddr) {
         self.store_with(core, at, flag::DIRTY | flag::PENDING);
     }

@@ -24,7 +24,7 @@ impl Computer {
         self.images_mut().store(word, value);
     }
 
-    /// The same, of a `relocate`.
+    /// The word number `word` becomes `value`, by a `relocate`.
     pub(crate) fn set_relocated_word(&mut self, core: usize, word: u64, value: u64) {
         if self.under_way.is_some() {
             self.put_down(core, word / WORDS_PER_LINE as u64, Some(word), true);

@@ -131,7 +131,7 @@ pub struct BitEnergy {
 /// Cycles of an access to a device, from the controller's request to its data.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Latency {
-    /// The same wherever it goes.
+    /// Every access takes as long, wherever it goes.
     Fixed {
         /// Cycles of a read.
         read: u32,

@@ -33,7 +33,7 @@ impl Description {
         Self::with_numbers(name).map(|(description, _)| description)
     }
 
-    /// The same, and its numbers as they are written.
+    /// A machine, and its numbers as they are written.
     pub fn with_numbers(name: &str) -> Result<(Self, Vec<Number>), DescriptionError> {
         if let Some(text) = built_in(name) {
             return File::parse(name, text)?.resolve();

@@ -59,7 +59,7 @@ impl Board<'_> {
         self.read_for(self.cause.of_read(), at, now)
     }
 
-    /// The same of a line of the mechanism's own, whoever asked.
+    /// Reads a line of the mechanism's own, whoever asked.
     pub fn read_own(&mut self, at: DevAddr, now: Ticks) -> Ticks {
         self.read_for(Cause::Mechanism, at, now)
     }

@@ -227,7 +227,7 @@ impl Sets {
         self.groups[first + way / GROUP].used[way % GROUP] = time | way as i32;
     }
 
-    /// The same as `touch`, and `put` if it is not there.
+    /// Touches a tag, or puts it in if it is not there.
     #[inline(always)]
     pub(crate) fn touch_or_put(&mut self, tag: u64) -> Place {
         let first = self.first(tag);
@@ -243,7 +243,7 @@ impl Sets {
         }
     }
 
-    /// The same as `touch_or_put`, where nobody asks for slots. True if it was there.
+    /// Touches a tag or puts it in, where nobody asks for slots. True if it was there.
     #[inline(always)]
     pub(crate) fn use_or_put(&mut self, tag: u64) -> bool {
         if self.groups_per_set > 1 {
@@ -286,7 +286,7 @@ impl Sets {
         }
     }
 
-    /// The same as `put`, of a tag whose slot was chosen since anything was last used.
+    /// Puts a tag in whose slot was chosen since anything was last used.
     #[inline(always)]
     pub(crate) fn put_chosen(&mut self, tag: u64, choice: Choice) -> (usize, Option<u64>) {
         // An empty way comes before any other.

@@ -18,7 +18,7 @@ pub enum Kind {
         /// Bytes of an object.
         bytes: usize,
     },
-    /// The same without the free; objects are freed outside of the timed part.
+    /// Allocates, initialises and links; objects are freed outside of the timed part.
     TxAllocSnapshot {
         /// Bytes of an object.
         bytes: usize,

@@ -91,15 +91,15 @@ pub struct Outcome {
     pub ns_wall: PerOperation,
     /// Bytes of 2 MiB pages over live bytes, mean of the looks after the first insertion.
     pub ratio_2m_mean: Option<f64>,
-    /// The same on 4 KiB pages.
+    /// Bytes of 4 KiB pages over live bytes, mean of these looks.
     pub ratio_4k_mean: Option<f64>,
     /// Bytes of 2 MiB pages, summed over the same looks, over live bytes, summed likewise.
     pub ratio_2m_of_means: Option<f64>,
-    /// The same on 4 KiB pages.
+    /// Bytes of 4 KiB pages, summed, over live bytes, summed.
     pub ratio_4k_of_means: Option<f64>,
     /// Bytes of 2 MiB pages over live bytes after the last deletion.
     pub ratio_2m_after: Option<f64>,
-    /// The same on 4 KiB pages.
+    /// Bytes of 4 KiB pages over live bytes after the last deletion.
     pub ratio_4k_after: Option<f64>,
     /// Bytes of the file after the last deletion over keys and values left.
     pub file_over_payload: f64,

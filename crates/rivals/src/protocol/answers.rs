@@ -128,7 +128,7 @@ pub struct Defragmented {
     pub ns_wall_per_moved: f64,
     /// Bytes of 2 MiB pages over live bytes afterwards.
     pub ratio_2m: Option<f64>,
-    /// The same on 4 KiB pages.
+    /// Bytes of 4 KiB pages over live bytes afterwards.
     pub ratio_4k: Option<f64>,
     /// How.
     pub how: &'static str,

@@ -30,7 +30,7 @@ struct Shelf {
     notes: Ref<Refs<Note>>,
 }
 
-/// The same name, and notes as they are.
+/// That name, and notes as they are.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Shelf")]

@@ -139,6 +139,3 @@ pub const CIRCLES: &[(&str, usize)] = &[
     ("crates/heap", 33),
     ("crates/lab", 12),
 ];
-
-/// Doc comments that begin with "The same".
-pub const THE_SAME: usize = 69;

@@ -9,7 +9,7 @@ use super::{CASES, Case, DATABASES, PMEMOBJ, name, together};
 /// How many times as fast as libpmemobj, the mean over structures and each, without a collector.
 const MEAN: f64 = 2.5;
 const EACH: f64 = 1.5;
-/// The same with a collector: the list, and the others.
+/// How many times as fast with a collector: the list, and the others.
 const LIST_COLLECTING: f64 = 1.2;
 const EACH_COLLECTING: f64 = 1.5;
 /// Fences of an insert.
@@ -130,7 +130,7 @@ fn speed(figures: &[Figure], setting: &Setting) -> Vec<Bar> {
     bars
 }
 
-/// The same in pages of 4 KiB, which no bar is set for: what of it all is the pages' doing.
+/// Ratios on pages of 4 KiB, which no bar is set for: they show what the pages' size does.
 fn on_small_pages(figures: &[Figure]) -> Vec<Bar> {
     let (mut bars, mut logarithms) = (Vec::new(), Vec::new());
     let told = |what: String, ratio: f64| Bar {

@@ -119,7 +119,7 @@ enum Kind {
     Get,
     GetMany,
     GetEach,
-    /// The same when four of five are deleted, after packing where there is a collector.
+    /// Finding when four of five are deleted, after packing where there is a collector.
     GetAfter,
     GetManyAfter,
     GetEachAfter,

@@ -45,7 +45,7 @@ fn cell(scheme: &'static Scheme, assumed: Assumed) -> Cell {
 /// Allocations and frees between two looks; [`EVERY`] is what all other runs have.
 const LOOKS: [u64; 4] = [5, EVERY, 80, 320];
 
-/// The same structure, looked at now and then.
+/// The structure, looked at now and then.
 fn looked_at(every: u64, parameters: Parameters) -> Cell {
     let assumed = Assumed {
         every: Some(every).filter(|&every| every != EVERY),

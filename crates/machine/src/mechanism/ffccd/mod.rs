@@ -152,7 +152,7 @@ pub static RELOCATE: Bundle = Bundle {
     parts: &RELOCATE_PARTS,
 };
 
-/// The same, and an instruction that says where objects go.
+/// FFCCD's `relocate`, and its instruction that says where objects go.
 pub static CHECKLOOKUP: Bundle = Bundle {
     name: "ffccd-checklookup",
     about: "the same, and an instruction that says whether an object moves, and where to",

@@ -114,7 +114,7 @@ pub(super) fn runs(context: &Context<'_>) -> Table {
     }
 }
 
-/// The same as bars, structure by structure.
+/// The figures as bars, structure by structure.
 pub(super) fn chart(context: &Context<'_>) -> Chart {
     let group = |structure: &Structure| {
         let bar = |scheme: &&'static Scheme| {
