@@ -2,9 +2,7 @@
 //!
 //! One thread changes few objects often, another reads them without a lock, the collector moves them.
 
-mod collect_support;
-
-use collect_support::{KINDS, collect, options, words_of};
+use crate::collect_support::{KINDS, collect, options, words_of};
 use firn_crash::{
     Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Report, Schedule, SwarmOptions,
 };

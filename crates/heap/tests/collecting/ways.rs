@@ -1,8 +1,6 @@
 //! Do collections keep everything, whichever way they mark and forward, crashed anywhere?
 
-mod collect_support;
-
-use collect_support::{KINDS, MIXED, Objects, SLOTS, UNEVEN, collect, options};
+use crate::collect_support::{KINDS, MIXED, Objects, SLOTS, UNEVEN, collect, options};
 use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer};
 use firn_heap::collector::{CollectOptions, Forwarding, Marking, PageSize};
 use firn_heap::{Pool, PoolKind};

@@ -1,8 +1,6 @@
 //! Does a collection that has to give up leave nothing behind?
 
-mod collect_support;
-
-use collect_support::{KINDS, MIXED, Spine, collect, options};
+use crate::collect_support::{KINDS, MIXED, Spine, collect, options};
 use firn_crash::{Crash, CrashOptions};
 use firn_heap::collector::PageSize;
 use firn_heap::{Error, Pool, PoolKind};

@@ -3,12 +3,10 @@
 //! One thread is interrupted once in each run, a few moments later each time, by another that goes on
 //! to its end or until it must wait. What stays is compared, and slots are counted.
 
-mod collect_support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use collect_support::{KINDS, Spine, UNEVEN, collect, options, verify_closed, words_of};
+use crate::collect_support::{KINDS, Spine, UNEVEN, collect, options, verify_closed, words_of};
 use firn_crash::{Crash, CrashOptions, Schedule};
 use firn_heap::collector::scheme::NONE;
 use firn_heap::collector::{CollectOptions, PageSize};
@@ -238,7 +236,7 @@ fn replace(_: &Pool<Crash>, session: &mut Session<Crash>, _: &[u8], wait: &dyn F
 }
 
 /// First place of the second page.
-const SLOT: usize = collect_support::SLOTS;
+const SLOT: usize = crate::collect_support::SLOTS;
 
 fn replaced(place: usize) -> Option<usize> {
     stays(if place == 0 { SLOT } else { place })

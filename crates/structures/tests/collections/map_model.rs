@@ -1,16 +1,14 @@
 //! Does a map equal a plain one, through aborts, nested parts that fail, and reopening?
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use crate::support::{TempFile, same_bounds};
 use firn_heap::{Error, Pool, PoolOptions, Session, Tx, View};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_structures::Map;
 use firn_structures::map::Range;
 use proptest::prelude::*;
-use support::{TempFile, same_bounds};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -255,7 +253,7 @@ proptest! {
 
 #[test]
 fn too_large_keys_and_taken_names_are_errors() {
-    let pool = support::pool();
+    let pool = crate::support::pool();
     let mut session = pool.session().unwrap();
     session
         .transaction(|tx| Map::create(tx, "map").map(|_| ()))
@@ -284,7 +282,7 @@ fn too_large_keys_and_taken_names_are_errors() {
 
 #[test]
 fn large_values_are_kept_whole() {
-    let pool = support::pool();
+    let pool = crate::support::pool();
     let mut session = pool.session().unwrap();
     let value: Vec<u8> = (0..40u32 << 20).map(|n| (n >> 8) as u8).collect();
     session

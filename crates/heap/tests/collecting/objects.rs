@@ -1,8 +1,6 @@
 //! Does a list of an explicit pool's objects have each of them once while they move?
 
-mod collect_support;
-
-use collect_support::{collect, options};
+use crate::collect_support::{collect, options};
 use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer, Schedule, SwarmOptions};
 use firn_heap::collector::PageSize;
 use firn_heap::{Bytes, Pool, PoolKind, Reading, Stored, View};

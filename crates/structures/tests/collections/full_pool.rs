@@ -1,7 +1,5 @@
 //! Does a collection stay sound when the pool is full, and can it still be emptied?
 
-mod support;
-
 use firn_heap::{Error, Pool, PoolKind, PoolOptions, Session, Tx};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_structures::{AvlTree, HashMap, InlineTree, List, Map, Queue, RedBlackTree, Vector};

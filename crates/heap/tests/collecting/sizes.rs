@@ -1,8 +1,6 @@
 //! Are objects of every size moved, or left, whole; whatever refers to them, however often it crashes?
 
-mod collect_support;
-
-use collect_support::{KINDS, MIXED, Objects, Spine, collect, options};
+use crate::collect_support::{KINDS, MIXED, Objects, Spine, collect, options};
 use firn_crash::{Crash, CrashOptions};
 use firn_format::class::{CLASSES, Class};
 use firn_heap::collector::PageSize;

@@ -1,15 +1,13 @@
 //! Does the entry of a key do what the standard library's does?
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::collections::btree_map;
 
+use crate::support::Random;
 use firn_heap::{Error, Pool, PoolOptions};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_structures::entry::{Entry, Keyed};
 use firn_structures::{AvlTree, HashMap, InlineTree, Map, RedBlackTree};
-use support::Random;
 
 type Model = BTreeMap<u64, Vec<u8>>;
 

@@ -1,8 +1,6 @@
 //! Are the counters of the statistics page what a walk over the pool finds?
 
-mod collect_support;
-
-use collect_support::{KINDS, collect};
+use crate::collect_support::{KINDS, collect};
 use firn_crash::{Crash, CrashOptions, Schedule};
 use firn_heap::collector::PageSize;
 use firn_heap::{
@@ -53,7 +51,7 @@ fn counters(medium: &Crash) -> Counters {
 fn options(kind: PoolKind, publish_every: u32) -> PoolOptions {
     PoolOptions {
         publish_every,
-        ..collect_support::options(kind)
+        ..crate::collect_support::options(kind)
     }
 }
 

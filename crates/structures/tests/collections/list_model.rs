@@ -1,14 +1,12 @@
 //! Does a list equal a plain deque, through aborts, nested parts that fail, and reopening?
 
-mod support;
-
 use std::collections::VecDeque;
 
+use crate::support::TempFile;
 use firn_heap::{Error, Pool, PoolOptions, View};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_structures::List;
 use proptest::prelude::*;
-use support::TempFile;
 
 type Model = VecDeque<(u64, Vec<u8>)>;
 

@@ -1,8 +1,6 @@
 //! Is everything there after whatever a program does to a pool in which a cycle is open?
 
-mod collect_support;
-
-use collect_support::{KINDS, MIXED, Objects, Spine, collect, leave_open, options};
+use crate::collect_support::{KINDS, MIXED, Objects, Spine, collect, leave_open, options};
 use firn_crash::{Crash, CrashOptions};
 use firn_heap::collector::{PageSize, Stops};
 use firn_heap::{

@@ -1,13 +1,11 @@
 //! Does a reader see whole transactions only, while a writer works?
 
-mod support;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::{Random, pool};
 use firn_heap::Error;
 use firn_structures::Map;
 use firn_structures::map::Scan;
-use support::{Random, pool};
 
 const TRANSACTIONS: u64 = 3_000;
 const KEYS: u64 = 2_000;

@@ -1,13 +1,11 @@
 //! Does a map stay sound through long runs of inserts and removals, and give its space back?
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::{Random, pool};
 use firn_heap::{Error, Pool, PoolKind, PoolOptions, Session, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_structures::{List, Map};
-use support::{Random, pool};
 
 /// Kinds of keys: how many bytes they have in common matters.
 fn key(kind: u64, number: u64) -> Vec<u8> {

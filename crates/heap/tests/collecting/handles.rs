@@ -1,8 +1,6 @@
 //! Do handles keep what they shall, and find it where it went?
 
-mod collect_support;
-
-use collect_support::{KINDS, MIXED, Spine, collect, leave_open};
+use crate::collect_support::{KINDS, MIXED, Spine, collect, leave_open};
 use firn_crash::{Crash, CrashOptions};
 use firn_heap::collector::{CollectOptions, Marking, PageSize};
 use firn_heap::{Bytes, Error, Handle, Pool, PoolKind, Session, View};

@@ -1,8 +1,6 @@
 //! What does a collection do in a pool that is full and cannot grow?
 
-mod collect_support;
-
-use collect_support::{KINDS, Spine, collect};
+use crate::collect_support::{KINDS, Spine, collect};
 use firn_crash::{Crash, CrashOptions};
 use firn_heap::collector::{CollectOptions, Collected, Ended, PageSize};
 use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Session, View};

@@ -1,9 +1,7 @@
 //! Does a pool that a thread keeps compact lose nothing, and does that thread do as it is told?
 
-#[path = "collect_races/program.rs"]
+#[path = "../collect_races/program.rs"]
 mod program;
-
-mod collect_support;
 
 use std::cell::Cell;
 use std::path::Path;
@@ -11,7 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use collect_support::{KINDS, MIXED, Objects, Spine, collect, options};
+use crate::collect_support::{KINDS, MIXED, Objects, Spine, collect, options};
 use firn_crash::{
     Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Schedule, SwarmOptions,
 };

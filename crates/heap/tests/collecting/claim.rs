@@ -1,13 +1,11 @@
 //! Is an object copied by one thread only, in every interleaving?
 
-mod collect_support;
-
-use collect_support::{UNEVEN, collect, leave_open, options};
+use crate::collect_support::{UNEVEN, collect, leave_open, options};
 use firn_crash::{Crash, CrashOptions, interleavings};
 use firn_heap::collector::PageSize;
 use firn_heap::{Error, Pool, PoolKind, View};
 
-type Spine = collect_support::Spine;
+type Spine = crate::collect_support::Spine;
 
 /// One thread reads the object, the other changes it. Whoever copies it late takes the change back.
 #[test]

@@ -1,9 +1,7 @@
 //! Are the pages that a cycle leaves, and those of its plan, used again only when nothing of it can
 //! reach them, crashed anywhere?
 
-mod collect_support;
-
-use collect_support::{KINDS, Objects, UNEVEN, collect, leave_open, options};
+use crate::collect_support::{KINDS, Objects, UNEVEN, collect, leave_open, options};
 use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer};
 use firn_format::geometry::PHASE;
 use firn_format::plan::{Phase, PlanHeader};
@@ -13,7 +11,7 @@ use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, Session, Statistics, Tx, Vie
 use firn_media::Medium;
 use firn_units::FRAME_BYTES;
 
-type Spine = collect_support::Spine;
+type Spine = crate::collect_support::Spine;
 
 /// Crash images that are drawn.
 const IMAGES: u64 = 8;

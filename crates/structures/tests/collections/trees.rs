@@ -1,11 +1,10 @@
 //! Does each tree equal a plain map, through aborts, nested parts that fail, reopening and
 //! collections between and within its operations? What does a change cost?
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use crate::support::{Random, TempFile};
 use firn_crash::{Crash, CrashOptions};
 use firn_heap::collector::{CollectOptions, Collection, PageSize};
 use firn_heap::{Error, Pool, PoolKind, PoolOptions, Session, Tx, View};
@@ -15,7 +14,6 @@ use firn_structures::avl::Avl;
 use firn_structures::inline_tree::{Inline, MAX_VALUE_BYTES};
 use firn_structures::red_black::RedBlack;
 use firn_structures::tree::{Kind, Tree};
-use support::{Random, TempFile};
 
 type Model = BTreeMap<u64, Vec<u8>>;
 
@@ -307,7 +305,7 @@ fn equals_a_plain_map<K: Kind>(kind: PoolKind, seed: u64) {
 
 /// In ascending, descending and scrambled order, to the last one.
 fn fills_and_empties<K: Kind>() {
-    let pool = support::pool();
+    let pool = crate::support::pool();
     let mut session = pool.session().unwrap();
     let orders: [fn(u64) -> u64; 3] = [|i| i, |i| !i, |i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)];
     session
@@ -416,7 +414,7 @@ fn a_change_costs_one_fence<K: Kind>() {
 }
 
 fn refuses_long_values<K: Kind>() {
-    let pool = support::pool();
+    let pool = crate::support::pool();
     let mut session = pool.session().unwrap();
     session
         .transaction(|tx| {

@@ -1,9 +1,8 @@
 //! Does a damaged node lead to an error or a wrong answer, but never to a panic or an endless loop?
 
-mod support;
-
 use std::collections::HashSet;
 
+use crate::support::{Random, pool};
 use firn_heap::{Error, Pool, Session, View};
 use firn_mapped::Mapped;
 use firn_media::Medium;
@@ -12,7 +11,6 @@ use firn_structures::inline_tree::Inline;
 use firn_structures::red_black::RedBlack;
 use firn_structures::tree::{Kind, Tree};
 use firn_structures::{HashMap, List, Map, Queue, StringArray, Vector};
-use support::{Random, pool};
 
 const HEADER_BYTES: u64 = 8;
 /// Bits of a reference that are an address.

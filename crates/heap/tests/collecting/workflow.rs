@@ -1,8 +1,6 @@
 //! Does a cycle that the program's own allocations and frees drive come to its end?
 
-mod collect_support;
-
-use collect_support::{KINDS, MIXED, Spine, collect};
+use crate::collect_support::{KINDS, MIXED, Spine, collect};
 use firn_crash::{Crash, CrashOptions};
 use firn_heap::collector::scheme::{ESPRESSO, PIGGYBACK, SFCCD};
 use firn_heap::collector::{CollectOptions, PageSize, Workflow, WorkflowOptions};

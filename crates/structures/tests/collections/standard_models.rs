@@ -1,17 +1,15 @@
 //! Do the hash map, the vector, the queue and the array of strings equal the standard library's, in
 //! aborted transactions, through reopening, and while a collection moves them?
 
-mod support;
-
 use std::collections::{self, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
+use crate::support::model::{self, Subject};
+use crate::support::{Random, pool, random_bytes};
 use firn_heap::{Error, Tx, View};
 use firn_mapped::Mapped;
 use firn_structures::hash::Position;
 use firn_structures::{HashMap, Queue, StringArray, Vector};
-use support::model::{self, Subject};
-use support::{Random, pool, random_bytes};
 
 /// More keys than are there at a time, so that most inserts are of new ones.
 const KEYS: u64 = 20_000;

@@ -3,11 +3,10 @@
 //! A transaction gives both partners of some pairs one value, or takes it from both; some give up at the
 //! end. Each writer has pairs of its own, so what must be left is known.
 
-mod support;
-
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::support::{Random, pool};
 use firn_heap::collector::{CollectOptions, CollectorOptions, PageSize};
 use firn_heap::{Error, Pool, Statistics, Tx, View};
 use firn_mapped::Mapped;
@@ -16,7 +15,6 @@ use firn_structures::inline_tree::Inline;
 use firn_structures::red_black::RedBlack;
 use firn_structures::tree::{Kind, Tree};
 use firn_structures::{HashMap, Map, Queue, StringArray, Vector};
-use support::{Random, pool};
 
 /// Pairs, of which each writer has every second one.
 const PAIRS: u64 = 400;

@@ -1,8 +1,6 @@
 //! Are fields that change outside transactions kept while their objects move, crashed anywhere?
 
-mod collect_support;
-
-use collect_support::{collect, options};
+use crate::collect_support::{collect, options};
 use firn_crash::{
     Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Schedule, SwarmOptions,
 };
