@@ -5,6 +5,7 @@
 //! reference  pages from the headers' comments
 //! packages   what the suites need beyond Rust, and how it gets there
 //! suites     which suites there are, and running them
+//! times      how long each suite took
 //! titles     whether commits are named as they should be
 //! ```
 #![forbid(unsafe_code)]
@@ -13,6 +14,7 @@ mod install;
 mod packages;
 mod reference;
 mod suites;
+mod times;
 mod titles;
 
 use std::path::PathBuf;
