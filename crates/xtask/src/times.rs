@@ -52,7 +52,8 @@ impl Times {
         let mut rows = vec![("building", building.as_secs_f64())];
         rows.extend(suites);
         let others = format!("{} suites of less than a second", short.len());
-        rows.push((&others, short.iter().map(|(_, seconds)| seconds).sum()));
+        let together = short.iter().fold(0.0, |sum, (_, seconds)| sum + seconds);
+        rows.push((&others, together));
         let row = |(name, seconds): &(&str, f64)| format!("{seconds:8.1} s  {name}\n");
         rows.iter().map(row).collect()
     }

@@ -10,12 +10,12 @@
 use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 
-use firn_format::frame::FrameUse;
-use firn_format::geometry::{self, CHUNK_TABLE_BYTES, Chunk, Frame};
+use firn_format::geometry::{self, Chunk, Frame};
 use firn_format::sealed::Seal;
-use firn_media::{Lock, LockGuard, Medium, MediumError, MediumExt};
+use firn_media::{Lock, LockGuard, Medium, MediumExt};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 
+use super::chunk_frames::ChunkFrames;
 use super::chunks::Chunks;
 use super::reserve::Purpose;
 use crate::error::Error;
@@ -53,130 +53,6 @@ impl FrameRun {
     }
 }
 
-/// One chunk's free frames.
-#[derive(Clone, Copy)]
-pub(super) struct ChunkFrames {
-    /// Whether the chunk was looked at; until then nothing is free in it.
-    known: bool,
-    free: [u64; BITMAP],
-    pub(super) count: u64,
-    /// Groups that may have no blocks on the device: bit i for the frames from i * 16.
-    pub(super) unbacked: u32,
-    /// Groups of which that is certain: this open has given their blocks back.
-    pub(super) punched: u32,
-    /// Of those that may have no blocks, groups for which the device has refused some.
-    pub(super) hollow: u32,
-    /// Whether the open cycle empties the chunk: nothing is taken from it.
-    closed: bool,
-    /// Whether a cycle has emptied it, and most of its frames are kept: what is free in it is taken last, because
-    /// a few objects would make a page of it again.
-    shunned: bool,
-    /// Free frames that are nobody's to use, because all else in the chunk is kept, and it has no blocks: bits as
-    /// in `free`.
-    pub(super) retired: [u64; BITMAP],
-    /// Whether something lies in it that never moves: what is free in it is taken first by plans, and last by
-    /// allocation, so that it is there when they need it.
-    set_aside: bool,
-    /// Whether plans lie in it that are kept, and nothing else: what is free in it is for more of them.
-    pub(super) for_plans: bool,
-    /// Whether it lies behind the pool's limit: nothing but logs is taken from it. Such chunks are the last ones.
-    pub(super) for_logs: bool,
-}
-
-impl ChunkFrames {
-    const UNKNOWN: Self = Self {
-        known: false,
-        free: [0; BITMAP],
-        count: 0,
-        unbacked: 0,
-        punched: 0,
-        hollow: 0,
-        closed: false,
-        shunned: false,
-        retired: [0; BITMAP],
-        set_aside: false,
-        for_plans: false,
-        for_logs: false,
-    };
-
-    /// Whether plans move objects there.
-    pub(super) fn is_open(&self) -> bool {
-        !self.closed && !self.shunned && !self.for_plans && !self.for_logs
-    }
-
-    /// Whether allocation does.
-    pub(super) fn is_offered(&self) -> bool {
-        self.is_open() && !self.set_aside
-    }
-
-    pub(super) fn is_free(&self, i: u64) -> bool {
-        self.free[(i / 64) as usize] >> (i % 64) & 1 != 0
-    }
-
-    fn set(&mut self, from: u64, frames: u64, free: bool) {
-        for i in from..from + frames {
-            let bit = 1 << (i % 64);
-            if free {
-                self.free[(i / 64) as usize] |= bit;
-            } else {
-                self.free[(i / 64) as usize] &= !bit;
-            }
-        }
-        self.count = if free {
-            self.count + frames
-        } else {
-            self.count - frames
-        };
-        // What never moves has gone.
-        self.set_aside &= self.count < FRAMES_PER_CHUNK;
-        self.for_plans &= self.count < FRAMES_PER_CHUNK;
-    }
-
-    /// Without the free frames of these groups.
-    pub(super) fn without(&self, groups: u32) -> Self {
-        let mut others = *self;
-        for (index, word) in others.free.iter_mut().enumerate() {
-            for group in 0..u64::from(u64::BITS) / GROUP_FRAMES {
-                let number = index as u64 * (u64::from(u64::BITS) / GROUP_FRAMES) + group;
-                if groups >> number & 1 != 0 {
-                    *word &= !(((1 << GROUP_FRAMES) - 1) << (group * GROUP_FRAMES));
-                }
-            }
-        }
-        others.count = others.free.iter().map(|w| u64::from(w.count_ones())).sum();
-        others
-    }
-
-    /// First of `frames` consecutive free ones.
-    pub(super) fn find(&self, frames: u64) -> Option<u64> {
-        if self.count < frames {
-            return None;
-        }
-        if frames == 1 {
-            let word = self.free.iter().position(|&w| w != 0)?;
-            return Some(word as u64 * 64 + u64::from(self.free[word].trailing_zeros()));
-        }
-        let mut run = 0;
-        for i in 0..FRAMES_PER_CHUNK {
-            run = if self.is_free(i) { run + 1 } else { 0 };
-            if run == frames {
-                return Some(i + 1 - frames);
-            }
-        }
-        None
-    }
-
-    /// How many consecutive frames are free at most.
-    pub(super) fn longest(&self) -> u64 {
-        let (mut run, mut longest) = (0, 0);
-        for i in 0..FRAMES_PER_CHUNK {
-            run = if self.is_free(i) { run + 1 } else { 0 };
-            longest = longest.max(run);
-        }
-        longest
-    }
-}
-
 /// Where frames may be taken from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reach {
@@ -208,15 +84,15 @@ pub(crate) struct Space {
     pub(super) known: u64,
     pub(super) free: u64,
     /// Where looking began; everything from here on is known once `ahead` has reached the end.
-    frontier: usize,
-    ahead: usize,
+    pub(super) frontier: usize,
+    pub(super) ahead: usize,
     /// Next chunk before the frontier to look at.
-    behind: usize,
-    quarantine: VecDeque<(u64, FrameRun)>,
+    pub(super) behind: usize,
+    pub(super) quarantine: VecDeque<(u64, FrameRun)>,
     /// What entries of these numbers have outside their slots.
-    logs: Vec<(u64, FrameRun)>,
+    pub(super) logs: Vec<(u64, FrameRun)>,
     /// No chunk below this one has a free run of at least 2^i frames.
-    hints: [usize; HINTS],
+    pub(super) hints: [usize; HINTS],
     pub(super) limits: Limits,
     /// Whether the reserve may be used.
     pub(super) emergency: bool,
@@ -227,7 +103,7 @@ pub(crate) struct Space {
     /// [`Space::given_up`], until something of it changes.
     pub(super) given_up: Option<u64>,
     /// Chunk that was set aside last because something in it was pinned.
-    pinned_aside: usize,
+    pub(super) pinned_aside: usize,
     /// Frames of plans that are kept.
     pub(super) kept_plans: u64,
     /// Free frames that are off the space while their blocks are given back, see [`super::lent`].
@@ -546,208 +422,11 @@ impl Space {
         None
     }
 
-    /// Looks at the next chunk from the frontier on. False if there is none.
-    fn look_ahead<M: Medium>(&mut self, medium: &M, chunks: &Chunks<M>) -> Result<bool, Error> {
-        let held = (medium.len() / CHUNK_BYTES) as usize;
-        if self.chunks.is_empty() {
-            let stored = Seal::Frontier.open(medium.load_u64(geometry::FRONTIER));
-            self.frontier = stored.map_or(0, |chunk| (chunk as usize).min(held));
-            self.ahead = self.frontier;
-        }
-        if self.chunks.len() < held {
-            self.chunks.resize(held, ChunkFrames::UNKNOWN);
-        }
-        if self.ahead >= self.chunks.len() {
-            return Ok(false);
-        }
-        self.look_at(medium, chunks, self.ahead)?;
-        self.ahead += 1;
-        Ok(true)
-    }
-
-    /// Looks at the next chunk before the frontier. False if there is none.
-    fn look_behind<M: Medium>(&mut self, medium: &M, chunks: &Chunks<M>) -> Result<bool, Error> {
-        if self.behind >= self.frontier {
-            return Ok(false);
-        }
-        self.look_at(medium, chunks, self.behind)?;
-        self.behind += 1;
-        Ok(true)
-    }
-
-    /// Reads a chunk's frame words.
-    fn look_at<M: Medium>(
-        &mut self,
-        medium: &M,
-        chunks: &Chunks<M>,
-        index: usize,
-    ) -> Result<(), Error> {
-        let chunk = Chunk(index as u64);
-        let mut frames = ChunkFrames {
-            known: true,
-            ..ChunkFrames::UNKNOWN
-        };
-        if chunk.is_data() {
-            if chunks.may_need_repair() {
-                // Knowing the chunk frees what a crash left of unpublished runs.
-                chunks.get(medium, chunk)?;
-            }
-            for i in 0..FRAMES_PER_CHUNK {
-                let at = chunk.first_frame().plus(i).word_at();
-                if FrameUse::from_word(medium.load_u64(at), at)? == FrameUse::Free {
-                    frames.set(i, 1, true);
-                }
-            }
-            // A group with a frame in use was reserved whole, unless it is a source of the cycle that a crash
-            // interrupted: blocks of sources are given back with those of the free frames beside them.
-            for group in 0..GROUPS {
-                let first = group * GROUP_FRAMES;
-                let may_lack = |i| {
-                    let frame = chunk.first_frame().plus(i);
-                    frames.is_free(i) || chunks.may_lack_blocks(frame)
-                };
-                if (first..first + GROUP_FRAMES).all(may_lack) {
-                    frames.unbacked |= 1 << group;
-                }
-            }
-        }
-        for (_, run) in &self.quarantine {
-            for frame in run.each().filter(|f| f.chunk() == chunk) {
-                if frames.is_free(frame.index_in_chunk()) {
-                    frames.set(frame.index_in_chunk(), 1, false);
-                }
-            }
-        }
-        if frames.count > 0 {
-            for hint in &mut self.hints {
-                *hint = (*hint).min(index);
-            }
-        }
-        self.known += 1;
-        self.free += frames.count;
-        self.chunks[index] = frames;
-        Ok(())
-    }
-
-    /// Looks at every chunk there is, and at what lives in it.
-    pub(crate) fn look_at_all<M: Medium>(
-        &mut self,
-        medium: &M,
-        chunks: &Chunks<M>,
-    ) -> Result<(), Error> {
-        while self.look_ahead(medium, chunks)? {}
-        while self.look_behind(medium, chunks)? {}
-        let all = (0..self.chunks.len()).map(|index| Chunk(index as u64));
-        for chunk in all.filter(|chunk| chunk.is_data()) {
-            chunks.get(medium, chunk)?;
-        }
-        Ok(())
-    }
-
     /// Remembers on media where frames were taken last.
     fn note_frontier<M: Medium>(&self, medium: &M, chunk: Chunk) {
         let word = Seal::Frontier.seal(chunk.0);
         if medium.load_u64(geometry::FRONTIER) != word {
             medium.store_u64(geometry::FRONTIER, word);
-        }
-    }
-
-    pub(super) fn grow<M: Medium>(
-        &mut self,
-        medium: &M,
-        frames: u64,
-        purpose: Purpose,
-    ) -> Result<(), Error> {
-        let full = Error::PoolFull {
-            bytes: frames * FRAME_BYTES,
-        };
-        if purpose != Purpose::Log && self.take_from_logs(purpose) {
-            return Ok(());
-        }
-        let next = Chunk(self.chunks.len() as u64);
-        let end = (next.0 + 1) * CHUNK_BYTES;
-        if end > medium.capacity() || !self.is_within(end, purpose) {
-            return Err(full);
-        }
-        let for_logs = purpose == Purpose::Log && !self.is_within(end, Purpose::Collection);
-        if next.is_data() {
-            let result = medium
-                .reserve(next.table(), CHUNK_TABLE_BYTES)
-                .and_then(|()| medium.reserve(next.start(), CHUNK_BYTES));
-            self.growth_refused = matches!(result, Err(MediumError::NoSpace { .. }));
-            match result {
-                Ok(()) => {}
-                Err(MediumError::NoSpace { .. }) if medium.len() >= end => return Err(full),
-                Err(other) => return Err(other.into()),
-            }
-            self.free += FRAMES_PER_CHUNK;
-            let mut frames = ChunkFrames {
-                known: true,
-                for_logs,
-                ..ChunkFrames::UNKNOWN
-            };
-            frames.set(0, FRAMES_PER_CHUNK, true);
-            self.known += 1;
-            self.chunks.push(frames);
-            medium.store_u64(geometry::LENGTH, Seal::Length.seal(next.0 + 1));
-            medium.write_back(geometry::LENGTH, 8);
-            self.may_be_free_from(next.0 as usize);
-        } else {
-            // A region's tables: reserved piece by piece, as its chunks come into use.
-            self.known += 1;
-            self.chunks.push(ChunkFrames {
-                known: true,
-                for_logs,
-                ..ChunkFrames::UNKNOWN
-            });
-        }
-        self.ahead = self.chunks.len();
-        Ok(())
-    }
-
-    /// Makes sure that a run's groups have blocks.
-    pub(super) fn back<M: Medium>(&mut self, medium: &M, run: FrameRun) -> Result<(), Error> {
-        let chunk = run.frame.chunk();
-        let frames = &mut self.chunks[chunk.0 as usize];
-        // All of a chunk at once can be a huge page.
-        if frames.unbacked == u32::MAX
-            && frames.count == FRAMES_PER_CHUNK
-            && self.holes_refused == 0
-            && medium.reserve(chunk.start(), CHUNK_BYTES).is_ok()
-        {
-            frames.unbacked = 0;
-            frames.punched = 0;
-            self.given_up = None;
-        }
-        let first = run.frame.0 / GROUP_FRAMES;
-        let last = (run.frame.0 + run.frames - 1) / GROUP_FRAMES;
-        for group in first..=last {
-            let chunk = (group / GROUPS) as usize;
-            let bit = 1 << (group % GROUPS);
-            if self.chunks[chunk].unbacked & bit != 0 {
-                let at = Frame(group * GROUP_FRAMES).start();
-                let asked = medium.reserve(at, GROUP_FRAMES * FRAME_BYTES);
-                if let Err(MediumError::NoSpace { .. }) = asked {
-                    self.chunks[chunk].hollow |= bit;
-                    self.holes_refused += 1;
-                }
-                asked?;
-                self.chunks[chunk].unbacked &= !bit;
-                self.chunks[chunk].punched &= !bit;
-                self.chunks[chunk].hollow &= !bit;
-                self.given_up = None;
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes that the groups of these frames may have no blocks.
-    pub(crate) fn may_lack_blocks(&mut self, run: FrameRun) {
-        let last = run.frame.0 + run.frames - 1;
-        for group in run.frame.0 / GROUP_FRAMES..=last / GROUP_FRAMES {
-            if let Some(frames) = self.chunks.get_mut((group / GROUPS) as usize) {
-                frames.unbacked |= 1 << (group % GROUPS);
-            }
         }
     }
 
@@ -784,100 +463,6 @@ impl Space {
     pub(crate) fn free_frames(&self, chunk: Chunk) -> u64 {
         let frames = self.chunks.get(chunk.0 as usize).filter(|c| c.is_open());
         frames.map_or(0, |c| c.count)
-    }
-
-    /// Closes a chunk: nothing is taken from it until it is opened again.
-    pub(crate) fn close(&mut self, chunk: Chunk) {
-        if let Some(frames) = self.chunks.get_mut(chunk.0 as usize) {
-            frames.closed = true;
-        }
-    }
-
-    /// Takes from a chunk only what is found nowhere else, from now on.
-    pub(crate) fn shun(&mut self, chunk: Chunk) {
-        if let Some(frames) = self.chunks.get_mut(chunk.0 as usize) {
-            frames.shunned = frames.count < FRAMES_PER_CHUNK;
-        }
-    }
-
-    /// Leaves what is free in a chunk to plans, from now on, if it was looked at and is in use.
-    pub(crate) fn set_aside(&mut self, chunk: Chunk) {
-        let known = self.chunks.get_mut(chunk.0 as usize).filter(|c| c.known);
-        if let Some(frames) = known {
-            frames.set_aside = frames.count < FRAMES_PER_CHUNK;
-        }
-    }
-
-    /// Sets aside a chunk in which an object was pinned: one at a time, and none in a small pool.
-    pub(crate) fn set_pinned_aside(&mut self, chunk: Chunk) {
-        let is_small = self.limits.max_bytes < CHUNKS_TO_SET_ASIDE * CHUNK_BYTES;
-        let has_room = |c: &ChunkFrames| c.set_aside && c.count > 0;
-        if !is_small && !self.chunks.get(self.pinned_aside).is_some_and(has_room) {
-            self.set_aside(chunk);
-            self.pinned_aside = chunk.0 as usize;
-        }
-    }
-
-    /// Leaves nothing in a chunk to plans any more: nothing lies in it that never moves.
-    pub(crate) fn set_aside_no_more(&mut self, chunk: Chunk) {
-        let index = chunk.0 as usize;
-        if let Some(frames) = self.chunks.get_mut(index).filter(|c| c.set_aside) {
-            frames.set_aside = false;
-            self.may_be_free_from(index);
-        }
-    }
-
-    /// Opens every closed chunk.
-    pub(crate) fn open_all(&mut self) {
-        self.offer(|chunk| chunk.closed = false);
-    }
-
-    /// Opens every closed chunk, shuns none any more and sets none aside.
-    pub(crate) fn offer_all(&mut self) {
-        self.offer(|chunk| {
-            (chunk.closed, chunk.shunned, chunk.set_aside) = (false, false, false);
-            chunk.for_plans = false;
-        });
-    }
-
-    fn offer(&mut self, change: impl Fn(&mut ChunkFrames)) {
-        for (index, chunk) in self.chunks.iter_mut().enumerate() {
-            if chunk.is_offered() {
-                continue;
-            }
-            change(chunk);
-            for hint in &mut self.hints {
-                *hint = (*hint).min(index);
-            }
-        }
-    }
-
-    /// Takes a run of frames from this chunk, like [`Space::take`], if it has one.
-    pub(crate) fn take_in<M: Medium>(
-        &mut self,
-        medium: &M,
-        chunk: Chunk,
-        frames: u64,
-    ) -> Result<Option<FrameRun>, Error> {
-        loop {
-            let open = self.chunks.get(chunk.0 as usize).filter(|c| c.is_open());
-            let found = open.and_then(|c| match self.passed_over(c) {
-                0 => c.find(frames),
-                groups => c.without(groups).find(frames),
-            });
-            let Some(first) = found else { return Ok(None) };
-            let run = FrameRun {
-                frame: chunk.first_frame().plus(first),
-                frames,
-            };
-            match self.back(medium, run) {
-                // That group was found to be hollow: others are not, perhaps.
-                Err(error) if error.is_no_room() => continue,
-                other => other?,
-            }
-            self.mark(run, false);
-            return Ok(Some(run));
-        }
     }
 
     /// Forgets chunks from `len` bytes on.

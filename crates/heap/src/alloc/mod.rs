@@ -9,11 +9,15 @@
 
 mod cache;
 mod chosen;
+mod chunk_frames;
 mod chunks;
 mod evacuate;
 mod frames;
+mod grow;
 mod lent;
 mod lists;
+mod look;
+mod offers;
 mod reserve;
 mod slot;
 mod slots;

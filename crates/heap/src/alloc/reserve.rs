@@ -18,7 +18,8 @@ use firn_format::geometry::Chunk;
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
-use super::frames::{CHUNKS_TO_SET_ASIDE, ChunkFrames, FrameRun, GROUP_FRAMES, GROUPS, Space};
+use super::chunk_frames::ChunkFrames;
+use super::frames::{CHUNKS_TO_SET_ASIDE, FrameRun, GROUP_FRAMES, GROUPS, Space};
 use crate::error::Error;
 
 /// Frames that the program's allocations leave free at least.

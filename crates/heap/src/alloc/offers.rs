@@ -1,0 +1,105 @@
+//! Chunks from which nothing is taken, or only what is found nowhere else; and what is taken from one of them.
+
+use firn_format::geometry::Chunk;
+use firn_media::Medium;
+use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK};
+
+use super::chunk_frames::ChunkFrames;
+use super::frames::{CHUNKS_TO_SET_ASIDE, FrameRun, Space};
+use crate::error::Error;
+
+impl Space {
+    /// Closes a chunk: nothing is taken from it until it is opened again.
+    pub(crate) fn close(&mut self, chunk: Chunk) {
+        if let Some(frames) = self.chunks.get_mut(chunk.0 as usize) {
+            frames.closed = true;
+        }
+    }
+
+    /// Takes from a chunk only what is found nowhere else, from now on.
+    pub(crate) fn shun(&mut self, chunk: Chunk) {
+        if let Some(frames) = self.chunks.get_mut(chunk.0 as usize) {
+            frames.shunned = frames.count < FRAMES_PER_CHUNK;
+        }
+    }
+
+    /// Leaves what is free in a chunk to plans, from now on, if it was looked at and is in use.
+    pub(crate) fn set_aside(&mut self, chunk: Chunk) {
+        let known = self.chunks.get_mut(chunk.0 as usize).filter(|c| c.known);
+        if let Some(frames) = known {
+            frames.set_aside = frames.count < FRAMES_PER_CHUNK;
+        }
+    }
+
+    /// Sets aside a chunk in which an object was pinned: one at a time, and none in a small pool.
+    pub(crate) fn set_pinned_aside(&mut self, chunk: Chunk) {
+        let is_small = self.limits.max_bytes < CHUNKS_TO_SET_ASIDE * CHUNK_BYTES;
+        let has_room = |c: &ChunkFrames| c.set_aside && c.count > 0;
+        if !is_small && !self.chunks.get(self.pinned_aside).is_some_and(has_room) {
+            self.set_aside(chunk);
+            self.pinned_aside = chunk.0 as usize;
+        }
+    }
+
+    /// Leaves nothing in a chunk to plans any more: nothing lies in it that never moves.
+    pub(crate) fn set_aside_no_more(&mut self, chunk: Chunk) {
+        let index = chunk.0 as usize;
+        if let Some(frames) = self.chunks.get_mut(index).filter(|c| c.set_aside) {
+            frames.set_aside = false;
+            self.may_be_free_from(index);
+        }
+    }
+
+    /// Opens every closed chunk.
+    pub(crate) fn open_all(&mut self) {
+        self.offer(|chunk| chunk.closed = false);
+    }
+
+    /// Opens every closed chunk, shuns none any more and sets none aside.
+    pub(crate) fn offer_all(&mut self) {
+        self.offer(|chunk| {
+            (chunk.closed, chunk.shunned, chunk.set_aside) = (false, false, false);
+            chunk.for_plans = false;
+        });
+    }
+
+    fn offer(&mut self, change: impl Fn(&mut ChunkFrames)) {
+        for (index, chunk) in self.chunks.iter_mut().enumerate() {
+            if chunk.is_offered() {
+                continue;
+            }
+            change(chunk);
+            for hint in &mut self.hints {
+                *hint = (*hint).min(index);
+            }
+        }
+    }
+
+    /// Takes a run of frames from this chunk, like [`Space::take`], if it has one.
+    pub(crate) fn take_in<M: Medium>(
+        &mut self,
+        medium: &M,
+        chunk: Chunk,
+        frames: u64,
+    ) -> Result<Option<FrameRun>, Error> {
+        loop {
+            let open = self.chunks.get(chunk.0 as usize).filter(|c| c.is_open());
+            let found = open.and_then(|c| match self.passed_over(c) {
+                0 => c.find(frames),
+                groups => c.without(groups).find(frames),
+            });
+            let Some(first) = found else { return Ok(None) };
+            let run = FrameRun {
+                frame: chunk.first_frame().plus(first),
+                frames,
+            };
+            match self.back(medium, run) {
+                // That group was found to be hollow: others are not, perhaps.
+                Err(error) if error.is_no_room() => continue,
+                other => other?,
+            }
+            self.mark(run, false);
+            return Ok(Some(run));
+        }
+    }
+}
