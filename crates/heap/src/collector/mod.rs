@@ -2,13 +2,19 @@
 //! the emptied pages back (FFCCD sections 2.3, 3.3 and 5).
 //!
 //! ```text
-//! collection   one cycle, step by step            summary   which pages, and where everything goes
-//! mark         what is reachable                  cycle     the open cycle and the read barrier
-//! reclaim      what is not is free                heal      every reference names the destination
-//! recount      counters that a crash left behind
-//! background   a thread that watches the ratio    release   the emptied pages are free
-//! scheme/      how a copy comes to count          resume    after a crash
-//! relocations  what the open cycle moves          workflow  the program's own calls drive it, as FFCCD prints
+//! collection    one cycle, step by step             background    a thread that watches the ratio
+//! mark          what is reachable                   workflow      the program's own calls drive it, as FFCCD prints
+//! reclaim       what is not is free                 cycle         the open cycle and the read barrier
+//! recount       counters that a crash left behind   frame_map     whose part of the cycle a frame is
+//! survey        what pages hold                     group         objects that are copied together
+//! summary       which of them are emptied           lookup        hardware that says where objects go
+//! destinations  where everything in them goes       relocations   what the open cycle moves
+//! soundness     whether a plan can be believed      scheme/       how a copy comes to count
+//! activation    the plan comes into force           kept          ended cycles whose addresses lead on
+//! compact       the collector's own copies          pairs         references of two words
+//! finished      blocks that go before the end       resume        after a crash
+//! heal          references name destinations        figures       what was done
+//! release       the emptied pages are free
 //! ```
 //! The world stops for a moment, with no operation open, where a step needs one moment that holds for
 //! all: marking begins (M1) and ends, the sources are closed, the plan comes into force (C1, T2),
@@ -19,6 +25,7 @@ mod background;
 pub(crate) mod collection;
 mod compact;
 pub(crate) mod cycle;
+mod destinations;
 mod figures;
 mod finished;
 mod frame_map;
@@ -36,6 +43,7 @@ pub(crate) mod resume;
 pub mod scheme;
 mod soundness;
 mod summary;
+mod survey;
 mod workflow;
 
 use std::collections::HashSet;

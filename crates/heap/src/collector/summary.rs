@@ -7,39 +7,33 @@
 //! pages count, those that a large object pins cannot be emptied, but their sparse runs can: the next
 //! cycle finds room there.
 
-use core::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use firn_format::class::{CLASSES, Class};
-use firn_format::frame::FrameUse;
-use firn_format::geometry::{Chunk, Frame};
+use firn_format::geometry::Chunk;
 use firn_format::plan::{Entry, plan_bytes};
 use firn_format::statistics::Counter;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
 use super::cycle::frames_of;
-use crate::alloc::{FrameRun, GROUP_FRAMES, Purpose, Room, Run};
+use super::survey::{Candidate, Needed, Stand, Survey};
+use crate::alloc::{FrameRun, GROUP_FRAMES, Room, Run};
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::tx::redo::Ring;
-use crate::walk::data_chunks;
-use crate::work;
 
 /// Largest object that moves, in frames. Larger ones pin their chunk: copying one would hold up
 /// whoever touches it first.
-const MAX_MOVED_FRAMES: u64 = 256;
-const LARGE: usize = CLASSES;
-/// Runs of a pinned chunk that hold at most this share of what they could are emptied, in percent.
-const SPARSE_PERCENT: u64 = 75;
+pub(super) const MAX_MOVED_FRAMES: u64 = 256;
+/// The place of large objects behind the classes.
+pub(super) const LARGE: usize = CLASSES;
 /// A chunk in which a plan leaves no more frames than this takes in no survivors, where there are so
 /// many of them that the fresh ones that survivors need instead do not weigh.
 const FEW_FRAMES: u64 = FRAMES_PER_CHUNK / 4;
 const MANY_CHUNKS: usize = 8;
 /// Runs of which the allocator's words are asked for ahead.
 pub(super) const RUNS_AHEAD: usize = 12;
-/// In a pool that cannot grow as it likes, what pages waste is at most this part of what is left of it.
-const SHARE_LEFT: f64 = 16.0;
 /// Candidates that are passed over at most, because others win more in the room that there is.
 const MOST_PASSED_OVER: usize = 64;
 /// Frames that emptying them must win.
@@ -99,35 +93,6 @@ pub(super) struct Aim {
     pub(super) max_units: u64,
 }
 
-/// Runs that are emptied together: those of a chunk, or one alone.
-#[derive(Clone)]
-pub(super) struct Candidate {
-    runs: Vec<Run>,
-    /// Bytes that its survivors fill.
-    filled: u64,
-    frames: u64,
-}
-
-impl Candidate {
-    fn alone(run: Run) -> Self {
-        Self {
-            filled: filled_bytes(&run),
-            frames: run.what.frames(),
-            runs: vec![run],
-        }
-    }
-
-    fn is_sparse(&self) -> bool {
-        self.filled * 100 <= self.frames * FRAME_BYTES * SPARSE_PERCENT
-    }
-
-    /// Free frames that are closed with it.
-    fn free_frames(&self) -> u64 {
-        let used: u64 = self.runs.iter().map(|run| run.what.frames()).sum();
-        self.frames.saturating_sub(used)
-    }
-}
-
 /// A chosen plan, before anything is written.
 #[derive(Default)]
 pub(super) struct Draft {
@@ -150,17 +115,6 @@ impl Draft {
     }
 }
 
-/// What may be emptied, and where the pool stands.
-pub(super) struct Survey {
-    pub(super) stand: Stand,
-    /// Frames that hold objects, chunk by chunk.
-    used: HashMap<Chunk, u64>,
-    /// The emptiest first.
-    pub(super) candidates: Vec<Candidate>,
-    /// Sparse runs of chunks that a large object pins; each is a candidate of its own.
-    pinned: Vec<Candidate>,
-}
-
 /// The first so many candidates, and what emptying them comes to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
@@ -177,48 +131,6 @@ pub(super) struct Choice {
     pub(super) lacks_room: bool,
     /// Whether the pool is as it should be, or will be.
     pub(super) reached: bool,
-}
-
-/// Where the pool stands.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Stand {
-    /// Pages that hold objects.
-    pages: u64,
-    /// Frames that objects fill where they are densest.
-    dense_frames: u64,
-    /// Bytes of the objects as the program requested them.
-    live_bytes: u64,
-    /// Free frames in pages that hold objects.
-    free_frames: u64,
-    /// Bytes that objects hold which never move: those that are too large.
-    pub(super) large_bytes: u64,
-    /// Bytes of runs that the program has pinned.
-    pub(super) pinned_bytes: u64,
-}
-
-impl Survey {
-    /// This survey with the sparse runs of pages as candidates, each alone.
-    pub(super) fn in_frames(mut self) -> Self {
-        let pages = core::mem::take(&mut self.candidates).into_iter();
-        let runs = pages.flat_map(|page| page.runs).map(Candidate::alone);
-        self.candidates = runs.filter(Candidate::is_sparse).collect();
-        self.stand.pages = self.used.values().sum();
-        self.pinned.clear();
-        self
-    }
-}
-
-impl Stand {
-    /// Bytes of pages at which a collection is content: what its target says, and in a pool that cannot grow as
-    /// it likes no more than leaves fifteen sixteenths of what it has left to be used.
-    fn aimed_bytes(&self, aim: &Aim, room: &Room) -> f64 {
-        let aimed = self.live_bytes as f64 * aim.target;
-        let Some(most) = room.most else { return aimed };
-        let (dense, most) = (self.dense_frames as f64, most as f64);
-        // The frames of pages, so that what they lack in density is such a share of the others.
-        let pages = (dense * SHARE_LEFT + most) / (SHARE_LEFT + 1.0);
-        aimed.min(pages.max(dense) * FRAME_BYTES as f64)
-    }
 }
 
 impl<M: Medium> Inner<M> {
@@ -349,283 +261,6 @@ impl<M: Medium> Inner<M> {
         let durable = self.redo.known_durable();
         self.allocator.space().lock(medium).end_quarantine(durable);
     }
-
-    fn survey(&self, aim: &Aim) -> Result<Survey, Error> {
-        let medium = &self.medium;
-        let mut stand = Stand {
-            live_bytes: self.counter(Counter::LiveBytes).max(0) as u64,
-            ..Stand::default()
-        };
-        let fixed = self.collector.pinned.lock(medium).clone();
-        let may_move = |run: &Run| may_move(run) && !fixed.contains(&run.frame);
-        let of_plans = self.pages_of_plans();
-        let mut used = HashMap::new();
-        let mut dense = Needed::new();
-        let (mut candidates, mut pinned) = (Vec::new(), Vec::new());
-        for chunk in data_chunks(medium.len()) {
-            let mut runs = self.allocator.runs_of(medium, chunk)?;
-            for run in runs.extract_if(.., |run| run.used == 0) {
-                self.allocator
-                    .give_empty(medium, &run, self.redo.counter())?;
-            }
-            let is_pinned = self.is_pinned(chunk);
-            if runs.is_empty() && !is_pinned {
-                continue;
-            }
-            let stays = is_pinned || of_plans.contains(&chunk) || !runs.iter().all(&may_move);
-            for run in &runs {
-                dense.add(run);
-                let bytes = run.what.frames() * FRAME_BYTES;
-                match self::may_move(run) {
-                    false => stand.large_bytes += bytes,
-                    true if fixed.contains(&run.frame) => stand.pinned_bytes += bytes,
-                    true => {}
-                }
-            }
-            let mut space = self.allocator.space().lock(medium);
-            if !stays {
-                space.set_aside_no_more(chunk);
-            }
-            let free = space.free_frames(chunk);
-            drop(space);
-            stand.free_frames += free;
-            let frames = runs.iter().map(|run| run.what.frames());
-            used.insert(chunk, frames.sum());
-            match aim.pages {
-                PageSize::Huge => {
-                    stand.pages += 1;
-                    let whole = runs.iter().map(|run| run.what.frames()).sum::<u64>() + free;
-                    if !stays {
-                        let filled = runs.iter().map(filled_bytes).sum();
-                        candidates.push(Candidate {
-                            runs,
-                            filled,
-                            frames: whole.min(FRAMES_PER_CHUNK),
-                        });
-                    } else if !self.keeps_addresses {
-                        // What is emptied there is room for others, unless its addresses stay.
-                        let alone = runs.into_iter().filter(&may_move).map(Candidate::alone);
-                        pinned.extend(alone.filter(Candidate::is_sparse));
-                    }
-                }
-                PageSize::Small => {
-                    for run in runs {
-                        stand.pages += run.what.frames();
-                        let slots = run.class().map_or(1, Class::slots);
-                        let wins = run.used < slots && !fixed.contains(&run.frame);
-                        if wins || aim.everything && may_move(&run) {
-                            candidates.push(Candidate::alone(run));
-                        }
-                    }
-                }
-            }
-        }
-        stand.dense_frames = dense.frames;
-        Ok(Survey {
-            stand,
-            used,
-            candidates,
-            pinned,
-        })
-    }
-
-    /// Whether a large object from an earlier chunk reaches into this one.
-    fn is_pinned(&self, chunk: Chunk) -> bool {
-        let first = chunk.first_frame();
-        let word = self.medium.load_u64(first.word_at());
-        matches!(
-            FrameUse::from_word(word, first.word_at()),
-            Ok(FrameUse::Tail { .. }) | Err(_)
-        )
-    }
-
-    /// Where the survivors of the closed sources go: takes and marks the destination runs. What does not
-    /// fit into the pool is left out, and its sources are open again.
-    ///
-    /// Errors: the frame table is damaged.
-    pub(super) fn plan(&self, aim: &Aim, draft: &mut Draft) -> Result<(), Error> {
-        let medium = &self.medium;
-        let mut sources = draft.closed.clone();
-        let _scope = medium.scope(Scope::Summary);
-        // Long runs first: what is left between them has room for the short ones.
-        sources.sort_by_cached_key(plan_order);
-        let mut rooms = self.rooms()?;
-        for (i, run) in sources.iter().enumerate() {
-            if let Some(soon) = sources.get(i + RUNS_AHEAD) {
-                self.allocator.expect(medium, soon.frame.start());
-            }
-            let survivors = self.allocator.used_slots(medium, run);
-            let mut entry = Entry {
-                source: run.frame,
-                class: run.class(),
-                first: Frame(0),
-                first_slot: 0,
-                split: 0,
-                second: Frame(0),
-                unit: draft.units,
-                survivors,
-            };
-            let count = entry.count();
-            medium.work(work::PLANNED_RUN);
-            let placed = self.place(aim, run, count, &mut entry, draft, &mut rooms);
-            match placed {
-                Ok(()) => {
-                    draft.units += count;
-                    draft.entries.push(entry);
-                }
-                Err(error) if error.is_no_room() => {
-                    let stamp = self.redo.counter();
-                    self.allocator.reopen_run(medium, run, stamp)?;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Finds room for `count` survivors of a run.
-    fn place(
-        &self,
-        aim: &Aim,
-        run: &Run,
-        count: u64,
-        entry: &mut Entry,
-        draft: &mut Draft,
-        rooms: &mut Rooms,
-    ) -> Result<(), Error> {
-        let Some(class) = run.class() else {
-            let frames = run.what.frames();
-            entry.split = frames;
-            if count > 0 {
-                let taken = self.take_room(aim, run.what, rooms)?;
-                entry.first = taken.frame;
-                draft.filled.push((taken, None, 1));
-            }
-            return Ok(());
-        };
-        let slots = class.slots();
-        let last = draft.filled.last().filter(|(_, of, _)| *of == Some(class));
-        let used = last.map_or(slots, |(_, _, used)| *used);
-        let mut left = slots - used;
-        if aim.forwarding == Forwarding::OneDestination && count > left {
-            left = 0;
-        }
-        let here = count.min(left);
-        if here > 0
-            && let Some((first, _, used)) = draft.filled.last_mut()
-        {
-            (entry.first, entry.first_slot, entry.split) = (first.frame, *used, here);
-            *used += here;
-        }
-        let rest = count - here;
-        if rest > 0 {
-            let taken = match self.take_room(aim, run.what, rooms) {
-                Ok(taken) => taken,
-                Err(error) => {
-                    if here > 0
-                        && let Some((_, _, used)) = draft.filled.last_mut()
-                    {
-                        *used -= here;
-                    }
-                    return Err(error);
-                }
-            };
-            if here > 0 {
-                entry.second = taken.frame;
-            } else {
-                (entry.first, entry.first_slot, entry.split) = (taken.frame, 0, rest);
-            }
-            draft.filled.push((taken, Some(class), rest));
-        }
-        Ok(())
-    }
-
-    /// Takes a destination run and says on media that it is one.
-    fn take_room(&self, aim: &Aim, what: FrameUse, rooms: &mut Rooms) -> Result<FrameRun, Error> {
-        let medium = &self.medium;
-        let frames = what.frames();
-        for place in (0..rooms.chunks.len()).rev() {
-            let chunk = rooms.chunks[place];
-            let mut space = self.allocator.space().lock(medium);
-            let taken = space.take_in(medium, chunk, frames)?;
-            let full = space.free_frames(chunk) == 0;
-            drop(space);
-            if full {
-                rooms.chunks.remove(place);
-            }
-            if let Some(run) = taken {
-                self.allocator.reserve_run(medium, run, what)?;
-                return Ok(run);
-            }
-        }
-        let take = || {
-            let durable = self.redo.known_durable();
-            self.allocator
-                .take_frames(medium, frames, Purpose::Collection, durable)
-        };
-        let run = match take() {
-            // Rather holes in pages that are all but emptied than none.
-            Err(error) if error.is_no_room() && aim.pages == PageSize::Small => {
-                self.allocator.space().lock(medium).open_all();
-                take()?
-            }
-            taken => taken?,
-        };
-        self.allocator.reserve_run(medium, run, what)?;
-        let chunk = run.frame.chunk();
-        if !rooms.chunks.contains(&chunk) {
-            rooms.chunks.push(chunk);
-        }
-        Ok(run)
-    }
-
-    /// The chunks with room that hold objects and are no sources, the fullest last; behind them those that
-    /// stay whatever is done, because something in them never moves.
-    fn rooms(&self) -> Result<Rooms, Error> {
-        let medium = &self.medium;
-        let mut chunks: Vec<(bool, Reverse<u64>, Chunk)> = Vec::new();
-        let fixed = self.collector.pinned.lock(medium).clone();
-        let mut fixed: HashSet<Chunk> = fixed.iter().map(|frame| frame.chunk()).collect();
-        fixed.extend(self.pages_of_plans());
-        let space = self.allocator.space().lock(medium);
-        for chunk in data_chunks(medium.len()) {
-            let free = space.free_frames(chunk);
-            if free > 0 && self.allocator.holds_objects(medium, chunk)? {
-                let stays = fixed.contains(&chunk) || self.is_pinned(chunk);
-                chunks.push((stays, Reverse(free), chunk));
-            }
-        }
-        chunks.sort_unstable();
-        Ok(Rooms {
-            chunks: chunks.into_iter().map(|(_, _, chunk)| chunk).collect(),
-        })
-    }
-}
-
-/// Where a source comes in a plan: by its length, its class and its address, in one word that is
-/// compared at once.
-fn plan_order(run: &Run) -> u64 {
-    let shortness = MAX_MOVED_FRAMES.saturating_sub(run.what.frames());
-    let class = run.class().map_or(LARGE, Class::index) as u64;
-    shortness << 56 | class << 48 | run.frame.0
-}
-const _: () = assert!(MAX_MOVED_FRAMES <= 1 << 8 && LARGE < 1 << 8);
-const _: () = assert!(firn_format::geometry::MAX_POOL_BYTES / FRAME_BYTES <= 1 << 48);
-
-/// Chunks that destinations are taken from, the next one last.
-struct Rooms {
-    chunks: Vec<Chunk>,
-}
-
-fn may_move(run: &Run) -> bool {
-    run.what.frames() <= MAX_MOVED_FRAMES
-}
-
-fn filled_bytes(run: &Run) -> u64 {
-    match run.class() {
-        Some(class) => run.used * class.slot_bytes(),
-        None => run.what.frames() * FRAME_BYTES,
-    }
 }
 
 /// How many of the candidates, which come by what they hold, bring the ratio to its target, or else
@@ -748,40 +383,4 @@ fn choose_pinned(aim: &Aim, stand: &Stand, choice: &Choice, pinned: &[Candidate]
         runs.clear();
     }
     runs
-}
-
-/// Frames that the survivors of sources need.
-struct Needed {
-    slots: [u64; CLASSES + 1],
-    frames: u64,
-    units: u64,
-}
-
-impl Needed {
-    const fn new() -> Self {
-        Self {
-            slots: [0; CLASSES + 1],
-            frames: 0,
-            units: 0,
-        }
-    }
-
-    fn add(&mut self, run: &Run) {
-        let class = run.class().map_or(LARGE, Class::index);
-        let before = frames_for(class, self.slots[class]);
-        self.slots[class] += match run.class() {
-            Some(_) => run.used,
-            None => run.what.frames(),
-        };
-        self.frames += frames_for(class, self.slots[class]) - before;
-        self.units += run.used;
-    }
-}
-
-/// Frames that so many slots of a class fill; for large objects, frames themselves.
-fn frames_for(class: usize, slots: u64) -> u64 {
-    match Class::from_index(class) {
-        Some(class) => slots.div_ceil(class.slots()) * class.frames(),
-        None => slots,
-    }
 }

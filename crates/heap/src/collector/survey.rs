@@ -1,0 +1,241 @@
+//! What pages hold, run by run, before some of them are chosen.
+
+use std::collections::HashMap;
+
+use firn_format::class::{CLASSES, Class};
+use firn_format::frame::FrameUse;
+use firn_format::geometry::Chunk;
+use firn_format::statistics::Counter;
+use firn_media::Medium;
+use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK};
+
+use super::summary::{Aim, LARGE, MAX_MOVED_FRAMES, PageSize};
+use crate::alloc::{Room, Run};
+use crate::error::Error;
+use crate::inner::Inner;
+use crate::walk::data_chunks;
+
+/// In a pool that cannot grow as it likes, what pages waste is at most this part of what is left of it.
+const SHARE_LEFT: f64 = 16.0;
+/// Runs of a pinned chunk that hold at most this share of what they could are emptied, in percent.
+const SPARSE_PERCENT: u64 = 75;
+
+/// Runs that are emptied together: those of a chunk, or one alone.
+#[derive(Clone)]
+pub(super) struct Candidate {
+    pub(super) runs: Vec<Run>,
+    /// Bytes that its survivors fill.
+    pub(super) filled: u64,
+    pub(super) frames: u64,
+}
+
+impl Candidate {
+    pub(super) fn alone(run: Run) -> Self {
+        Self {
+            filled: filled_bytes(&run),
+            frames: run.what.frames(),
+            runs: vec![run],
+        }
+    }
+
+    pub(super) fn is_sparse(&self) -> bool {
+        self.filled * 100 <= self.frames * FRAME_BYTES * SPARSE_PERCENT
+    }
+
+    /// Free frames that are closed with it.
+    pub(super) fn free_frames(&self) -> u64 {
+        let used: u64 = self.runs.iter().map(|run| run.what.frames()).sum();
+        self.frames.saturating_sub(used)
+    }
+}
+
+/// What may be emptied, and where the pool stands.
+pub(super) struct Survey {
+    pub(super) stand: Stand,
+    /// Frames that hold objects, chunk by chunk.
+    pub(super) used: HashMap<Chunk, u64>,
+    /// The emptiest first.
+    pub(super) candidates: Vec<Candidate>,
+    /// Sparse runs of chunks that a large object pins; each is a candidate of its own.
+    pub(super) pinned: Vec<Candidate>,
+}
+
+/// Where the pool stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stand {
+    /// Pages that hold objects.
+    pub(super) pages: u64,
+    /// Frames that objects fill where they are densest.
+    pub(super) dense_frames: u64,
+    /// Bytes of the objects as the program requested them.
+    pub(super) live_bytes: u64,
+    /// Free frames in pages that hold objects.
+    pub(super) free_frames: u64,
+    /// Bytes that objects hold which never move: those that are too large.
+    pub(super) large_bytes: u64,
+    /// Bytes of runs that the program has pinned.
+    pub(super) pinned_bytes: u64,
+}
+
+impl Survey {
+    /// This survey with the sparse runs of pages as candidates, each alone.
+    pub(super) fn in_frames(mut self) -> Self {
+        let pages = core::mem::take(&mut self.candidates).into_iter();
+        let runs = pages.flat_map(|page| page.runs).map(Candidate::alone);
+        self.candidates = runs.filter(Candidate::is_sparse).collect();
+        self.stand.pages = self.used.values().sum();
+        self.pinned.clear();
+        self
+    }
+}
+
+impl Stand {
+    /// Bytes of pages at which a collection is content: what its target says, and in a pool that cannot grow as
+    /// it likes no more than leaves fifteen sixteenths of what it has left to be used.
+    pub(super) fn aimed_bytes(&self, aim: &Aim, room: &Room) -> f64 {
+        let aimed = self.live_bytes as f64 * aim.target;
+        let Some(most) = room.most else { return aimed };
+        let (dense, most) = (self.dense_frames as f64, most as f64);
+        // The frames of pages, so that what they lack in density is such a share of the others.
+        let pages = (dense * SHARE_LEFT + most) / (SHARE_LEFT + 1.0);
+        aimed.min(pages.max(dense) * FRAME_BYTES as f64)
+    }
+}
+
+impl<M: Medium> Inner<M> {
+    pub(super) fn survey(&self, aim: &Aim) -> Result<Survey, Error> {
+        let medium = &self.medium;
+        let mut stand = Stand {
+            live_bytes: self.counter(Counter::LiveBytes).max(0) as u64,
+            ..Stand::default()
+        };
+        let fixed = self.collector.pinned.lock(medium).clone();
+        let may_move = |run: &Run| may_move(run) && !fixed.contains(&run.frame);
+        let of_plans = self.pages_of_plans();
+        let mut used = HashMap::new();
+        let mut dense = Needed::new();
+        let (mut candidates, mut pinned) = (Vec::new(), Vec::new());
+        for chunk in data_chunks(medium.len()) {
+            let mut runs = self.allocator.runs_of(medium, chunk)?;
+            for run in runs.extract_if(.., |run| run.used == 0) {
+                self.allocator
+                    .give_empty(medium, &run, self.redo.counter())?;
+            }
+            let is_pinned = self.is_pinned(chunk);
+            if runs.is_empty() && !is_pinned {
+                continue;
+            }
+            let stays = is_pinned || of_plans.contains(&chunk) || !runs.iter().all(&may_move);
+            for run in &runs {
+                dense.add(run);
+                let bytes = run.what.frames() * FRAME_BYTES;
+                match self::may_move(run) {
+                    false => stand.large_bytes += bytes,
+                    true if fixed.contains(&run.frame) => stand.pinned_bytes += bytes,
+                    true => {}
+                }
+            }
+            let mut space = self.allocator.space().lock(medium);
+            if !stays {
+                space.set_aside_no_more(chunk);
+            }
+            let free = space.free_frames(chunk);
+            drop(space);
+            stand.free_frames += free;
+            let frames = runs.iter().map(|run| run.what.frames());
+            used.insert(chunk, frames.sum());
+            match aim.pages {
+                PageSize::Huge => {
+                    stand.pages += 1;
+                    let whole = runs.iter().map(|run| run.what.frames()).sum::<u64>() + free;
+                    if !stays {
+                        let filled = runs.iter().map(filled_bytes).sum();
+                        candidates.push(Candidate {
+                            runs,
+                            filled,
+                            frames: whole.min(FRAMES_PER_CHUNK),
+                        });
+                    } else if !self.keeps_addresses {
+                        // What is emptied there is room for others, unless its addresses stay.
+                        let alone = runs.into_iter().filter(&may_move).map(Candidate::alone);
+                        pinned.extend(alone.filter(Candidate::is_sparse));
+                    }
+                }
+                PageSize::Small => {
+                    for run in runs {
+                        stand.pages += run.what.frames();
+                        let slots = run.class().map_or(1, Class::slots);
+                        let wins = run.used < slots && !fixed.contains(&run.frame);
+                        if wins || aim.everything && may_move(&run) {
+                            candidates.push(Candidate::alone(run));
+                        }
+                    }
+                }
+            }
+        }
+        stand.dense_frames = dense.frames;
+        Ok(Survey {
+            stand,
+            used,
+            candidates,
+            pinned,
+        })
+    }
+
+    /// Whether a large object from an earlier chunk reaches into this one.
+    pub(super) fn is_pinned(&self, chunk: Chunk) -> bool {
+        let first = chunk.first_frame();
+        let word = self.medium.load_u64(first.word_at());
+        matches!(
+            FrameUse::from_word(word, first.word_at()),
+            Ok(FrameUse::Tail { .. }) | Err(_)
+        )
+    }
+}
+
+pub(super) fn may_move(run: &Run) -> bool {
+    run.what.frames() <= MAX_MOVED_FRAMES
+}
+
+pub(super) fn filled_bytes(run: &Run) -> u64 {
+    match run.class() {
+        Some(class) => run.used * class.slot_bytes(),
+        None => run.what.frames() * FRAME_BYTES,
+    }
+}
+
+/// Frames that the survivors of sources need.
+pub(super) struct Needed {
+    pub(super) slots: [u64; CLASSES + 1],
+    pub(super) frames: u64,
+    pub(super) units: u64,
+}
+
+impl Needed {
+    pub(super) const fn new() -> Self {
+        Self {
+            slots: [0; CLASSES + 1],
+            frames: 0,
+            units: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, run: &Run) {
+        let class = run.class().map_or(LARGE, Class::index);
+        let before = frames_for(class, self.slots[class]);
+        self.slots[class] += match run.class() {
+            Some(_) => run.used,
+            None => run.what.frames(),
+        };
+        self.frames += frames_for(class, self.slots[class]) - before;
+        self.units += run.used;
+    }
+}
+
+/// Frames that so many slots of a class fill; for large objects, frames themselves.
+pub(super) fn frames_for(class: usize, slots: u64) -> u64 {
+    match Class::from_index(class) {
+        Some(class) => slots.div_ceil(class.slots()) * class.frames(),
+        None => slots,
+    }
+}
