@@ -59,7 +59,7 @@ impl Cause {
         }
     }
 
-    /// Whom a write is for that happens on behalf of this: whoever asks for a line writes none.
+    /// The cause of a write issued on behalf of this request. A load or store itself writes no line to a device.
     #[inline(always)]
     pub(crate) const fn of_write(self) -> Self {
         match self {

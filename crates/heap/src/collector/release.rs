@@ -47,8 +47,8 @@ struct Release<'r, M: Medium> {
 }
 
 impl<M: Medium> Release<'_, M> {
-    /// Whoever looks at a chunk first believes its frame words, so all are looked at before the words of the sources
-    /// change.
+    /// Loads every chunk's state. The first access to a chunk trusts its frame words, so it must come before the words
+    /// of the sources change.
     ///
     /// Errors: the frame table is damaged.
     fn look_at_all(&mut self) -> Result<(), Error> {

@@ -232,7 +232,7 @@ impl Needed {
     }
 }
 
-/// Frames that so many slots of a class fill; for large objects, frames themselves.
+/// Frames that hold `slots` slots of a class; of large objects, `slots` counts frames.
 pub(super) fn frames_for(class: usize, slots: u64) -> u64 {
     match Class::from_index(class) {
         Some(class) => slots.div_ceil(class.slots()) * class.frames(),

@@ -182,7 +182,7 @@ impl<'c, M: Medium> Commit<'c, M> {
         Ok(())
     }
 
-    /// A free slot is awaited before the number is taken, so that whoever is in flight never waits.
+    /// Waits for a free slot before the commit takes its number, so a transaction in flight never waits.
     fn await_slot(&mut self) {
         let medium = self.medium();
         medium.work(work::LOGGED_WORD * self.entry.len() as u64);

@@ -24,8 +24,8 @@ pub(super) fn log_frames<M: Medium>(medium: &M, fresh: &[Frame], entry: &mut Vec
 }
 
 /// Makes the words of frames durable that came into use since the last commit, before slots in them
-/// are given back without one. Whoever takes such a frame next publishes objects in it and does not
-/// log its words; they must be on media by then.
+/// are given back without one. The next session to use such a frame publishes objects in it without
+/// logging its words, so they must be durable by then.
 pub(crate) fn settle_fresh_frames<M: Medium>(medium: &M, cache: &mut Cache) {
     if !cache.fresh.is_empty() {
         if medium.keeps(&steps::PASSED_ON_WRITE_BACK) {

@@ -33,11 +33,11 @@ const SHOWN: usize = 16;
 const ACTIVE: usize = 24;
 const SHARED_WORDS: usize = 32;
 
-/// Every so many entries of a lane, the session computes W anew; the others reuse the last one. Computing it loads lines
-/// from every other session. A W that lags is conservative.
+/// Every `SCAN_EVERY`th entry of a lane recomputes W; the others reuse it, because recomputing loads cache lines of every
+/// other session. A stale W is conservative.
 const SCAN_EVERY: usize = SLOTS / 2;
-/// A session adopts others' homes if the slot that it writes in so many turns is not reusable yet. When it writes entry n,
-/// its last W comes from an entry from n - SCAN_EVERY on, and all but the last entry before that one were durable.
+/// A session adopts others' homes if the slot this many turns ahead is not reusable yet. When it writes entry n,
+/// its last W comes from entry n - SCAN_EVERY or later, and all but the last entry before that one were durable.
 /// So, without other sessions, entries before n - SCAN_EVERY - 1 are reusable.
 const ADOPT_AHEAD: usize = SLOTS - SCAN_EVERY - 2;
 

@@ -59,7 +59,7 @@ impl Board<'_> {
         self.read_for(self.cause.of_read(), at, now)
     }
 
-    /// Reads a line of the mechanism's own, whoever asked.
+    /// Reads a line of the mechanism's own data; the traffic counts for the mechanism.
     pub fn read_own(&mut self, at: DevAddr, now: Ticks) -> Ticks {
         self.read_for(Cause::Mechanism, at, now)
     }
