@@ -11,7 +11,7 @@ use std::process::Command;
 
 use firn_heap::{LogKind, Pool, PoolKind, PoolOptions, Ref, Stored};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Runtime};
 use firn_structures::{HashMap, Map, Vector};
 use firn_units::VirtAddr;
 

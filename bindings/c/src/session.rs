@@ -11,7 +11,7 @@ use std::rc::Rc;
 use firn_heap::{Guard, Layout, Obj, OpenTransaction, ReadLock, Reading, Savepoint, Tx};
 use firn_heap::{Target, Untyped, View};
 use firn_mapped::Mapped;
-use firn_media::Medium;
+use firn_media::{Runtime, Space};
 use firn_units::VirtAddr;
 
 use crate::collection::Collects;

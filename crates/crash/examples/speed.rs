@@ -2,7 +2,7 @@
 //! recovery on a pool of many mebibytes.
 
 use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer, Report};
-use firn_media::{Medium, MediumExt};
+use firn_media::{MediumExt, Memory};
 use firn_units::VirtAddr;
 
 const POOL_BYTES: u64 = 16 << 20;

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use firn_hardware::lookup::counts::LookupCounts;
+use firn_media::Offers;
 
 use crate::counts::Counts;
+use crate::hardware;
 use crate::image::Image;
 use crate::options::CrashOptions;
 use crate::schedule::Schedule;
@@ -21,14 +23,13 @@ use crate::walk::{Recovered, Stage};
 #[derive(Clone)]
 pub struct Crash {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) offers: Arc<Offers>,
 }
 
 impl Crash {
     /// Makes `len` bytes of zeros, all of them backed and durable.
     pub fn new(len: u64, options: CrashOptions) -> Self {
-        Self {
-            shared: Arc::new(Shared::new(len, options)),
-        }
+        Self::of(Shared::new(len, options))
     }
 
     /// Makes memory from what a crash left. Everything in it is durable.
@@ -36,9 +37,13 @@ impl Crash {
         let shared = Shared::new(image.len, options);
         image.fill(&shared.memory);
         shared.set_base_boots(image.boots);
-        Self {
-            shared: Arc::new(shared),
-        }
+        Self::of(shared)
+    }
+
+    fn of(shared: Shared) -> Self {
+        let shared = Arc::new(shared);
+        let offers = Arc::new(hardware::offers(&shared));
+        Self { shared, offers }
     }
 
     /// The options it was made with.

@@ -34,9 +34,9 @@ pub enum Failure {
 pub enum Exploration {
     /// Only what the check looks at is told apart: one run for all images in which its loads give
     /// the same values. The check must be deterministic, and learn of memory through the medium. Of
-    /// contents that a checksum refuses ([`firn_media::Medium::load_checked`]) it looks at no more
+    /// contents that a checksum refuses ([`firn_media::Memory::load_checked`]) it looks at no more
     /// than the words up to the first that is wrong, and which lines of a copy arrived makes no
-    /// difference where each is completed alone ([`firn_media::Medium::unless_reached`]).
+    /// difference where each is completed alone ([`firn_media::Relocate::unless_reached`]).
     #[default]
     Lazy,
     /// As [`Exploration::Lazy`], but at all words that the checksum covers, and at each line's mark.

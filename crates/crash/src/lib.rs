@@ -27,7 +27,7 @@
 //!
 //! ```
 //! use firn_crash::{ExploreOptions, Explorer};
-//! use firn_media::{Medium, MediumExt};
+//! use firn_media::{MediumExt, Memory};
 //! use firn_units::VirtAddr;
 //!
 //! const VALUE: VirtAddr = VirtAddr(0);
@@ -78,6 +78,7 @@ mod decisions;
 mod explorer;
 mod footprint;
 mod frame;
+mod hardware;
 mod image;
 mod images;
 mod interleave;

@@ -2,15 +2,13 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use firn_hardware::relocate::instructions;
 use firn_media::{
-    Capabilities, Domain, Lookup, Medium, MediumError, Move, Step, Ticket, Unsupported,
+    Domain, Hardware, MediumError, Memory, Offers, Probe, Runtime, Space, Step, Ticket,
 };
-use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
+use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 use crate::buffer::Pending;
 use crate::crash::Crash;
-use crate::memory::mark_of;
 use crate::place::CrashPlace;
 use crate::shared::lines_of;
 use crate::threads::CrashThread;
@@ -25,67 +23,11 @@ fn word_of(at: VirtAddr) -> u64 {
     at.bytes() / WORD_BYTES
 }
 
-const NO_RELOCATE: Unsupported = Unsupported("relocate");
-const NO_LOOKUP: Unsupported = Unsupported("check_lookup");
-
-fn line_number(at: VirtAddr) -> u64 {
-    at.bytes() / LINE_BYTES
-}
-
-impl Crash {
-    /// Sets or takes a line's mark, by a store that follows the stores to the line.
-    fn store_mark(&self, line: u64, marked: bool) {
-        self.shared.point();
-        if self.shared.is_dead() {
-            return;
-        }
-        let (word, value) = (mark_of(line), u64::from(marked));
-        let mut state = self.shared.lock();
-        self.shared
-            .issue(&mut state, Pending::Store { word, value });
-    }
-}
-
-impl Medium for Crash {
+impl Memory for Crash {
     type Place<'m> = CrashPlace<'m>;
-    type Words = CrashWords;
-    type Thread = CrashThread;
-
-    const MAY_CHECK_LOOKUP: bool = true;
 
     fn domain(&self) -> Domain {
         self.shared.options.domain
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        let mut capabilities = Capabilities::NONE;
-        capabilities.simulated = true;
-        capabilities.relocate = self.shared.options.relocate.is_some();
-        capabilities.check_lookup = self.shared.options.lookup.is_some();
-        capabilities
-    }
-
-    fn name(&self) -> String {
-        format!("crash medium (seed {})", self.shared.options.seed)
-    }
-
-    fn len(&self) -> u64 {
-        self.shared.memory.len()
-    }
-
-    fn capacity(&self) -> u64 {
-        self.shared.options.capacity
-    }
-
-    fn is_writable(&self) -> bool {
-        true
-    }
-
-    fn boot_id(&self) -> [u8; 16] {
-        let boots = self.shared.boots.load(Relaxed);
-        let mut id = *b"boot............";
-        id[8..].copy_from_slice(&boots.to_le_bytes());
-        id
     }
 
     #[inline]
@@ -107,16 +49,7 @@ impl Medium for Crash {
     }
 
     fn store_u64(&self, at: VirtAddr, value: u64) {
-        self.shared.point();
-        if self.shared.is_dead() {
-            return;
-        }
-        let word = word_of(at);
-        self.shared.check_store(word);
-        let mut state = self.shared.lock();
-        state.thread().counts.stores += 1;
-        self.shared
-            .issue(&mut state, Pending::Store { word, value });
+        self.shared.store(word_of(at), value);
     }
 
     fn compare_exchange_u64(&self, at: VirtAddr, current: u64, new: u64) -> Result<u64, u64> {
@@ -213,16 +146,7 @@ impl Medium for Crash {
     }
 
     fn write_back(&self, at: VirtAddr, len: u64) {
-        for line in lines_of(at.bytes(), len) {
-            self.shared.point();
-            let mut state = self.shared.lock();
-            state.thread().counts.write_backs += 1;
-            if self.shared.options.domain.needs_flush()
-                && line * LINE_BYTES < self.shared.memory.len()
-            {
-                self.shared.issue(&mut state, Pending::WriteBack { line });
-            }
-        }
+        self.shared.write_back(lines_of(at.bytes(), len));
     }
 
     fn fence(&self) {
@@ -250,6 +174,31 @@ impl Medium for Crash {
     fn durable(&self) -> Ticket {
         let state = self.shared.lock();
         Ticket(if state.dead { u64::MAX } else { state.ticket })
+    }
+}
+
+impl Space for Crash {
+    fn name(&self) -> String {
+        format!("crash medium (seed {})", self.shared.options.seed)
+    }
+
+    fn len(&self) -> u64 {
+        self.shared.memory.len()
+    }
+
+    fn capacity(&self) -> u64 {
+        self.shared.options.capacity
+    }
+
+    fn is_writable(&self) -> bool {
+        true
+    }
+
+    fn boot_id(&self) -> [u8; 16] {
+        let boots = self.shared.boots.load(Relaxed);
+        let mut id = *b"boot............";
+        id[8..].copy_from_slice(&boots.to_le_bytes());
+        id
     }
 
     fn reserve(&self, at: VirtAddr, len: u64) -> Result<(), MediumError> {
@@ -341,6 +290,11 @@ impl Medium for Crash {
     fn backed_bytes(&self) -> Result<u64, MediumError> {
         Ok(self.shared.memory.backed_frames() * FRAME_BYTES)
     }
+}
+
+impl Runtime for Crash {
+    type Words = CrashWords;
+    type Thread = CrashThread;
 
     fn words(&self, count: usize) -> CrashWords {
         CrashWords::new(self.shared.clone(), count)
@@ -358,86 +312,6 @@ impl Medium for Crash {
             self.shared.point();
             self.shared.drain_current(&mut self.shared.lock());
         }
-    }
-
-    /// The words of a line, then its mark: a crash between may leave words of a copy that do not count as
-    /// reached, which says less than there is and nothing wrong. The buffer of reached bits goes to memory
-    /// when power fails, so that a mark which reached persistence is all there is to it here; its bounds
-    /// stand in `firn-hardware`, where a buffer of any size says the same afterwards.
-    fn relocate(&self, from: VirtAddr, to: VirtAddr, len: u64) -> Result<(), Unsupported> {
-        let unit = self.shared.options.relocate.ok_or(NO_RELOCATE)?;
-        let stores = instructions(from, to, len).flat_map(|one| one.stores(unit));
-        for store in stores {
-            for at in (0..store.len).step_by(WORD_BYTES as usize) {
-                self.store_u64(store.to + at, self.load_u64(store.from + at));
-            }
-            self.store_mark(line_number(store.to), true);
-        }
-        Ok(())
-    }
-
-    fn reached(&self, at: VirtAddr) -> Result<bool, Unsupported> {
-        self.shared.options.relocate.ok_or(NO_RELOCATE)?;
-        Ok(self.shared.load(mark_of(line_number(at))) != 0)
-    }
-
-    fn any_reached(&self, at: VirtAddr, len: u64) -> Result<bool, Unsupported> {
-        self.shared.options.relocate.ok_or(NO_RELOCATE)?;
-        Ok(self.shared.any_marked(lines_of(at.bytes(), len)))
-    }
-
-    fn unless_reached(&self, at: VirtAddr, copy: impl FnOnce()) -> Result<(), Unsupported> {
-        let line = line_number(at);
-        match self.shared.begin_completion(line) {
-            Some(true) => {
-                copy();
-                self.shared.end_completion(line);
-            }
-            Some(false) => {}
-            None if self.reached(at)? => {}
-            None => copy(),
-        }
-        Ok(())
-    }
-
-    fn clear_reached(&self, at: VirtAddr, len: u64) -> Result<(), Unsupported> {
-        self.shared.options.relocate.ok_or(NO_RELOCATE)?;
-        for line in lines_of(at.bytes(), len) {
-            // The bitmap is cleared, the bit that a cached line still carries is not: it comes back with
-            // the line.
-            if !self.shared.lock().carries_mark(line) {
-                self.store_mark(line, false);
-            }
-        }
-        self.write_back(at, len);
-        Ok(())
-    }
-
-    fn install_lookup(&self, moves: impl Iterator<Item = Move>) -> Result<(), Unsupported> {
-        let sizes = self.shared.options.lookup.ok_or(NO_LOOKUP)?;
-        self.shared.lock().lookups.install(moves, &sizes);
-        Ok(())
-    }
-
-    fn retire_lookup(&self) -> Result<(), Unsupported> {
-        self.shared.options.lookup.ok_or(NO_LOOKUP)?;
-        self.shared.lock().lookups.retire();
-        Ok(())
-    }
-
-    fn check_lookup(&self, at: VirtAddr) -> Result<Lookup, Unsupported> {
-        let sizes = self.shared.options.lookup.ok_or(NO_LOOKUP)?;
-        let mut state = self.shared.lock();
-        let thread = state.current;
-        Ok(state.lookups.ask(thread, at, &sizes))
-    }
-
-    fn is_perturbed(&self) -> bool {
-        self.shared.options.leave_out.is_some()
-    }
-
-    fn leaves_out(&self, step: &Step) -> bool {
-        self.shared.options.leave_out == Some(step)
     }
 
     fn pause(&self, attempt: u32) {
@@ -472,5 +346,28 @@ impl Medium for Crash {
 
     fn join(&self, thread: CrashThread) -> bool {
         self.join_thread(&thread)
+    }
+}
+
+impl Probe for Crash {
+    fn is_simulated(&self) -> bool {
+        true
+    }
+
+    fn is_perturbed(&self) -> bool {
+        self.shared.options.leave_out.is_some()
+    }
+
+    fn leaves_out(&self, step: &Step) -> bool {
+        self.shared.options.leave_out == Some(step)
+    }
+}
+
+impl Hardware for Crash {
+    const MAY_OFFER: bool = true;
+
+    #[inline]
+    fn offers(&self) -> &Offers {
+        &self.offers
     }
 }

@@ -14,7 +14,7 @@ pub struct CrashOptions {
     pub domain: Domain,
     /// Bytes up to which the medium may grow; a power of two. Costs memory only where touched.
     pub capacity: u64,
-    /// Seed of everything random: [`firn_media::Medium::random_u64`], and a schedule that names
+    /// Seed of everything random: [`firn_media::Runtime::random_u64`], and a schedule that names
     /// no seed of its own.
     pub seed: u64,
     /// Bytes that the device holds; reserving more fails with `NoSpace`.

@@ -4,14 +4,15 @@
 //! load is one look into memory; inside one it passes a scheduling point first and stores wait in
 //! the thread's buffer. Once dead, nothing changes persistent memory any more.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use firn_units::{FRAME_BYTES, WORD_BYTES};
+use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
 
 use crate::buffer::Pending;
 use crate::footprint::Footprint;
-use crate::memory::{LINE_WORDS, Line, Memory};
+use crate::memory::{LINE_WORDS, Line, Memory, mark_of};
 use crate::options::CrashOptions;
 use crate::persistence::Persistence;
 use crate::run::RunOutcome;
@@ -291,6 +292,43 @@ impl Shared {
         );
     }
 
+    // ---- stores ----
+
+    /// Stores a word as the current thread does: after a scheduling point, into its buffer.
+    pub(crate) fn store(&self, word: u64, value: u64) {
+        self.point();
+        if self.is_dead() {
+            return;
+        }
+        self.check_store(word);
+        let mut state = self.lock();
+        state.thread().counts.stores += 1;
+        self.issue(&mut state, Pending::Store { word, value });
+    }
+
+    /// Sets or takes a line's mark, by a store that follows the stores to the line.
+    pub(crate) fn store_mark(&self, line: u64, marked: bool) {
+        self.point();
+        if self.is_dead() {
+            return;
+        }
+        let (word, value) = (mark_of(line), u64::from(marked));
+        let mut state = self.lock();
+        self.issue(&mut state, Pending::Store { word, value });
+    }
+
+    /// Writes lines back, each after a scheduling point.
+    pub(crate) fn write_back(&self, lines: Range<u64>) {
+        for line in lines {
+            self.point();
+            let mut state = self.lock();
+            state.thread().counts.write_backs += 1;
+            if self.options.domain.needs_flush() && line * LINE_BYTES < self.memory.len() {
+                self.issue(&mut state, Pending::WriteBack { line });
+            }
+        }
+    }
+
     // ---- events ----
 
     /// Lets an event happen, unless the medium is dead or dies before it.
@@ -323,7 +361,7 @@ impl Shared {
     }
 
     /// Discards the content of the lines in `lines`.
-    pub(crate) fn zero_lines(&self, state: &mut State, lines: core::ops::Range<u64>) {
+    pub(crate) fn zero_lines(&self, state: &mut State, lines: Range<u64>) {
         for line in lines {
             if self.memory.has_fresh(line) {
                 let words = line * LINE_WORDS..(line + 1) * LINE_WORDS;
@@ -345,12 +383,7 @@ impl Shared {
     }
 
     /// Gives or takes the blocks of the frames in `frames`.
-    pub(crate) fn set_backing(
-        &self,
-        state: &mut State,
-        frames: core::ops::Range<u64>,
-        backed: bool,
-    ) {
+    pub(crate) fn set_backing(&self, state: &mut State, frames: Range<u64>, backed: bool) {
         for frame in frames {
             if self.memory.is_backed(frame) != backed {
                 let thread = state.current as u16;
@@ -382,7 +415,7 @@ impl Shared {
 }
 
 /// Lines that a range of bytes touches.
-pub(crate) fn lines_of(start: u64, len: u64) -> core::ops::Range<u64> {
+pub(crate) fn lines_of(start: u64, len: u64) -> Range<u64> {
     let line_bytes = LINE_WORDS * WORD_BYTES;
     if len == 0 {
         0..0

@@ -4,7 +4,7 @@ use std::sync::{Arc, MutexGuard};
 use std::thread::panicking;
 
 use firn_fibers::{self as fiber, Fiber, Progress, fleet};
-use firn_media::Medium;
+use firn_media::Runtime;
 
 use crate::crash::Crash;
 use crate::run::{ThreadPanic, panic_message};

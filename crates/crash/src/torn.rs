@@ -130,7 +130,7 @@ impl Torn {
 }
 
 impl Shared {
-    /// What `Medium::load_checked` does, where a part of it need not be recorded; otherwise nothing.
+    /// What `Memory::load_checked` does, where a part of it need not be recorded; otherwise nothing.
     pub(crate) fn load_torn(
         &self,
         at: VirtAddr,

@@ -7,8 +7,12 @@ use std::collections::BTreeSet;
 use firn_crash::{
     Crash, CrashOptions, CrashState, Exploration, ExploreOptions, Explorer, RelocateUnit, Report,
 };
-use firn_media::{Domain, Medium, MediumExt};
+use firn_media::{Domain, Hardware, MediumExt, Memory, Relocate, Space};
 use firn_units::{LINE_BYTES, VirtAddr};
+
+fn unit(crash: &Crash) -> &dyn Relocate {
+    crash.offers().expect()
+}
 
 /// Two copies: three lines, and two.
 const COPIES: [(VirtAddr, VirtAddr, u64); 2] = [
@@ -36,11 +40,11 @@ fn setup(crash: &Crash) {
 
 fn copy_line(crash: &Crash, seed: u64, from: VirtAddr, to: VirtAddr) {
     if seed.is_multiple_of(2) {
-        crash.relocate(from, to, LINE_BYTES).unwrap();
+        unit(&crash).relocate(from, to, LINE_BYTES);
     } else {
         // Plain stores, and the mark last.
         crash.store_u64(to + 8, crash.load_u64(from + 8));
-        crash.relocate(from + 56, to + 56, 8).unwrap();
+        unit(&crash).relocate(from + 56, to + 56, 8);
     }
 }
 
@@ -81,12 +85,12 @@ fn recover(crash: &Crash, seed: u64) -> Vec<u64> {
     for (from, to, count) in COPIES {
         let bytes = count * LINE_BYTES;
         let is_named = (to.bytes()..to.bytes() + bytes).contains(&logged);
-        let claimed = is_named || crash.any_reached(to, bytes).unwrap();
+        let claimed = is_named || unit(&crash).any_reached(to, bytes);
         seen.push(u64::from(claimed));
         if claimed {
             for (from, to) in lines(from, count).zip(lines(to, count)) {
-                let copy = || copy_line(crash, seed, from, to);
-                crash.unless_reached(to, copy).unwrap();
+                let mut copy = || copy_line(crash, seed, from, to);
+                unit(&crash).unless_reached(to, &mut copy);
             }
             crash.write_back(to, bytes);
         }
@@ -187,20 +191,20 @@ fn a_wrong_completion_is_found() {
             },
             4096,
             setup,
-            |crash| crash.relocate(from, to, count * LINE_BYTES).unwrap(),
+            |crash| unit(&crash).relocate(from, to, count * LINE_BYTES),
             |crash: Crash, _: &CrashState| {
-                if crash.any_reached(to, count * LINE_BYTES).unwrap() {
+                if unit(&crash).any_reached(to, count * LINE_BYTES) {
                     for nth in 0..count {
                         let to = to + nth * LINE_BYTES;
                         let nth = nth + u64::from(nth == wrong);
                         let from = from + nth * LINE_BYTES;
-                        let copy = || crash.relocate(from, to, LINE_BYTES).unwrap();
-                        crash.unless_reached(to, copy).unwrap();
+                        let mut copy = || unit(&crash).relocate(from, to, LINE_BYTES);
+                        unit(&crash).unless_reached(to, &mut copy);
                     }
                 }
                 crash.end_of_recovery();
                 let (wrong, expected) = (to + wrong * LINE_BYTES, wrong + 1);
-                match (crash.load_u64(wrong + 8), crash.reached(wrong).unwrap()) {
+                match (crash.load_u64(wrong + 8), unit(&crash).reached(wrong)) {
                     (value, true) if value != expected => Err(format!("found {value}")),
                     _ => Ok(()),
                 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use firn_crash::{Crash, CrashOptions, Exploration, ExploreOptions, Explorer, Job, Schedule};
-use firn_media::{Domain, Medium, MediumExt};
+use firn_media::{Domain, MediumExt, Memory, Space};
 use firn_units::VirtAddr;
 
 fn options(domain: Domain) -> CrashOptions {

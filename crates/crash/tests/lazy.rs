@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use firn_crash::{
     Crash, CrashOptions, CrashState, Exploration, ExploreOptions, Explorer, Failure, Job, Schedule,
 };
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Memory, Space};
 use firn_units::VirtAddr;
 
 const WORDS: [VirtAddr; 7] = [

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use firn_crash::{Crash, CrashOptions, CrashWords, Job, Schedule, interleavings};
-use firn_media::{Medium, MediumExt, Words};
+use firn_media::{MediumExt, Memory, Runtime, Words};
 use firn_units::VirtAddr;
 
 /// Instructions of a litmus test on locations 0 and 1. Each is tried in persistent memory and in

@@ -3,8 +3,12 @@
 use firn_crash::{
     Crash, CrashOptions, ExploreOptions, Explorer, Job, LookupCounts, LookupSizes, Schedule,
 };
-use firn_media::{Lookup, Medium, MediumExt, Move};
+use firn_media::{CheckLookup, Hardware, Lookup, MediumExt, Memory, Move, Relocate};
 use firn_units::{FRAME_BYTES, VirtAddr};
+
+fn lookups(crash: &Crash) -> &dyn CheckLookup {
+    crash.offers().expect()
+}
 
 const LEN: u64 = 1 << 20;
 
@@ -24,24 +28,21 @@ fn one_of(page: u64, to: u64) -> Move {
 #[test]
 fn it_is_refused_where_the_options_have_none() {
     let crash = Crash::new(LEN, CrashOptions::default());
-    assert!(!crash.capabilities().check_lookup);
-    assert!(crash.install_lookup([one_of(1, 64)].into_iter()).is_err());
-    assert!(crash.check_lookup(VirtAddr(FRAME_BYTES)).is_err());
-    assert!(crash.retire_lookup().is_err());
+    assert!(crash.offers().get::<dyn CheckLookup>().is_none());
+    assert!(crash.offers().get::<dyn Relocate>().is_none());
 }
 
 #[test]
 fn objects_move_from_the_installation_to_the_retirement() {
     let crash = Crash::new(LEN, with_lookup(LookupSizes::default()));
-    assert!(crash.capabilities().check_lookup);
-    let ask = |at| crash.check_lookup(at).unwrap();
+    let ask = |at| lookups(&crash).check_lookup(at);
     let one = one_of(1, 64);
     assert_eq!(ask(one.from), Lookup::Stays);
-    crash.install_lookup([one].into_iter()).unwrap();
+    lookups(&crash).install_lookup(&mut [one].into_iter());
     assert_eq!(ask(one.from), Lookup::MovesTo(one.to));
     assert_eq!(ask(one.from + 16), Lookup::Stays);
     assert_eq!(ask(one.from + FRAME_BYTES), Lookup::Stays);
-    crash.retire_lookup().unwrap();
+    lookups(&crash).retire_lookup();
     assert_eq!(ask(one.from), Lookup::Stays);
 }
 
@@ -53,12 +54,12 @@ fn each_thread_has_buffers_of_its_own() {
     };
     let crash = Crash::new(LEN, with_lookup(sizes));
     let (one, other) = (one_of(1, 64), one_of(2, 128));
-    crash.install_lookup([one, other].into_iter()).unwrap();
+    lookups(&crash).install_lookup(&mut [one, other].into_iter());
     let asks = |object: Move| {
         let crash = crash.clone();
         let job: Job = Box::new(move || {
             for _ in 0..4 {
-                let found = crash.check_lookup(object.from).unwrap();
+                let found = lookups(&crash).check_lookup(object.from);
                 assert_eq!(found, Lookup::MovesTo(object.to));
                 crash.fence();
             }
@@ -86,15 +87,18 @@ fn a_crash_leaves_nothing_of_it() {
     };
     let one = one_of(1, 64);
     let workload = move |crash: &Crash| {
-        crash.install_lookup([one].into_iter()).unwrap();
-        assert_eq!(crash.check_lookup(one.from), Ok(Lookup::MovesTo(one.to)));
+        lookups(&crash).install_lookup(&mut [one].into_iter());
+        assert_eq!(
+            lookups(&crash).check_lookup(one.from),
+            Lookup::MovesTo(one.to)
+        );
         crash.store_u64(VirtAddr(0), 1);
         crash.persist(VirtAddr(0), 8);
     };
     let check = move |crash: Crash, _: &_| {
         // What recovery installs is gone at the next crash, too.
-        let found = crash.check_lookup(one.from).unwrap();
-        crash.install_lookup([one].into_iter()).unwrap();
+        let found = lookups(&crash).check_lookup(one.from);
+        lookups(&crash).install_lookup(&mut [one].into_iter());
         crash.store_u64(VirtAddr(64), crash.load_u64(VirtAddr(0)));
         crash.persist(VirtAddr(64), 8);
         crash.end_of_recovery();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use firn_crash::{Crash, CrashOptions, Schedule};
-use firn_media::{Domain, Medium, MediumExt, Words};
+use firn_media::{Domain, MediumExt, Memory, Runtime, Space, Words};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr};
 
 const A: VirtAddr = VirtAddr(0);

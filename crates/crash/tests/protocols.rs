@@ -5,7 +5,7 @@
 
 use firn_crash::Exploration::{self, Eager, Lazy};
 use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Report, SwarmOptions};
-use firn_media::{Medium, MediumExt};
+use firn_media::{MediumExt, Memory};
 use firn_units::VirtAddr;
 
 const DATA: [VirtAddr; 2] = [VirtAddr(0), VirtAddr(64)];

@@ -6,7 +6,7 @@ use firn_crash::{
     Crash, CrashOptions, CrashWords, ExploreOptions, Explorer, Job, RunOutcome, Schedule, Turn,
     interleavings,
 };
-use firn_media::{Medium, Words};
+use firn_media::{Memory, Runtime, Words};
 use firn_units::VirtAddr;
 
 const COUNTER: VirtAddr = VirtAddr(0);

@@ -6,7 +6,7 @@ use firn_crash::{
     Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Failure, Job, Report, Schedule,
     SwarmOptions,
 };
-use firn_media::{Domain, Lock, Medium, MediumExt};
+use firn_media::{Domain, Lock, MediumExt, Memory};
 use firn_units::VirtAddr;
 
 const THREADS: u64 = 3;

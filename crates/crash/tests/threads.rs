@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use firn_crash::{Crash, CrashOptions, Job, RunEnd, Schedule};
-use firn_media::{Lock, Medium, RwLockTable, Words};
+use firn_media::{Lock, Memory, Runtime, RwLockTable, Words};
 use firn_units::VirtAddr;
 
 fn medium() -> Crash {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use firn_crash::{
     Crash, CrashOptions, CrashState, Exploration, ExploreOptions, Explorer, Failure, Report,
 };
-use firn_media::{Domain, Medium, MediumExt};
+use firn_media::{Domain, MediumExt, Memory, Space};
 use firn_units::VirtAddr;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

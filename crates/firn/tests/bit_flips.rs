@@ -15,7 +15,7 @@ use fastrand::Rng;
 use firn_format::geometry::{LENGTH, REGISTRY, ROOTS, STATE, SUPERBLOCKS};
 use firn_heap::{Error, Occupancy, OpenError, Pool, PoolOptions, Statistics, View};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Medium;
+use firn_media::{Memory, Space};
 use firn_structures::Map;
 use firn_structures::map::Scan;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};

@@ -7,7 +7,7 @@ use std::path::Path;
 use firn_format::superblock::{OpenState, StoredDomain};
 use firn_heap::{Error, Pool, PoolOptions, View};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Medium;
+use firn_media::Memory;
 use firn_structures::{
     AvlTree, HashMap, InlineTree, List, Map, Queue, RedBlackTree, StringArray, Vector,
 };

@@ -9,7 +9,7 @@ use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, LogKind, Pool, PoolKind, PoolOptions};
 use firn_lab::{Store, StoreOptions};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Medium;
+use firn_media::Memory;
 use serde_json::Value;
 use support::{ENTRIES, Folder, called, command, firn, lines_of};
 

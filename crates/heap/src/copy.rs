@@ -90,7 +90,7 @@ impl<M: Medium> Pool<M> {
     ///
     /// Errors: an operation stayed open, this pool is damaged, no space on the target; a new identity for a pool whose
     /// references are not declared. Crash: until this returns, `target` holds no complete copy; this pool is only
-    /// read. A target that has no name yet ([`Medium::publish`]) gets it when the copy is closed, or from
+    /// read. A target that has no name yet ([`firn_media::Space::publish`]) gets it when the copy is closed, or from
     /// [`Pool::publish`].
     pub fn copy_into<N: Medium>(
         &self,

@@ -5,7 +5,7 @@ use core::hint::select_unpredictable;
 use firn_format::reference::RefWord;
 use firn_format::registry::MOST_TYPES;
 use firn_format::superblock::TYPE_OF_NULL;
-use firn_media::Medium;
+use firn_media::{Memory, Probe};
 use firn_units::VirtAddr;
 
 use crate::collector::cycle::Cycle;

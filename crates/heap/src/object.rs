@@ -6,7 +6,7 @@ use firn_format::frame::class_of_run;
 use firn_format::geometry::Frame;
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
-use firn_media::{Medium, Place};
+use firn_media::{Medium, Memory, Place};
 use firn_units::{LINE_BYTES, VirtAddr};
 
 use crate::error::Error;
@@ -17,7 +17,7 @@ use crate::view::View;
 /// An object of type `T`, read through the view `V`. Lives as long as its guard or transaction.
 pub struct Obj<'g, T, V: View<'g>> {
     view: V,
-    place: <V::Medium as Medium>::Place<'g>,
+    place: <V::Medium as Memory>::Place<'g>,
     of: PhantomData<fn() -> T>,
 }
 
@@ -66,7 +66,7 @@ impl<'g, T, V: View<'g>> Source for Revealed<'g, T, V> {
 
 impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     #[inline(always)]
-    pub(crate) fn new(view: V, place: <V::Medium as Medium>::Place<'g>) -> Self {
+    pub(crate) fn new(view: V, place: <V::Medium as Memory>::Place<'g>) -> Self {
         Self {
             view,
             place,

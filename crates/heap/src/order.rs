@@ -2,10 +2,10 @@
 //!
 //! A protocol is a value with a method for each phase. [`in_order`] carries phases out as they stand in its list, which is
 //! all that a reader of the protocol needs. A medium that loses power may be told to get the order wrong
-//! ([`Medium::is_perturbed`]); `perturbed.rs` says what it does then, outside of the protocol. On every other medium
+//! ([`Probe::is_perturbed`]); `perturbed.rs` says what it does then, outside of the protocol. On every other medium
 //! nothing of that is compiled.
 
-use firn_media::{Medium, Step};
+use firn_media::{Medium, Probe, Step};
 
 /// Carries out the phases of a protocol, which is a mutable reference, in this order. With `try` a phase may fail, and no later one begins.
 macro_rules! in_order {

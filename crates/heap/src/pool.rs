@@ -151,7 +151,7 @@ impl<M: Medium> Pool<M> {
     /// Makes a new pool on `medium`, which must not hold one that matters: its content is lost.
     ///
     /// Errors: options out of range, no space, the medium's name was taken meanwhile. Crash: a medium with a name
-    /// ([`Medium::publish`]) is found by it once it holds a pool that can be opened, and not before; any other may
+    /// ([`firn_media::Space::publish`]) is found by it once it holds a pool that can be opened, and not before; any other may
     /// hold no pool until this returns, and opening it says so.
     pub fn create(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
         let pool = Self::create_unpublished(medium, options)?;

@@ -266,6 +266,8 @@ mod tests {
     use firn_mapped::{Mapped, MappedOptions};
     use firn_units::VirtAddr;
 
+    use firn_media::{Memory, Runtime};
+
     use super::*;
 
     /// Preemptions and delayed stores of one execution.

@@ -144,7 +144,7 @@ impl<M: Medium> Session<M> {
     }
 
     /// Like [`Session::transaction`], but on media that gather commits returns before the commit is
-    /// durable; the ticket says when it is ([`Medium::wait_durable`]).
+    /// durable; the ticket says when it is ([`firn_media::Memory::wait_durable`]).
     pub fn transaction_deferred<R, E, F>(&mut self, mut body: F) -> Result<(R, Ticket), E>
     where
         E: From<Error> + TransactionError,

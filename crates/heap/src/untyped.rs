@@ -7,7 +7,7 @@
 use firn_format::header::TypeId;
 use firn_format::reference::RefWord;
 use firn_format::registry::FieldKind;
-use firn_media::Medium;
+use firn_media::{Medium, Memory};
 use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::{Slot, locate};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use firn_format::reference::RefWord;
 use firn_format::superblock::LogKind;
-use firn_media::{Medium, Place};
+use firn_media::{Medium, Memory, Place, Probe};
 use firn_units::VirtAddr;
 
 use crate::collector::cycle::Cycle;
@@ -35,7 +35,7 @@ pub trait View<'g>: Copy + private::Sealed {
 
     /// The word `byte` bytes behind `place`.
     #[doc(hidden)]
-    fn load_word(self, place: <Self::Medium as Medium>::Place<'g>, byte: u32) -> u64;
+    fn load_word(self, place: <Self::Medium as Memory>::Place<'g>, byte: u32) -> u64;
 
     /// Whether every word is read where it lies now: always but in a transaction that has stored something.
     #[doc(hidden)]

@@ -1,7 +1,7 @@
 //! How many instructions the heap computes besides those that touch its medium.
 //!
 //! A simulated machine counts an instruction for each operation of the medium, and of what lies between them
-//! only what it is told by `Medium::work`. On real memory telling it is nothing. The figures are a fit
+//! only what it is told by `Probe::work`. On real memory telling it is nothing. The figures are a fit
 //! to what a real processor executes, see `docs/decisions/calibrated-work.md`: each stands for all that is done
 //! about as often as what it is named for.
 

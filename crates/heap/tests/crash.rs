@@ -9,7 +9,7 @@ use firn_format::geometry::Frame;
 use firn_heap::{
     Bytes, Error, FrameContent, OpenError, Pool, PoolKind, PoolOptions, Refs, Session, View,
 };
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Memory, Space};
 use firn_units::LINE_BYTES;
 
 type Spine = Refs<Bytes>;

@@ -20,7 +20,7 @@ use firn_lab::simulation::workloads;
 use firn_machine::description::Description;
 use firn_machine::{Machine, MachineOptions};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Medium, Space};
 
 const USAGE: &str = "calibration real|simulated WORKLOAD|all OBJECTS PHASES [collect]";
 const POOL_BYTES: u64 = 1 << 27;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use firn_heap::{OpenError, Pool, PoolOptions, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Medium;
+use firn_media::Space;
 
 use crate::convert::tell_conversion;
 use crate::{LabError, Progress};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use firn_heap::{Pool, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Medium;
+use firn_media::Space;
 use serde::Serialize;
 
 use crate::any::own_options;

@@ -4,15 +4,16 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 
 use firn_fibers::Confined;
+use firn_hardware::relocate::Unit;
 use firn_media::{
-    Capabilities, Domain, Lookup, Medium, MediumError, Move, Place, Scope, Table, Ticket,
-    Unsupported,
+    Domain, Hardware, MediumError, Memory, Offers, Place, Probe, Runtime, Scope, Space, Table,
+    Ticket,
 };
 use firn_units::{FRAME_BYTES, PhysAddr, VirtAddr};
 
 use crate::computer::{DRAM_START, Overlap};
 use crate::description::Description;
-use crate::mechanism::{Asked, Board, Mechanism};
+use crate::mechanism::{Asked, Board, Cores, Mechanism};
 use crate::options::MachineOptions;
 use crate::state::State;
 use crate::statistics::Statistics;
@@ -33,6 +34,7 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 #[derive(Clone)]
 pub struct Machine {
     pub(crate) shared: Arc<Shared>,
+    offers: Arc<Offers>,
 }
 
 pub(crate) struct Shared {
@@ -61,6 +63,16 @@ impl Shared {
     }
 }
 
+impl Cores for Shared {
+    fn relocate(&self, from: VirtAddr, to: VirtAddr, len: u64, unit: Unit) {
+        self.act(|state| state.relocate(from, to, len, unit));
+    }
+
+    fn ask(&self, ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut Board<'_>) -> Asked) {
+        self.act(|state| state.ask(ask));
+    }
+}
+
 impl Machine {
     /// A machine whose memory is empty.
     pub fn new(options: MachineOptions) -> Self {
@@ -72,14 +84,15 @@ impl Machine {
         );
         let state = Confined::new(State::new(&options));
         let id = NEXT_ID.fetch_add(1, Relaxed);
-        Self {
-            shared: Arc::new(Shared {
-                id,
-                options,
-                state,
-                boots: AtomicU64::new(1),
-            }),
-        }
+        let shared = Arc::new(Shared {
+            id,
+            options,
+            state,
+            boots: AtomicU64::new(1),
+        });
+        let cores: Arc<dyn Cores> = Arc::clone(&shared) as _;
+        let offers = Arc::new((shared.options.mechanism.offers)(cores));
+        Self { shared, offers }
     }
 
     /// What it is made of.
@@ -137,48 +150,11 @@ impl Place for MachinePlace<'_> {
     }
 }
 
-impl Medium for Machine {
+impl Memory for Machine {
     type Place<'m> = MachinePlace<'m>;
-    type Words = MachineWords;
-    type Thread = MachineThread;
-
-    const MAY_CHECK_LOOKUP: bool = true;
 
     fn domain(&self) -> Domain {
         self.shared.options.domain
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        let mut capabilities = Capabilities::NONE;
-        capabilities.simulated = true;
-        (self.shared.options.mechanism.offers)(&mut capabilities);
-        capabilities
-    }
-
-    fn name(&self) -> String {
-        let options = &self.shared.options;
-        format!(
-            "machine {} (seed {})",
-            options.description.name, options.seed
-        )
-    }
-
-    fn len(&self) -> u64 {
-        self.shared.state.with(|state| state.length)
-    }
-
-    fn capacity(&self) -> u64 {
-        self.shared.options.capacity
-    }
-
-    fn is_writable(&self) -> bool {
-        true
-    }
-
-    fn boot_id(&self) -> [u8; 16] {
-        let mut id = *b"boot............";
-        id[8..].copy_from_slice(&self.shared.boots.load(Relaxed).to_le_bytes());
-        id
     }
 
     #[inline]
@@ -241,6 +217,34 @@ impl Medium for Machine {
     fn durable(&self) -> Ticket {
         let ticket = |state: &mut State| if state.dead { u64::MAX } else { state.ticket };
         Ticket(self.shared.state.with(ticket))
+    }
+}
+
+impl Space for Machine {
+    fn name(&self) -> String {
+        let options = &self.shared.options;
+        format!(
+            "machine {} (seed {})",
+            options.description.name, options.seed
+        )
+    }
+
+    fn len(&self) -> u64 {
+        self.shared.state.with(|state| state.length)
+    }
+
+    fn capacity(&self) -> u64 {
+        self.shared.options.capacity
+    }
+
+    fn is_writable(&self) -> bool {
+        true
+    }
+
+    fn boot_id(&self) -> [u8; 16] {
+        let mut id = *b"boot............";
+        id[8..].copy_from_slice(&self.shared.boots.load(Relaxed).to_le_bytes());
+        id
     }
 
     fn reserve(&self, at: VirtAddr, len: u64) -> Result<(), MediumError> {
@@ -309,6 +313,11 @@ impl Medium for Machine {
     fn backed_bytes(&self) -> Result<u64, MediumError> {
         Ok(self.shared.state.with(|state| state.backed_frames) * FRAME_BYTES)
     }
+}
+
+impl Runtime for Machine {
+    type Words = MachineWords;
+    type Thread = MachineThread;
 
     fn words(&self, count: usize) -> MachineWords {
         MachineWords::new(Arc::clone(&self.shared), count)
@@ -337,6 +346,13 @@ impl Medium for Machine {
 
     fn join(&self, thread: MachineThread) -> bool {
         self.join_thread(thread)
+    }
+}
+
+impl Probe for Machine {
+    #[inline]
+    fn is_simulated(&self) -> bool {
+        true
     }
 
     #[inline]
@@ -379,92 +395,13 @@ impl Medium for Machine {
             processor.scopes.end(processor.now);
         });
     }
-
-    fn relocate(&self, from: VirtAddr, to: VirtAddr, len: u64) -> Result<(), Unsupported> {
-        let unit = self.shared.options.mechanism.relocate;
-        let unit = unit.ok_or(NO_RELOCATE)?;
-        self.shared.act(|state| state.relocate(from, to, len, unit));
-        Ok(())
-    }
-
-    fn reached(&self, at: VirtAddr) -> Result<bool, Unsupported> {
-        self.needs(|has| has.relocate, NO_RELOCATE)?;
-        let at = at.identity();
-        let ask = |state: &mut State| state.ask(|_, mechanism, board| mechanism.reached(at, board));
-        Ok(self.shared.act(ask).unwrap_or(false))
-    }
-
-    fn clear_reached(&self, at: VirtAddr, len: u64) -> Result<(), Unsupported> {
-        self.needs(|has| has.relocate, NO_RELOCATE)?;
-        let at = at.identity();
-        self.shared.act(|state| {
-            state.ask(|_, mechanism, board| ((), mechanism.clear_reached(at, len, board)))
-        });
-        Ok(())
-    }
-
-    fn install_lookup(&self, mut moves: impl Iterator<Item = Move>) -> Result<(), Unsupported> {
-        self.needs(|has| has.check_lookup, NO_LOOKUP)?;
-        let moves: &mut dyn Iterator<Item = Move> = &mut moves;
-        self.shared
-            .act(|state| state.ask(|_, mechanism, _| ((), mechanism.install_lookup(moves))));
-        Ok(())
-    }
-
-    fn retire_lookup(&self) -> Result<(), Unsupported> {
-        self.needs(|has| has.check_lookup, NO_LOOKUP)?;
-        self.shared.act(|state| {
-            state.ask(|_, mechanism, _| (mechanism.retire_lookup(), Asked::default()))
-        });
-        Ok(())
-    }
-
-    fn check_lookup(&self, at: VirtAddr) -> Result<Lookup, Unsupported> {
-        self.needs(|has| has.check_lookup, NO_LOOKUP)?;
-        let at = at.identity();
-        let ask =
-            |state: &mut State| state.ask(|core, mechanism, _| mechanism.check_lookup(core, at));
-        Ok(self.shared.act(ask).unwrap_or(Lookup::Stays))
-    }
-
-    fn atomic_begin(&self) -> Result<(), Unsupported> {
-        self.needs(|has| has.atomic_region, NO_REGION)?;
-        self.shared.act(|state| {
-            let core = state.core();
-            let begin = |mechanism: &mut dyn Mechanism, now, board: &mut Board<'_>| {
-                mechanism.begins(core, now, board)
-            };
-            state.computer.wait_for_mechanism(core, begin);
-        });
-        Ok(())
-    }
-
-    fn atomic_end(&self) -> Result<Ticket, Unsupported> {
-        self.needs(|has| has.atomic_region, NO_REGION)?;
-        self.shared.act(|state| {
-            let core = state.core();
-            let end = |mechanism: &mut dyn Mechanism, now, board: &mut Board<'_>| {
-                mechanism.ends(core, now, board)
-            };
-            state.computer.wait_for_mechanism(core, end);
-        });
-        Ok(self.commit())
-    }
 }
 
-const NO_RELOCATE: Unsupported = Unsupported("relocate");
-const NO_LOOKUP: Unsupported = Unsupported("check_lookup");
-const NO_REGION: Unsupported = Unsupported("atomic_region");
+impl Hardware for Machine {
+    const MAY_OFFER: bool = true;
 
-impl Machine {
-    fn needs(
-        &self,
-        has: impl FnOnce(Capabilities) -> bool,
-        lacks: Unsupported,
-    ) -> Result<(), Unsupported> {
-        match has(self.capabilities()) {
-            true => Ok(()),
-            false => Err(lacks),
-        }
+    #[inline]
+    fn offers(&self) -> &Offers {
+        &self.offers
     }
 }

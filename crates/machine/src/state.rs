@@ -412,17 +412,14 @@ impl State {
     }
 
     /// An instruction of the mechanism's, on the current thread's core. Nothing without power.
-    pub(crate) fn ask<R>(
+    pub(crate) fn ask(
         &mut self,
-        ask: impl FnOnce(usize, &mut dyn Mechanism, &mut Board<'_>) -> (R, Asked),
-    ) -> Option<R> {
-        if !self.happens() {
-            return None;
+        ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut Board<'_>) -> Asked,
+    ) {
+        if self.happens() {
+            let core = self.core();
+            self.computer.ask(core, ask);
         }
-        let core = self.core();
-        let asked =
-            |mechanism: &mut dyn Mechanism, board: &mut Board<'_>| ask(core, mechanism, board);
-        Some(self.computer.ask(core, asked))
     }
 
     pub(crate) fn write_back(&mut self, at: VirtAddr, len: u64) {

@@ -6,7 +6,7 @@ use core::fmt::Write;
 use firn_machine::description::{Buffer, Cache, Description, NAMES};
 use firn_machine::statistics::Statistics;
 use firn_machine::{Computer, DRAM_START, Job, Machine, MachineOptions, Overlap, PageSize, RunEnd};
-use firn_media::{Domain, Medium, Words};
+use firn_media::{Domain, Memory, Runtime, Space, Words};
 use firn_units::{PhysAddr, VirtAddr};
 use xxhash_rust::xxh3::xxh3_64;
 

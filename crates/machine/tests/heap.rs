@@ -10,7 +10,7 @@ use firn_machine::description::{
 };
 use firn_machine::mechanism::{Bundle, NONE, START_GAP, ffccd};
 use firn_machine::{Job, Machine, MachineOptions, RunEnd};
-use firn_media::{Domain, Medium, MediumError, MediumExt, Words};
+use firn_media::{Domain, MediumError, MediumExt, Memory, Runtime, Space, Words};
 use firn_structures::List;
 use firn_units::{FRAME_BYTES, VirtAddr};
 
@@ -265,7 +265,7 @@ fn power_fails(domain: Domain, mechanism: &'static Bundle, scheme: &'static Sche
 /// nothing above.
 #[test]
 fn what_was_not_written_back_is_lost() {
-    use firn_media::MediumExt;
+    use firn_media::{MediumExt, Memory, Space};
     use firn_units::VirtAddr;
     let machine = machine(Domain::Adr, 0, &NONE);
     machine.reserve(VirtAddr(0), 4096).unwrap();

@@ -3,8 +3,16 @@
 use firn_machine::description::Description;
 use firn_machine::mechanism::{Bundle, NONE, START_GAP, ffccd};
 use firn_machine::{Machine, MachineOptions};
-use firn_media::{Lookup, Medium, MediumExt, Move};
+use firn_media::{CheckLookup, Hardware, Lookup, MediumExt, Memory, Move, Relocate, Space};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr};
+
+fn unit(machine: &Machine) -> &dyn Relocate {
+    machine.offers().expect()
+}
+
+fn lookups(machine: &Machine) -> &dyn CheckLookup {
+    machine.offers().expect()
+}
 
 const BYTES: u64 = 16 << 20;
 
@@ -54,12 +62,10 @@ fn moves(pages: impl Iterator<Item = u64>) -> impl Iterator<Item = Move> {
 fn checklookup_takes_the_cycles_of_table_2() {
     let machine = machine(&ffccd::CHECKLOOKUP);
     // Two filters, of a byte for each page.
-    machine
-        .install_lookup(moves((0..2_050).step_by(2).chain([3_000])))
-        .unwrap();
+    lookups(&machine).install_lookup(&mut moves((0..2_050).step_by(2).chain([3_000])));
     let ask = |at| {
         move |machine: &Machine| {
-            machine.check_lookup(at).unwrap();
+            lookups(&machine).check_lookup(at);
         }
     };
     assert_eq!(taken(&machine, ask(page(3500))), 1 + 2, "out of range");
@@ -70,15 +76,15 @@ fn checklookup_takes_the_cycles_of_table_2() {
     );
     assert_eq!(taken(&machine, ask(page(2))), 1 + 2 + 4, "a hit");
     let two_filters = |machine: &Machine| {
-        machine.check_lookup(page(9)).unwrap();
-        machine.check_lookup(page(2051)).unwrap();
+        lookups(&machine).check_lookup(page(9));
+        lookups(&machine).check_lookup(page(2051));
     };
     assert_eq!(taken(&machine, two_filters), 2 * (1 + 2 + 120));
     assert_eq!(
-        machine.check_lookup(page(2)),
-        Ok(Lookup::MovesTo(page(258)))
+        lookups(&machine).check_lookup(page(2)),
+        Lookup::MovesTo(page(258))
     );
-    assert_eq!(machine.check_lookup(page(3)), Ok(Lookup::Stays));
+    assert_eq!(lookups(&machine).check_lookup(page(3)), Lookup::Stays);
 }
 
 /// More pages than the look-aside buffer has entries: each is looked up in the table, five lines of it. They are
@@ -87,11 +93,11 @@ fn checklookup_takes_the_cycles_of_table_2() {
 fn a_miss_of_the_look_aside_buffer_loads_the_entry() {
     let machine = machine(&ffccd::CHECKLOOKUP);
     let pages = 20;
-    machine.install_lookup(moves(0..pages)).unwrap();
+    lookups(&machine).install_lookup(&mut moves(0..pages));
     let all = |machine: &Machine| {
         for number in 0..pages {
-            let answer = machine.check_lookup(page(number));
-            assert_eq!(answer, Ok(Lookup::MovesTo(page(number + 256))));
+            let answer = lookups(&machine).check_lookup(page(number));
+            assert_eq!(answer, Lookup::MovesTo(page(number + 256)));
         }
     };
     assert_eq!(taken(&machine, all), pages * (1 + 2 + 4 + 5));
@@ -104,9 +110,9 @@ fn a_miss_of_the_look_aside_buffer_loads_the_entry() {
 #[test]
 fn relocate_takes_a_load_and_a_store_a_line() {
     let machine = machine(&ffccd::RELOCATE);
-    let copy = |machine: &Machine| machine.relocate(page(1), page(2), 1024).unwrap();
+    let copy = |machine: &Machine| unit(&machine).relocate(page(1), page(2), 1024);
     assert_eq!(taken(&machine, copy), 2 * 1024 / LINE_BYTES);
-    let unaligned = |machine: &Machine| machine.relocate(page(1) + 16, page(2), 1024).unwrap();
+    let unaligned = |machine: &Machine| unit(&machine).relocate(page(1) + 16, page(2), 1024);
     assert_eq!(taken(&machine, unaligned), 3 * 1024 / LINE_BYTES);
 }
 
@@ -117,7 +123,7 @@ fn lines_that_arrive_cost_the_controller_a_word_a_miss() {
         let machine = machine(&ffccd::RELOCATE);
         let round = |machine: &Machine| {
             for number in 0..pages {
-                machine.relocate(page(100), page(number), 8).unwrap();
+                unit(&machine).relocate(page(100), page(number), 8);
                 machine.persist(page(number), 8);
             }
         };
@@ -146,7 +152,7 @@ fn nobody_waits_for_the_reached_bitmap() {
     };
     let relocate = |machine: &Machine| {
         for number in 0..100 {
-            machine.relocate(page(1_000), page(number), 8).unwrap();
+            unit(&machine).relocate(page(1_000), page(number), 8);
             machine.persist(page(number), 8);
         }
     };
@@ -163,7 +169,7 @@ fn what_reached_persistence_is_known_after_a_power_failure() {
     machine.persist(page(1), 8);
     // More pages than the buffer has words.
     for number in 2..40 {
-        machine.relocate(page(1), page(number), 8).unwrap();
+        unit(&machine).relocate(page(1), page(number), 8);
         if number % 3 == 0 {
             machine.persist(page(number), 8);
         }
@@ -171,22 +177,22 @@ fn what_reached_persistence_is_known_after_a_power_failure() {
     machine.restart();
     for number in 2..40 {
         let reached = number % 3 == 0;
-        assert_eq!(machine.reached(page(number)), Ok(reached), "{number}");
+        assert_eq!(unit(&machine).reached(page(number)), reached, "{number}");
         assert_eq!(machine.load_u64(page(number)), 7 * u64::from(reached));
     }
-    machine.clear_reached(page(3), 4 * FRAME_BYTES).unwrap();
-    let reached = [3, 6, 9].map(|number| machine.reached(page(number)).unwrap());
+    unit(&machine).clear_reached(page(3), 4 * FRAME_BYTES);
+    let reached = [3, 6, 9].map(|number| unit(&machine).reached(page(number)));
     assert_eq!(reached, [false, false, true]);
 }
 
 #[test]
-fn what_a_mechanism_lacks_is_refused() {
+fn what_a_mechanism_lacks_is_not_offered() {
     let plain = machine(&NONE);
-    let lacks = plain.relocate(page(0), page(1), 8).unwrap_err();
-    assert!(lacks.to_string().contains("relocate"), "{lacks}");
-    assert!(plain.reached(page(0)).is_err());
-    assert!(plain.atomic_begin().is_err());
-    assert!(machine(&ffccd::RELOCATE).check_lookup(page(0)).is_err());
+    assert!(plain.offers().get::<dyn Relocate>().is_none());
+    assert!(plain.offers().get::<dyn CheckLookup>().is_none());
+    let copies = machine(&ffccd::RELOCATE);
+    assert!(copies.offers().get::<dyn Relocate>().is_some());
+    assert!(copies.offers().get::<dyn CheckLookup>().is_none());
 }
 
 /// The gap goes once through all of memory, and everything is where it was, before and after a power failure.

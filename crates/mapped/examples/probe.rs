@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use firn_mapped::{Mapped, MappedOptions, MappedPlace};
-use firn_media::{Medium, Place};
+use firn_media::{Memory, Place};
 use firn_units::VirtAddr;
 
 /// Loads a field.

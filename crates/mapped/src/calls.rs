@@ -62,7 +62,7 @@ mod recorded {
 
 #[cfg(test)]
 mod tests {
-    use firn_media::Medium;
+    use firn_media::{Memory, Space};
     use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
     use super::recorded::{Call, during};

@@ -9,7 +9,7 @@
 //! | backing | domain | kept after kill -9 | kept after a power failure |
 //! |---|---|---|---|
 //! | [`Backing::Dax`] | `adr` | what was stored | what was written back and fenced |
-//! | [`Backing::Disk`] | `process` | what was stored | what was stored before [`Medium::sync`] |
+//! | [`Backing::Disk`] | `process` | what was stored | what was stored before [`Space::sync`] |
 //! | [`Backing::Tmpfs`] | `process` | what was stored | nothing |
 //! | [`Backing::Anonymous`] | `process` | nothing | nothing |
 //!
@@ -19,7 +19,7 @@
 //! # Blocks before stores
 //!
 //! A store needs no block that the device may not have: it is SIGBUS where it does and there is none. Blocks are
-//! allocated ahead by [`Medium::reserve`], in whole pieces of 2 MiB on a disk, because the kernel's page cache may hold
+//! allocated ahead by [`Space::reserve`], in whole pieces of 2 MiB on a disk, because the kernel's page cache may hold
 //! a file in folios of that size, and the first store to a folio allocates what it lacks. File systems that write to
 //! new blocks each time, or of which that is not known, cannot keep this: a pool there is opened for writing only with
 //! [`FileSystems::Any`].
@@ -32,8 +32,8 @@
 //! A limit on file sizes (`ulimit -f`) ends a process that grows its pool beyond, unless it ignores
 //! SIGXFSZ; then it is an error. Linux on x86-64 only.
 //!
-//! [`Medium::sync`]: firn_media::Medium::sync
-//! [`Medium::reserve`]: firn_media::Medium::reserve
+//! [`Space::sync`]: firn_media::Space::sync
+//! [`Space::reserve`]: firn_media::Space::reserve
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("firn-mapped needs Linux on x86-64: mmap windows, clwb and total store order");

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, round_up};
 
 use crate::file::{Access, PoolFile};
@@ -14,7 +14,7 @@ use crate::flush::Flush;
 use crate::identity::Claim;
 use crate::place::PLACE_ALIGNMENT;
 use crate::process::{Process, SharedFile};
-use crate::space::Space;
+use crate::space::SpaceState;
 use crate::system::{Randomness, boot_id};
 use crate::window::{FileMapping, Window};
 use crate::{Backing, FileSystems, FlushInstruction, HugePages, MappedError, MappedOptions};
@@ -26,7 +26,7 @@ use crate::{Backing, FileSystems, FlushInstruction, HugePages, MappedError, Mapp
 ///
 /// Crash: see the crate's table. The file's lock goes with the process.
 ///
-/// Fork: a child may only drop it ([`Medium::is_ours`]). What it stores there stays its own.
+/// Fork: a child may only drop it ([`firn_media::Runtime::is_ours`]). What it stores there stays its own.
 #[derive(Debug)]
 pub struct Mapped {
     /// Start of the window; aligned to a huge page.
@@ -36,7 +36,7 @@ pub struct Mapped {
     /// `mask` without the bits below a place's alignment.
     pub(crate) place_mask: u64,
     /// Bytes that may be loaded; the mapping reaches at least as far, except for what
-    /// [`Medium::truncate`] is about to take away.
+    /// [`Space::truncate`] is about to take away.
     pub(crate) len: AtomicU64,
     /// Bytes that may be stored to: `len`, or zero where the medium is read-only.
     pub(crate) store_limit: AtomicU64,
@@ -48,7 +48,7 @@ pub struct Mapped {
     pub(crate) randomness: Randomness,
     pub(crate) options: MappedOptions,
     /// Taken by what changes the medium's space.
-    pub(crate) space: Mutex<Space>,
+    pub(crate) space: Mutex<SpaceState>,
     pub(crate) process: Process,
     /// Given up before the file's lock: who opens the file next finds it gone.
     pub(crate) claim: OnceLock<Claim>,
@@ -69,12 +69,12 @@ unsafe impl Sync for Mapped {}
 
 impl Mapped {
     /// Makes a new file, `initial_len` bytes long (rounded up to whole frames, at least one), zero, its blocks
-    /// allocated, for this medium alone. It is called `path` from [`Medium::publish`] on, and is gone if it is
+    /// allocated, for this medium alone. It is called `path` from [`Space::publish`] on, and is gone if it is
     /// dropped before.
     ///
     /// Errors: every [`MappedError`]; then no file is left behind.
     ///
-    /// Crash: a crash before [`Medium::publish`] leaves `.NAME.firn-new` beside it, which who creates `path` next
+    /// Crash: a crash before [`Space::publish`] leaves `.NAME.firn-new` beside it, which who creates `path` next
     /// removes.
     pub fn create(
         path: impl AsRef<Path>,
@@ -86,7 +86,7 @@ impl Mapped {
     }
 
     /// As [`Mapped::create`], in the place of the file `path`, of any length, that holds nothing but zeros: it is
-    /// replaced by [`Medium::publish`] in one step, and stays as it is until then.
+    /// replaced by [`Space::publish`] in one step, and stays as it is until then.
     ///
     /// Errors: as [`Mapped::open`]; `Exists` if the file holds anything.
     pub fn create_over(

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::thread;
 
-use firn_media::{Domain, Medium, MediumError, Ticket};
+use firn_media::{Domain, Hardware, MediumError, Memory, Probe, Runtime, Space, Ticket};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE, round_up};
 
 use crate::copy::{copy_in, copy_out, copy_words, store_part};
@@ -76,50 +76,12 @@ impl Mapped {
     }
 }
 
-impl Medium for Mapped {
+impl Memory for Mapped {
     type Place<'m> = MappedPlace<'m>;
-    type Words = MappedWords;
-    type Thread = thread::JoinHandle<()>;
 
     #[inline(always)]
     fn domain(&self) -> Domain {
         self.domain
-    }
-
-    fn name(&self) -> String {
-        self.display_name()
-    }
-
-    #[inline(always)]
-    fn len(&self) -> u64 {
-        self.len.load(Ordering::Acquire)
-    }
-
-    fn capacity(&self) -> u64 {
-        self.mask + 1
-    }
-
-    fn is_writable(&self) -> bool {
-        self.writable
-    }
-
-    fn boot_id(&self) -> [u8; 16] {
-        self.boot_id
-    }
-
-    /// Memory without a file, and a file that is only read, hold copies that nobody stores references of.
-    fn claim(&self, identity: [u8; 16]) -> Result<(), MediumError> {
-        if self.file.is_none() || !self.writable || self.claim.get().is_some() {
-            return Ok(());
-        }
-        let claim = Claim::take(identity, self.display_name())?;
-        let _ = self.claim.set(claim);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn is_ours(&self) -> bool {
-        self.process.is_this()
     }
 
     #[inline(always)]
@@ -301,6 +263,39 @@ impl Medium for Mapped {
     fn durable(&self) -> Ticket {
         Ticket::default()
     }
+}
+
+impl Space for Mapped {
+    fn name(&self) -> String {
+        self.display_name()
+    }
+
+    #[inline(always)]
+    fn len(&self) -> u64 {
+        self.len.load(Ordering::Acquire)
+    }
+
+    fn capacity(&self) -> u64 {
+        self.mask + 1
+    }
+
+    fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    fn boot_id(&self) -> [u8; 16] {
+        self.boot_id
+    }
+
+    /// Memory without a file, and a file that is only read, hold copies that nobody stores references of.
+    fn claim(&self, identity: [u8; 16]) -> Result<(), MediumError> {
+        if self.file.is_none() || !self.writable || self.claim.get().is_some() {
+            return Ok(());
+        }
+        let claim = Claim::take(identity, self.display_name())?;
+        let _ = self.claim.set(claim);
+        Ok(())
+    }
 
     fn reserve(&self, at: VirtAddr, len: u64) -> Result<(), MediumError> {
         assert_whole_frames(at, len);
@@ -340,6 +335,16 @@ impl Medium for Mapped {
     /// Blocks that were reserved and never stored to count as no data.
     fn data_ranges(&self) -> Result<Option<Vec<Range<u64>>>, MediumError> {
         self.ranges_with_data()
+    }
+}
+
+impl Runtime for Mapped {
+    type Words = MappedWords;
+    type Thread = thread::JoinHandle<()>;
+
+    #[inline(always)]
+    fn is_ours(&self) -> bool {
+        self.process.is_this()
     }
 
     fn words(&self, count: usize) -> MappedWords {
@@ -399,6 +404,10 @@ impl Medium for Mapped {
         thread.join().is_ok()
     }
 }
+
+impl Probe for Mapped {}
+
+impl Hardware for Mapped {}
 
 #[cold]
 #[inline(never)]

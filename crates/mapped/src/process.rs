@@ -2,7 +2,7 @@
 //!
 //! A child has its parent's memory, and one of its threads. What lies under a pool is shared with the parent, who goes on
 //! with it; the threads that held its locks are missing. So a child may do nothing with its parent's pools, and whoever
-//! asks ([`firn_media::Medium::is_ours`]) finds that out by one load: of a word in a page that the system gives to a
+//! asks ([`firn_media::Runtime::is_ours`]) finds that out by one load: of a word in a page that the system gives to a
 //! child as zeros, however it was forked. A child that opens pools of its own stores a number there that no ancestor
 //! had.
 //!

@@ -5,7 +5,7 @@
 //! allocates every block that it lacks, and is SIGBUS where there is none. So no such stretch of the file ever has
 //! some blocks and lacks others, but for those that nobody stores to until the next try to reserve them.
 //!
-//! Concurrency: one thread at a time, under the mutex of [`Space`]; others load and store meanwhile.
+//! Concurrency: one thread at a time, under the mutex around [`SpaceState`]; others load and store meanwhile.
 //! Whatever is mapped anew reads the same before, during and after, except for what the caller asked
 //! to change.
 
@@ -14,7 +14,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{MutexGuard, PoisonError};
 
-use firn_media::{Medium, MediumError, MediumExt};
+use firn_media::{MediumError, MediumExt, Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, WORD_BYTES};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstat, ftruncate, seek};
 use rustix::io::Errno;
@@ -28,7 +28,7 @@ use crate::{Backing, HugePages, Mapped, calls, huge};
 
 /// What the mutex around changes of space protects.
 #[derive(Debug, Default)]
-pub(crate) struct Space {
+pub(crate) struct SpaceState {
     /// Where zeros are mapped instead of the file, on tmpfs.
     holes: Holes,
     luck: huge::Luck,
@@ -164,7 +164,7 @@ impl Mapped {
             }
         };
         for part in incomplete(&blocks, self.piece_bytes(), len) {
-            self.allocate_blocks(&mut Space::default(), file, part.clone(), len)
+            self.allocate_blocks(&mut SpaceState::default(), file, part.clone(), len)
                 .map_err(|refused| self.refusal("allocating blocks", part, refused))?;
         }
         for Blocks { range, .. } in blocks.into_iter().filter(|blocks| blocks.shared) {
@@ -277,7 +277,7 @@ impl Mapped {
         }
     }
 
-    fn lock_space(&self) -> Result<MutexGuard<'_, Space>, MediumError> {
+    fn lock_space(&self) -> Result<MutexGuard<'_, SpaceState>, MediumError> {
         if !self.writable {
             return Err(MediumError::ReadOnly {
                 medium: self.display_name(),
@@ -288,7 +288,7 @@ impl Mapped {
 
     /// Maps zeros over a range that was punched, where holes of the file would be allocated again by
     /// a load.
-    fn cover(&self, space: &mut Space, range: Range<u64>) {
+    fn cover(&self, space: &mut SpaceState, range: Range<u64>) {
         let worthwhile = self.backing == Backing::Tmpfs && space.holes.has_room();
         if worthwhile && self.window.map_zeros(range.clone()).is_ok() {
             space.holes.insert(range);
@@ -298,7 +298,7 @@ impl Mapped {
     /// Maps the file again over what of the range [`Self::cover`] covered.
     fn fill_in(
         &self,
-        space: &mut Space,
+        space: &mut SpaceState,
         file: &PoolFile,
         range: Range<u64>,
     ) -> Result<(), MediumError> {
@@ -348,7 +348,7 @@ impl Mapped {
     /// Allocates the range's blocks. A failure leaves the file's length and content as they were.
     fn allocate_blocks(
         &self,
-        space: &mut Space,
+        space: &mut SpaceState,
         file: &PoolFile,
         range: Range<u64>,
         old_len: u64,

@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 
 use firn_mapped::{Mapped, MappedError, MappedOptions};
-use firn_media::Medium;
+use firn_media::{Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
 use support::small_file_system::SmallFileSystem;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use firn_mapped::{HugePages, Mapped, MappedOptions};
-use firn_media::{Medium, MediumExt, Words};
+use firn_media::{MediumExt, Memory, Runtime, Space, Words};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
 fn medium() -> Mapped {

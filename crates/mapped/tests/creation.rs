@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Barrier;
 
 use firn_mapped::{Mapped, MappedError, MappedOptions, write_whole};
-use firn_media::{Medium, MediumError};
+use firn_media::{MediumError, Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
 fn options() -> MappedOptions {

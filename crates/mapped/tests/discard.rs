@@ -1,7 +1,7 @@
 //! Does discarding give space back, and read as zeros?
 
 use firn_mapped::{Backing, Mapped, MappedOptions};
-use firn_media::Medium;
+use firn_media::{Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
 const LEN: u64 = 6 << 20;

@@ -1,7 +1,7 @@
 //! Do write-backs use an instruction that this processor has, and leave content alone?
 
 use firn_mapped::{FlushInstruction, Mapped, MappedOptions};
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Memory};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr};
 
 fn flags() -> Vec<String> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use firn_mapped::{FileSystems, Mapped, MappedError, MappedOptions};
-use firn_media::{Medium, MediumError};
+use firn_media::{MediumError, Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 use support::small_file_system::SmallFileSystem;
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::{Medium, MediumError, Place};
+use firn_media::{MediumError, Memory, Place, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
 const CAPACITY: u64 = 64 << 20;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use firn_mapped::{HugePages, Mapped, MappedOptions};
-use firn_media::Medium;
+use firn_media::{Memory, Space};
 use firn_units::{CHUNK_BYTES, VirtAddr};
 
 const CHUNKS: u64 = 16;

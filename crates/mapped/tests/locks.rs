@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use firn_mapped::{Mapped, MappedError, MappedOptions};
-use firn_media::Medium;
+use firn_media::{Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
 fn options() -> MappedOptions {

@@ -3,7 +3,7 @@
 mod support;
 
 use firn_mapped::{Backing, Mapped, MappedOptions};
-use firn_media::{Domain, Medium, MediumExt};
+use firn_media::{Domain, MediumExt, Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
 const DOMAINS: [Domain; 3] = [Domain::Adr, Domain::Eadr, Domain::Process];

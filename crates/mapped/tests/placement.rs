@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use firn_mapped::{Mapped, MappedOptions, Placement};
-use firn_media::{Medium, Place};
+use firn_media::{Memory, Place, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
 fn at(seed: u64) -> MappedOptions {

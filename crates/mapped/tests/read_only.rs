@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::{Domain, Medium, MediumError};
+use firn_media::{Domain, MediumError, Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
 fn message(refused: impl FnOnce()) -> String {

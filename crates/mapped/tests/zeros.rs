@@ -5,7 +5,7 @@ mod support;
 use std::process::Command;
 
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::{Medium, Place};
+use firn_media::{Memory, Place, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
 const CAPACITY: u64 = 1 << 32;

@@ -12,7 +12,7 @@ pub enum Domain {
     /// nothing and a fence only orders.
     Eadr,
     /// The page cache of the operating system: the death of the process loses nothing that was
-    /// stored; a power failure may keep any mixture of old and new pages. [`crate::Medium::sync`]
+    /// stored; a power failure may keep any mixture of old and new pages. [`crate::Space::sync`]
     /// makes a point durable.
     Process,
 }

@@ -2,8 +2,15 @@
 //!
 //! The heap never knows whether it runs on mapped memory, on memory that is about to lose power or
 //! on a timed machine. It speaks to a [`Medium`]: loads and stores of persistent words, write-back
-//! of lines, fences, volatile shared words, waiting, threads, time. What a medium can do beyond
-//! that it declares as [`Capabilities`].
+//! of lines, fences, volatile shared words, waiting, threads, time. The contract has five parts:
+//!
+//! | part | what it is |
+//! |---|---|
+//! | [`Memory`] | persistent words: loads, stores, write-backs, fences, commits |
+//! | [`Space`] | length and blocks, name and identity |
+//! | [`Runtime`] | volatile words, threads, waiting, clocks, randomness |
+//! | [`Probe`] | what simulators are told, and faults for the tests of tests |
+//! | [`Hardware`] | the mechanisms that the medium offers beyond loads and stores |
 //!
 //! # Order and durability
 //!
@@ -15,28 +22,36 @@
 //! |---|---|---|
 //! | [`Domain::Adr`] | its line was written back after it, and a fence of the thread that issued the write-back came after that | any line at any moment, each with a prefix of the stores to it, words whole |
 //! | [`Domain::Eadr`] | it is visible | nothing: what is visible is durable |
-//! | [`Domain::Process`] | it is visible, against the death of the process; after [`Medium::sync`], against a power failure | on power failure: any page in any state since the last sync |
+//! | [`Domain::Process`] | it is visible, against the death of the process; after [`Space::sync`], against a power failure | on power failure: any page in any state since the last sync |
 //!
 //! A line is [`firn_units::LINE_BYTES`] long and a word [`firn_units::WORD_BYTES`]; words never tear. Parts of a
-//! word that are stored by themselves ([`Medium::store_part`]) count as stores of their own.
+//! word that are stored by themselves ([`Memory::store_part`]) count as stores of their own.
 #![forbid(unsafe_code)]
 
-mod capability;
 mod domain;
 mod error;
+mod hardware;
 mod lock;
 mod medium;
+mod memory;
 mod place;
+mod probe;
+mod runtime;
 mod scope;
+mod space;
 mod step;
 mod words;
 
-pub use capability::{Capabilities, Lookup, Move, Unsupported};
 pub use domain::Domain;
 pub use error::MediumError;
+pub use hardware::{CheckLookup, Hardware, Lookup, Move, Offers, Relocate};
 pub use lock::{Lock, LockGuard, RwLockTable};
-pub use medium::{Medium, MediumExt, Ticket};
+pub use medium::{Medium, MediumExt};
+pub use memory::{Memory, Ticket};
 pub use place::Place;
+pub use probe::Probe;
+pub use runtime::Runtime;
 pub use scope::{Scope, ScopeGuard, Table};
+pub use space::Space;
 pub use step::Step;
 pub use words::Words;

@@ -1,12 +1,12 @@
 //! Locks that wait by asking the medium.
 //!
 //! A mutex of the operating system would block the one thread that carries all simulated ones, so
-//! both locks here only ever *try* and otherwise [`Medium::pause`].
+//! both locks here only ever *try* and otherwise [`Runtime::pause`].
 
 use core::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use crate::{Medium, Words};
+use crate::{Runtime, Words};
 
 /// A mutual exclusion around volatile data.
 pub struct Lock<T>(Mutex<T>);
@@ -19,7 +19,7 @@ impl<T> Lock<T> {
 
     /// Waits for the lock. A panic while it was held does not poison it: what it protects is
     /// volatile and left consistent between statements by its owner.
-    pub fn lock<'a, M: Medium>(&'a self, medium: &'a M) -> LockGuard<'a, T, M> {
+    pub fn lock<'a, M: Runtime>(&'a self, medium: &'a M) -> LockGuard<'a, T, M> {
         let mut attempt = 0;
         medium.acquire_point();
         loop {
@@ -32,7 +32,7 @@ impl<T> Lock<T> {
     }
 
     /// Takes the lock if it is free.
-    pub fn try_lock<'a, M: Medium>(&'a self, medium: &'a M) -> Option<LockGuard<'a, T, M>> {
+    pub fn try_lock<'a, M: Runtime>(&'a self, medium: &'a M) -> Option<LockGuard<'a, T, M>> {
         medium.acquire_point();
         self.attempt().map(|held| LockGuard { held, medium })
     }
@@ -52,25 +52,25 @@ impl<T> Lock<T> {
 }
 
 /// Releases its [`Lock`] when dropped.
-pub struct LockGuard<'a, T, M: Medium> {
+pub struct LockGuard<'a, T, M: Runtime> {
     held: MutexGuard<'a, T>,
     medium: &'a M,
 }
 
-impl<T, M: Medium> Deref for LockGuard<'_, T, M> {
+impl<T, M: Runtime> Deref for LockGuard<'_, T, M> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.held
     }
 }
 
-impl<T, M: Medium> DerefMut for LockGuard<'_, T, M> {
+impl<T, M: Runtime> DerefMut for LockGuard<'_, T, M> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.held
     }
 }
 
-impl<T, M: Medium> Drop for LockGuard<'_, T, M> {
+impl<T, M: Runtime> Drop for LockGuard<'_, T, M> {
     fn drop(&mut self) {
         self.medium.release_point();
     }
@@ -94,11 +94,11 @@ const PATIENCE: u32 = 1 << 16;
 const STRIDE: usize = 8;
 
 /// A fixed table of readers-writer locks on volatile words, preferring writers.
-pub struct RwLockTable<M: Medium> {
+pub struct RwLockTable<M: Runtime> {
     words: M::Words,
 }
 
-impl<M: Medium> RwLockTable<M> {
+impl<M: Runtime> RwLockTable<M> {
     /// Makes `count` free locks.
     pub fn new(medium: &M, count: usize) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! What time is spent on, so that a timed medium can draw a breakdown.
 
-use crate::Medium;
+use crate::Probe;
 
 /// The purposes a breakdown tells apart (FFCCD, figures 5, 14 and 15).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -34,19 +34,19 @@ pub enum Table {
 }
 
 /// Ends its scope when dropped. Costs nothing on media without time.
-pub struct ScopeGuard<'m, M: Medium> {
+pub struct ScopeGuard<'m, M: Probe> {
     medium: &'m M,
     scope: Scope,
 }
 
-impl<'m, M: Medium> ScopeGuard<'m, M> {
+impl<'m, M: Probe> ScopeGuard<'m, M> {
     pub(crate) fn enter(medium: &'m M, scope: Scope) -> Self {
         medium.scope_begin(scope);
         Self { medium, scope }
     }
 }
 
-impl<M: Medium> Drop for ScopeGuard<'_, M> {
+impl<M: Probe> Drop for ScopeGuard<'_, M> {
     fn drop(&mut self) {
         self.medium.scope_end(self.scope);
     }

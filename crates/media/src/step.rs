@@ -2,7 +2,7 @@
 
 /// A write-back, a fence, an order or a rule of the code that runs on a medium, by name.
 ///
-/// The code asks [`crate::Medium::leaves_out`] at the place where it does the step. Every medium says no but
+/// The code asks [`crate::Probe::leaves_out`] at the place where it does the step. Every medium says no but
 /// one that is made to lose power and was told to leave this step out; elsewhere the question compiles to
 /// nothing.
 #[derive(Debug, PartialEq, Eq, Hash)]

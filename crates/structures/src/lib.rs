@@ -93,5 +93,5 @@ fn refuse_taken_name<'g, T, V: firn_heap::View<'g>>(
 /// damaged length does not make a walk endless.
 fn plausible_len<'g, V: firn_heap::View<'g>>(view: V, len: u64) -> u64 {
     const SMALLEST_BYTES: u64 = 16;
-    len.min(firn_media::Medium::len(view.medium()) / SMALLEST_BYTES)
+    len.min(firn_media::Space::len(view.medium()) / SMALLEST_BYTES)
 }

@@ -11,7 +11,7 @@ use core::fmt::{self, Write};
 use core::{mem, ptr};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
-use firn_media::Medium;
+use firn_media::Memory;
 use firn_units::{VirtAddr, WORD_BYTES};
 
 use super::TYPE_BYTES;

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use firn_heap::RawTx;
 use firn_mapped::Mapped;
-use firn_media::{Medium, MediumExt};
+use firn_media::{MediumExt, Memory};
 use firn_units::{VirtAddr, WORD_BYTES};
 
 use super::TYPE_BYTES;

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
-use firn_media::{Medium, MediumExt};
+use firn_media::{MediumExt, Memory};
 
 use super::pools::Pobj;
 use crate::shelf::open;

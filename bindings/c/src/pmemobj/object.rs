@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use firn_heap::RawTx;
 use firn_mapped::Mapped;
-use firn_media::Medium;
+use firn_media::Memory;
 use firn_units::VirtAddr;
 
 use super::direct::not_an_object;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use firn_heap::collector::{BackgroundCollector, CollectorOptions};
 use firn_heap::{LogKind, Obj, PoolKind, PoolOptions, TypeId, Untyped};
 use firn_mapped::{FileSystems, Mapped, MappedOptions};
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Memory, Space};
 use firn_units::VirtAddr;
 
 use super::left::Left;

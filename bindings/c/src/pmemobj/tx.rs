@@ -7,7 +7,7 @@ use core::ptr;
 
 use firn_heap::RawTx;
 use firn_mapped::Mapped;
-use firn_media::Medium;
+use firn_media::Memory;
 use firn_units::VirtAddr;
 
 use super::local::local;

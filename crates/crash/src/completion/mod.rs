@@ -2,14 +2,14 @@
 //!
 //! Hardware that settles a copy line by line (FFCCD, section 4.1) leaves any set of its lines marked, and recovery
 //! copies the others once more. What it does to a line depends on that line alone, and it goes on in the same way
-//! ([`firn_media::Medium::unless_reached`]), so n lines need not be 2^n runs. A run completes all lines that may be
+//! ([`firn_media::Relocate::unless_reached`]), so n lines need not be 2^n runs. A run completes all lines that may be
 //! marked or not; then every content that was unmarked is what the run made of it, and one that was marked and is
 //! the same already goes on with it, also where a line is marked for certain: what the run began on is then no image
 //! of the class, but what it goes on with is. Those that are marked and something else, because a commit changed
 //! them since, go their own way. A crash in recovery leaves of an unmarked line any prefix of what the completion
 //! stores; of a marked one, which holds all of that, it leaves what it was.
 //!
-//! A copy of which nothing is marked is left alone ([`firn_media::Medium::any_reached`]). Which of its lines is
+//! A copy of which nothing is marked is left alone ([`firn_media::Relocate::any_reached`]). Which of its lines is
 //! marked makes no other difference, so a run is told that one is, and which images take part is the walk's business:
 //! all of the class if a line is marked for certain. Otherwise it would be each part of the class in which one line is
 //! marked, for n lines. Two of them are tried: so each line is completed in one of them, and is there already in the

@@ -398,6 +398,8 @@ mod tests {
     use firn_crash::{Crash, CrashOptions, interleavings};
     use firn_format::geometry::{FIRST_DATA_CHUNK, MIN_POOL_BYTES};
 
+    use firn_media::Memory;
+
     use super::*;
 
     /// Uses the first frames of a chunk of which it has just learned that they are free.

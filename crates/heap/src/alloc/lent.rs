@@ -159,7 +159,7 @@ mod tests {
 
     use firn_crash::{Crash, CrashOptions, Schedule, interleavings};
     use firn_format::geometry::MIN_POOL_BYTES;
-    use firn_media::Medium;
+    use firn_media::Space;
 
     use super::super::chunks::{Chunks, Tables};
     use super::super::frames::{FrameSpace, Limits, Reach};

@@ -421,6 +421,8 @@ mod tests {
     use firn_format::geometry::{FIRST_DATA_CHUNK, MIN_POOL_BYTES};
 
     use super::super::chunks::Tables;
+    use firn_media::Memory;
+
     use super::*;
 
     /// A run with free slots that lane 0 owns and has listed.

@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use firn_format::geometry::{BITMAP_WORDS, Frame, REGION_CHUNKS};
-use firn_media::{Medium, Words};
+use firn_media::{Medium, Runtime, Words};
 use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK};
 
 use super::slot::Place;
@@ -18,7 +18,7 @@ pub(crate) struct TakenSlots<M: Medium> {
     regions: Box<[OnceLock<Region<M>>]>,
 }
 
-type Region<M> = Box<[OnceLock<<M as Medium>::Words>]>;
+type Region<M> = Box<[OnceLock<<M as Runtime>::Words>]>;
 
 impl<M: Medium> TakenSlots<M> {
     pub(crate) fn new(medium: &M) -> Self {

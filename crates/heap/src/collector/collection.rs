@@ -16,8 +16,8 @@ use firn_units::{LINE_BYTES, WORD_BYTES};
 use super::compact::Progress;
 use super::figures::{Collected, Ended, Step, publish, publish_stops};
 use super::heal::Known;
+use super::instructions::has_instructions;
 use super::mark::Marking;
-use super::resume::has_instructions;
 use super::scheme::{PIGGYBACK, Scheme};
 use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD};
 use super::survey::Survey;
@@ -172,7 +172,7 @@ impl<M: Medium> Pool<M> {
             let what = "a collection";
             return Err(Error::WrongKind { what, needs });
         }
-        if !options.scheme.sound && !inner.medium.capabilities().simulated {
+        if !options.scheme.sound && !inner.medium.is_simulated() {
             let needs = "a simulated medium, because the scheme loses committed changes";
             return Err(Error::WrongKind {
                 what: options.scheme.name,

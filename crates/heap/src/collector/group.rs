@@ -5,10 +5,11 @@
 //! where a slot is a multiple of a line long. Whoever claims the first of a group copies all of it.
 
 use firn_format::class::Class;
-use firn_media::{Medium, MediumExt, Scope, Unsupported};
+use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::cycle::{Cycle, Destination, Unit};
+use super::instructions::relocator;
 use super::scheme::Recovery;
 use crate::steps;
 
@@ -58,7 +59,7 @@ impl<M: Medium> Cycle<M> {
     pub(super) fn clear_reached(&self, medium: &M) {
         if self.scheme.relocates() && medium.keeps(&steps::REACHED_CLEARED) {
             for run in &self.destinations {
-                has_relocate(medium.clear_reached(run.frame.start(), run.frames * FRAME_BYTES));
+                relocator(medium).clear_reached(run.frame.start(), run.frames * FRAME_BYTES);
             }
         }
     }
@@ -114,7 +115,7 @@ impl<M: Medium> Cycle<M> {
             if self.scheme.groups {
                 medium.copy(from, to, group.slot_bytes());
             } else {
-                has_relocate(medium.relocate(from, to, group.slot_bytes()));
+                relocator(medium).relocate(from, to, group.slot_bytes());
             }
         }
         if self.scheme.groups {
@@ -137,7 +138,7 @@ impl<M: Medium> Cycle<M> {
             mark(medium, last);
         } else {
             for piece in &pieces {
-                has_relocate(medium.relocate(piece.from, piece.to, piece.len));
+                relocator(medium).relocate(piece.from, piece.to, piece.len);
             }
         }
     }
@@ -184,15 +185,15 @@ impl<M: Medium> Cycle<M> {
                 let is_named = named.get(next).is_some_and(|&at| at < end);
                 let is_reached = || match is_printed {
                     true => group.lines().any(|line| reached(medium, line)),
-                    false => has_relocate(medium.any_reached(start, group.len())),
+                    false => relocator(medium).any_reached(start, group.len()),
                 };
                 if !is_named && !is_reached() {
                     continue;
                 }
                 if !is_printed {
                     for line in group.lines() {
-                        let copy = || self.copy_line(medium, &group, line);
-                        has_relocate(medium.unless_reached(line, copy));
+                        let mut copy = || self.copy_line(medium, &group, line);
+                        relocator(medium).unless_reached(line, &mut copy);
                     }
                 } else if group.lines().any(|line| !reached(medium, line)) {
                     self.repeat(medium, &group);
@@ -215,14 +216,9 @@ impl<M: Medium> Cycle<M> {
 /// stores to the line, so that where the mark is, they are (FFX, rule 2).
 fn mark<M: Medium>(medium: &M, last: &Piece) {
     let at = last.len - WORD_BYTES;
-    has_relocate(medium.relocate(last.from + at, last.to + at, WORD_BYTES));
+    relocator(medium).relocate(last.from + at, last.to + at, WORD_BYTES);
 }
 
 fn reached<M: Medium>(medium: &M, line: VirtAddr) -> bool {
-    has_relocate(medium.reached(line))
-}
-
-/// A cycle of a scheme that relocates begins, and is gone on with, where the medium can.
-fn has_relocate<R>(done: Result<R, Unsupported>) -> R {
-    done.expect("the medium has the instruction that the scheme copies by")
+    relocator(medium).reached(line)
 }

@@ -7,23 +7,24 @@
 
 use firn_format::class::Class;
 use firn_format::reference::RefWord;
-use firn_media::{Lookup, Medium, MediumExt, Move, Scope, Unsupported};
+use firn_media::{Lookup, Medium, MediumExt, Move, Scope};
 use firn_units::VirtAddr;
 
 use super::cycle::{Cycle, destination_of, heal};
+use super::instructions::lookups;
 use crate::steps;
 
 impl<M: Medium> Cycle<M> {
     /// Whether the hardware says where objects go.
     #[inline(always)]
     pub(super) fn asks_hardware(&self) -> bool {
-        M::MAY_CHECK_LOOKUP && self.scheme.checks_lookup()
+        M::MAY_OFFER && self.scheme.checks_lookup()
     }
 
     /// Tells the hardware where objects go, before anybody asks about this cycle.
     pub(super) fn install_lookup(&self, medium: &M) {
         if self.asks_hardware() && medium.keeps(&steps::LOOKUP_INSTALLED) {
-            has_lookup(medium.install_lookup(self.moves(medium)));
+            lookups(medium).install_lookup(&mut self.moves(medium));
         }
     }
 
@@ -31,21 +32,21 @@ impl<M: Medium> Cycle<M> {
     /// is no more.
     pub(crate) fn restore_lookup(&self, medium: &M) {
         if self.asks_hardware() && medium.keeps(&steps::LOOKUP_RESTORED) {
-            has_lookup(medium.retire_lookup());
-            has_lookup(medium.install_lookup(self.moves(medium)));
+            lookups(medium).retire_lookup();
+            lookups(medium).install_lookup(&mut self.moves(medium));
         }
     }
 
     /// Objects stay from here on. While no operation is open, and nobody will ask about this cycle.
     pub(super) fn retire_lookup(&self, medium: &M) {
         if self.asks_hardware() && medium.keeps(&steps::LOOKUP_RETIRED) {
-            has_lookup(medium.retire_lookup());
+            lookups(medium).retire_lookup();
         }
     }
 
     /// Where the hardware says that the object at `at` goes.
     pub(super) fn looked_up(&self, medium: &M, at: VirtAddr) -> Option<VirtAddr> {
-        match has_lookup(medium.check_lookup(at)) {
+        match lookups(medium).check_lookup(at) {
             Lookup::Stays => None,
             Lookup::MovesTo(to) => Some(to),
         }
@@ -97,16 +98,13 @@ impl<M: Medium> Cycle<M> {
     }
 }
 
-/// A cycle of a scheme that asks the hardware begins, and is gone on with, where the medium can answer.
-fn has_lookup<R>(done: Result<R, Unsupported>) -> R {
-    done.expect("the medium has the instruction that the scheme asks")
-}
-
 #[cfg(test)]
 mod tests {
     use firn_crash::{Crash, CrashOptions, LookupSizes, RelocateUnit};
     use firn_format::geometry::Frame;
     use firn_units::{FRAME_BYTES, WORD_BYTES};
+
+    use firn_media::{Runtime, Space};
 
     use super::*;
     use crate::collector::scheme::FFCCD_CHECKLOOKUP;
@@ -202,7 +200,7 @@ mod tests {
             let is_source = matches!(cycle.part(Frame::holding(at)), Some(Part::Source(_)));
             let known = by_tables.filter(|_| is_source || is_resumed);
             let expected = known.map_or(Lookup::Stays, |unit| Lookup::MovesTo(unit.to));
-            assert_eq!(medium.check_lookup(at), Ok(expected), "{at}");
+            assert_eq!(lookups(medium).check_lookup(at), expected, "{at}");
             assert_eq!(cycle.find(medium, at), by_tables, "{at}");
             let may = cycle.part(Frame::holding(at)).is_some();
             assert!(may || !cycle.concerns(medium, at), "{at}");
@@ -229,7 +227,7 @@ mod tests {
         collection.finish().unwrap();
         let crash = pool.medium();
         for at in (0..crash.len()).step_by(FRAME_BYTES as usize) {
-            assert_eq!(crash.check_lookup(VirtAddr(at)), Ok(Lookup::Stays));
+            assert_eq!(lookups(crash).check_lookup(VirtAddr(at)), Lookup::Stays);
         }
     }
 

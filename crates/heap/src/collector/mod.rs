@@ -31,6 +31,7 @@ mod finished;
 mod frame_map;
 mod group;
 mod heal;
+mod instructions;
 pub(crate) mod kept;
 mod lookup;
 mod mark;

@@ -15,27 +15,12 @@ use firn_media::{Medium, MediumExt};
 use firn_units::WORD_BYTES;
 
 use super::cycle::Cycle;
+use super::instructions::has_instructions;
 use super::release::release_on_media;
-use super::scheme::{Recovery, Scheme};
+use super::scheme::Recovery;
 use crate::error::Error;
 use crate::inner::keeps_addresses;
 use crate::steps;
-
-/// Whether the medium has the instructions that a scheme copies and finds by.
-///
-/// Errors: it has not.
-pub(super) fn has_instructions<M: Medium>(medium: &M, scheme: &Scheme) -> Result<(), Error> {
-    let has = medium.capabilities();
-    let needs = if scheme.checks_lookup() && !has.check_lookup {
-        "a medium with the instruction `checklookup`, which only simulated ones have"
-    } else if scheme.relocates() && !has.relocate {
-        "a medium with the instruction `relocate`, which only simulated ones have"
-    } else {
-        return Ok(());
-    };
-    let what = scheme.name;
-    Err(Error::WrongKind { what, needs })
-}
 
 /// Reads the collector's phase.
 ///

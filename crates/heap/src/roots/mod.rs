@@ -17,7 +17,7 @@ use firn_format::reference::RefWord;
 use firn_format::root::{
     MAX_NAME_BYTES, MAX_ROOTS, Name, REFERENCE_AT, ROOT_BYTES, decode, encode, name_at, root_at,
 };
-use firn_media::Medium;
+use firn_media::{Medium, Memory};
 use firn_units::VirtAddr;
 
 use crate::error::Error;

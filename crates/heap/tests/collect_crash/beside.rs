@@ -11,7 +11,7 @@ use firn_crash::{
 };
 use firn_heap::collector::scheme::{PIGGYBACK, Scheme};
 use firn_heap::{Pool, PoolKind, PoolOptions};
-use firn_media::{Domain, Medium, Step};
+use firn_media::{Domain, Runtime, Step};
 
 use crate::program::{
     MUTATORS, Op, Past, add_bystanders, apply, check, collect, collect_and_refill, options, read,

@@ -94,7 +94,7 @@ fn collect(pool: &Pool<Crash>, case: &Case, mut draw: Draw) {
 
 /// Two threads of the program beside the collector.
 fn workload(crash: &Crash, case: Case, log: &Arc<Mutex<Log>>) {
-    use firn_media::Medium;
+    use firn_media::Runtime;
     let seed = crash.random_u64();
     log.lock().unwrap().begin(seed);
     let pool = Pool::open(crash.clone(), &options(case.kind)).unwrap();

@@ -16,7 +16,7 @@ use firn_crash::{
 use firn_heap::collector::{BackgroundCollector, CollectOptions, CollectorOptions, PageSize};
 use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, Statistics, View};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Medium;
+use firn_media::{Memory, Runtime, Space};
 use firn_units::CHUNK_BYTES;
 
 use program::{Log, Program, THREADS};

@@ -8,7 +8,7 @@ use firn_crash::{
 };
 use firn_heap::collector::PageSize;
 use firn_heap::{Bytes, Error, Obj, Pool, PoolKind, Ref, Refs, Session, Stored, Tx, View};
-use firn_media::Medium;
+use firn_media::Runtime;
 
 #[derive(Stored)]
 #[repr(C)]

@@ -11,7 +11,7 @@ use firn_crash::{Crash, CrashOptions, Schedule};
 use firn_heap::collector::scheme::NONE;
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, Session, Tx, View};
-use firn_media::Medium;
+use firn_media::Runtime;
 
 /// Moments from one interruption to the next: fewer than it takes to read or copy an object.
 const STRIDE: usize = 17;

@@ -12,7 +12,7 @@ use firn_heap::{
     PoolOptions, RawGuard, RawTx, Session, TypeId, Untyped,
 };
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::{Medium, MediumExt};
+use firn_media::{Medium, MediumExt, Memory, Space};
 use firn_units::VirtAddr;
 
 const ROOT_PAIRS: u64 = 2048;

@@ -8,7 +8,7 @@ use firn_format::plan::{Phase, PlanHeader};
 use firn_format::sealed::Seal;
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, Session, Statistics, Tx, View};
-use firn_media::Medium;
+use firn_media::{Medium, Memory};
 use firn_units::FRAME_BYTES;
 
 type Spine = crate::collect_support::Spine;

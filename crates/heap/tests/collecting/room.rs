@@ -11,7 +11,7 @@ use firn_heap::{
     Bytes, Error, LogKind, Pool, PoolKind, PoolOptions, RawTx, Refs, Session, TypeId, View,
 };
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Medium;
+use firn_media::Memory;
 use firn_units::VirtAddr;
 
 /// Bytes that a pool may have.

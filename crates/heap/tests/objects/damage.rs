@@ -6,7 +6,7 @@ use firn_format::frame::FrameUse;
 use firn_format::geometry::{Frame, LANES_START, STATE};
 use firn_format::root::{REFERENCE_AT, root_at};
 use firn_heap::{Error, Finding, LogKind, Pool, PoolKind, PoolOptions, Ref, Stored, View};
-use firn_media::Medium;
+use firn_media::{Memory, Space};
 use firn_units::{CHUNK_BYTES, VirtAddr};
 
 #[derive(Stored)]

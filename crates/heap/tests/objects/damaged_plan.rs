@@ -9,7 +9,7 @@ use firn_format::plan::{ENTRY_WORDS, Entry, Phase, PlanHeader, entries_checksum}
 use firn_format::sealed::{MAX_VALUE, Seal};
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Bytes, Error, Pool, PoolOptions, View};
-use firn_media::Medium;
+use firn_media::{Memory, Space};
 use firn_units::{CHUNK_BYTES, VirtAddr, WORD_BYTES};
 
 const LEN: u64 = 16 << 20;

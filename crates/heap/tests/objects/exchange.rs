@@ -4,7 +4,7 @@ use firn_crash::{
     Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Schedule, SwarmOptions,
 };
 use firn_heap::{Bytes, Error, LogKind, Pool, PoolOptions, Ref, Session, Stored, View};
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Memory};
 use firn_units::VirtAddr;
 
 #[derive(Stored)]

@@ -4,7 +4,7 @@ use firn_heap::{
     Bytes, FrameContent, LogKind, Occupancy, Pool, PoolKind, PoolOptions, Refs, Statistics, View,
 };
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Medium;
+use firn_media::Space;
 
 const FRAME: u64 = 4096;
 const LARGE: u64 = 70_000;

@@ -180,12 +180,12 @@ fn free_space_goes_back_to_the_device() {
         }
     };
     set_all(Some(1 << 20));
-    let full = firn_media::Medium::backed_bytes(pool.medium()).unwrap();
+    let full = firn_media::Space::backed_bytes(pool.medium()).unwrap();
     set_all(None);
     // The last frees wait until older homes are durable: a few more transactions make them so.
     set_all(Some(10));
     assert!(pool.release_free_space().unwrap() >= 18 << 20);
-    let empty = firn_media::Medium::backed_bytes(pool.medium()).unwrap();
+    let empty = firn_media::Space::backed_bytes(pool.medium()).unwrap();
     assert!(empty < full - (18 << 20), "{full} {empty}");
     set_all(Some(1 << 20));
     assert_eq!(pool.check().unwrap(), []);

@@ -4,7 +4,7 @@ use firn_crash::{Crash, ExploreOptions, Explorer};
 use firn_format::lane::{ENTRY_HEADER_WORDS, EntryHeader, lane_at, undo_done_at};
 use firn_format::sealed::{MAX_VALUE, Seal};
 use firn_heap::{Error, Gathering, LogKind, Pool, PoolKind, PoolOptions, View};
-use firn_media::Medium;
+use firn_media::{Memory, Space};
 use firn_units::{VirtAddr, WORD_BYTES};
 
 fn options(kind: PoolKind) -> PoolOptions {

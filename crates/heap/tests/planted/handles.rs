@@ -3,7 +3,7 @@
 use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer, Job, Report, Schedule, Turn};
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Bytes, Error, Handle, Pool, PoolOptions, Refs, Session, View};
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Runtime};
 
 use crate::pools::{self, LEN, Missing, explore, medium};
 

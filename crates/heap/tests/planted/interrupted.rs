@@ -2,7 +2,7 @@
 
 use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer, Job, Report, Schedule, Turn};
 use firn_heap::{Bytes, Error, Obj, Pool, PoolKind, PoolOptions, Refs, Tx, View};
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Runtime};
 
 use crate::pools::{self, LEN, Missing, explore, medium, open};
 

@@ -5,7 +5,7 @@ use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{
     Error, LogKind, Obj, Pool, PoolKind, PoolOptions, RawGuard, RawTx, Session, Untyped,
 };
-use firn_media::{Medium, MediumExt};
+use firn_media::{MediumExt, Memory};
 use firn_units::VirtAddr;
 
 use crate::pools::{self, LEN, Missing, explore, open};

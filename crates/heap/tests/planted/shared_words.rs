@@ -3,7 +3,7 @@
 
 use firn_crash::{Crash, Explorer, Job, Report, Schedule, Turn};
 use firn_heap::{Error, LogKind, Pool, PoolKind, PoolOptions, RawTx};
-use firn_media::{Medium, MediumExt};
+use firn_media::{MediumExt, Memory, Runtime};
 use firn_units::VirtAddr;
 
 use crate::pools::{self, LEN, Missing, explore, open};

@@ -5,7 +5,7 @@ use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
 use firn_format::superblock::Superblock;
 use firn_format::{FORMAT_VERSION, OLDEST_FORMAT_VERSION};
 use firn_heap::{Bytes, Error, OpenError, Pool, PoolOptions, Refs, Session, Stored, View};
-use firn_media::{Domain, Medium, MediumExt};
+use firn_media::{Domain, MediumExt, Memory};
 
 use crate::pools::{self, LEN, Missing, explore, medium, open};
 

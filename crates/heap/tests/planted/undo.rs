@@ -2,7 +2,7 @@
 
 use firn_crash::{Crash, CrashOptions, Explorer, Image, Report};
 use firn_heap::{Error, LogKind, Pool, PoolKind, PoolOptions, RawTx, View};
-use firn_media::Medium;
+use firn_media::Memory;
 use firn_units::VirtAddr;
 
 use crate::pools::{self, LEN, Missing, explore, open};

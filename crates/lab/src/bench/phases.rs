@@ -9,7 +9,7 @@ use firn_heap::collector::{
 };
 use firn_heap::{Error, Pool, Statistics};
 use firn_mapped::{HugePages, Mapped};
-use firn_media::Medium;
+use firn_media::Space;
 
 use super::clock::{Moment, Times};
 use super::figure::Compaction;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use firn_crash::{Crash, CrashOptions};
 use firn_heap::{Error, OpenError, Pool, PoolKind, PoolOptions};
 use firn_mapped::{HugePages, Mapped, MappedOptions};
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 
 use super::BenchError;

@@ -7,7 +7,7 @@ use firn_format::statistics::{BLOCKS, Counter, FIRST_CLASS, FIRST_EVENT, block_a
 use firn_heap::collector::CollectOptions;
 use firn_heap::collector::scheme::NONE;
 use firn_heap::{Error, Pool, Session};
-use firn_media::{Medium, MediumExt};
+use firn_media::{MediumExt, Memory};
 use firn_units::WORD_BYTES;
 
 use super::ground::Ground;

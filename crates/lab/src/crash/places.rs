@@ -17,7 +17,7 @@ use firn_format::sealed::Seal;
 use firn_heap::Pool;
 use firn_heap::collector::Relocation;
 use firn_heap::collector::scheme::Scheme;
-use firn_media::Medium;
+use firn_media::{Hardware, Memory, Relocate};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
 /// The plan that media says is in force.
@@ -204,10 +204,8 @@ fn agree(
 /// Whether every line of a copy is marked; recovery leaves none of which some are.
 fn has_arrived(crash: &Crash, to: VirtAddr, bytes: u64) -> Result<bool, String> {
     let lines = (to.line_start().0..(to + bytes).0).step_by(LINE_BYTES as usize);
-    let reached = lines.map(|line| crash.reached(VirtAddr(line)));
-    let reached: Vec<bool> = reached
-        .collect::<Result<_, _>>()
-        .map_err(|e| e.to_string())?;
+    let unit: &dyn Relocate = crash.offers().expect();
+    let reached: Vec<bool> = lines.map(|line| unit.reached(VirtAddr(line))).collect();
     match (reached.contains(&true), reached.contains(&false)) {
         (true, true) => Err(format!(
             "the copy at {:#x} has arrived in part on media",

@@ -5,7 +5,7 @@ use firn_crash::{Crash, Image};
 use firn_format::geometry::{Frame, LENGTH};
 use firn_format::reference::RefWord;
 use firn_format::sealed::Seal;
-use firn_media::Medium;
+use firn_media::{Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use firn_format::reference::RefWord;
 use firn_format::sealed::Seal;
 use firn_heap::collector::scheme::PIGGYBACK;
 use firn_heap::{Error, Pool, PoolKind};
-use firn_media::{Domain, Medium};
+use firn_media::{Domain, Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 use serde::{Deserialize, Serialize};
 

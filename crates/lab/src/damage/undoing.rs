@@ -7,7 +7,7 @@ use firn_format::lane::{ENTRY_HEADER_WORDS, EntryHeader, UNDO_BYTES, lane_at, un
 use firn_format::sealed::Seal;
 use firn_heap::{Error, LogKind, OpenError, Pool, PoolOptions};
 use firn_heap::{RawTx, View};
-use firn_media::Medium;
+use firn_media::Memory;
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 use super::sample::Map;

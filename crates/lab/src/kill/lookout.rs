@@ -8,7 +8,7 @@ use firn_format::geometry::PHASE;
 use firn_format::plan::Phase;
 use firn_format::sealed::Seal;
 use firn_mapped::Mapped;
-use firn_media::Medium;
+use firn_media::Memory;
 
 use crate::LabError;
 

@@ -25,7 +25,7 @@ use std::path::Path;
 
 use firn_heap::{FrameContent, Occupancy};
 use firn_mapped::Mapped;
-use firn_media::Medium;
+use firn_media::Space;
 use firn_units::FRAME_BYTES;
 use serde::Serialize;
 

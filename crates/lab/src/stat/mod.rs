@@ -6,7 +6,7 @@ use std::path::Path;
 
 use firn_heap::{PoolKind, Statistics};
 use firn_mapped::Mapped;
-use firn_media::Medium;
+use firn_media::Space;
 use serde::Serialize;
 
 use crate::LabError;

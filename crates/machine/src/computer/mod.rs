@@ -316,14 +316,14 @@ impl Computer {
     }
 
     /// An instruction of the mechanism's, on a core: it takes the ticks of its parts, then touches its lines.
-    pub(crate) fn ask<R>(
+    pub(crate) fn ask(
         &mut self,
         core: usize,
-        ask: impl FnOnce(&mut dyn Mechanism, &mut Board<'_>) -> (R, Asked),
-    ) -> R {
+        ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut Board<'_>) -> Asked,
+    ) {
         self.work(core, 1);
         let (mechanism, mut board) = self.board(Cause::Mechanism);
-        let (answer, asked) = ask(mechanism, &mut board);
+        let asked = ask(core, mechanism, &mut board);
         let processor = &mut self.processors[core];
         processor.counts.stalls.mechanism += asked.ticks;
         processor.now += asked.ticks;
@@ -334,7 +334,6 @@ impl Computer {
             };
             self.load(core, at, overlap);
         }
-        answer
     }
 
     /// Where a line of persistent memory lies.
@@ -357,19 +356,6 @@ impl Computer {
             let processor = &mut self.processors[core];
             processor.counts.stalls.mechanism += processor.now - before;
         }
-    }
-
-    /// A core waits for the mechanism.
-    pub(crate) fn wait_for_mechanism(
-        &mut self,
-        core: usize,
-        act: impl FnOnce(&mut dyn Mechanism, Ticks, &mut Board<'_>) -> Ticks,
-    ) {
-        let now = self.processors[core].now;
-        let (mechanism, mut board) = self.board(Cause::Mechanism);
-        let until = act(mechanism, now, &mut board).max(now);
-        self.processors[core].counts.stalls.mechanism += until - now;
-        self.processors[core].now = until;
     }
 
     /// Ticks from a core to the controller: the way through its caches.

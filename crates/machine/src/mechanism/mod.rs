@@ -24,9 +24,11 @@ pub use board::{Board, Departure, Regions};
 pub use none::NONE;
 pub use start_gap::START_GAP;
 
+use std::sync::Arc;
+
 use firn_hardware::relocate::Unit;
-use firn_media::{Capabilities, Lookup, Move};
-use firn_units::{DevAddr, PhysAddr};
+use firn_media::{Lookup, Move, Offers};
+use firn_units::{DevAddr, PhysAddr, VirtAddr};
 
 use crate::description::Description;
 use crate::time::Ticks;
@@ -39,10 +41,8 @@ pub struct Bundle {
     pub about: &'static str,
     /// Paper and section.
     pub source: &'static str,
-    /// What software may use of it.
-    pub offers: fn(&mut Capabilities),
-    /// How its `relocate` is built, if it has one.
-    pub relocate: Option<Unit>,
+    /// What software may use of it, on the cores of a machine.
+    pub offers: fn(Arc<dyn Cores>) -> Offers,
     /// Memory that it needs besides the program's.
     pub regions: fn(&Site<'_>) -> Regions,
     /// Builds it, without any memory of what was before.
@@ -86,6 +86,16 @@ pub struct Site<'s> {
     pub description: &'s Description,
     /// Bytes of persistent memory that the program has, from zero.
     pub capacity: u64,
+}
+
+/// The cores of a machine: where a mechanism's own instructions are executed, each by the thread that calls.
+pub trait Cores: Send + Sync {
+    /// Copies as `relocate` does; what is stored to a line at once is one memory operation.
+    fn relocate(&self, from: VirtAddr, to: VirtAddr, len: u64, unit: Unit);
+
+    /// Asks the mechanism, with the number of the core, and lets the core wait for what the answer took. Asks nobody
+    /// without power.
+    fn ask(&self, ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut Board<'_>) -> Asked);
 }
 
 /// What one instruction of a mechanism's took.
@@ -145,44 +155,30 @@ pub trait Mechanism: Send {
         let _ = board;
     }
 
-    // ---- transactions ----
-
-    /// A core begins a region whose stores become durable together. Returns when it may go on.
-    fn begins(&mut self, core: usize, now: Ticks, board: &mut Board<'_>) -> Ticks {
-        let _ = (core, board);
-        now
-    }
-
-    /// A core ends its region. Returns when it is durable.
-    fn ends(&mut self, core: usize, now: Ticks, board: &mut Board<'_>) -> Ticks {
-        let _ = (core, board);
-        now
-    }
-
     // ---- instructions of its own ----
 
-    /// Whether the line of a copy reached persistence. For [`Capabilities::relocate`].
+    /// Whether the line of a copy reached persistence. For [`firn_media::Relocate`].
     fn reached(&mut self, at: PhysAddr, board: &mut Board<'_>) -> (bool, Asked) {
         let _ = (at, board);
         (false, Asked::default())
     }
 
-    /// Nothing of these lines has reached persistence. For [`Capabilities::relocate`].
+    /// Nothing of these lines has reached persistence. For [`firn_media::Relocate`].
     fn clear_reached(&mut self, at: PhysAddr, len: u64, board: &mut Board<'_>) -> Asked {
         let _ = (at, len, board);
         Asked::default()
     }
 
-    /// Software says what moves. For [`Capabilities::check_lookup`].
+    /// Software says what moves. For [`firn_media::CheckLookup`].
     fn install_lookup(&mut self, moves: &mut dyn Iterator<Item = Move>) -> Asked {
         let _ = moves;
         Asked::default()
     }
 
-    /// Nothing moves any more. For [`Capabilities::check_lookup`].
+    /// Nothing moves any more. For [`firn_media::CheckLookup`].
     fn retire_lookup(&mut self) {}
 
-    /// Where an object goes. For [`Capabilities::check_lookup`].
+    /// Where an object goes. For [`firn_media::CheckLookup`].
     fn check_lookup(&mut self, core: usize, at: PhysAddr) -> (Lookup, Asked) {
         let _ = (core, at);
         (Lookup::Stays, Asked::default())

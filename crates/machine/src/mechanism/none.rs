@@ -1,5 +1,7 @@
 //! No mechanism: every hook as it is. The example to begin from.
 
+use firn_media::Offers;
+
 use super::{Bundle, Mechanism, Regions};
 
 struct Nothing;
@@ -11,8 +13,7 @@ pub static NONE: Bundle = Bundle {
     name: "none",
     about: "the machine as it is described",
     source: "",
-    offers: |_| {},
-    relocate: None,
+    offers: |_| Offers::NONE,
     regions: |_| Regions::default(),
     build: |_| Box::new(Nothing),
     parts: &[],

@@ -6,6 +6,7 @@
 //! of what is moved both places hold the same until then, so that whichever registers a power failure leaves are
 //! right.
 
+use firn_media::Offers;
 use firn_units::{DevAddr, LINE_BYTES, PhysAddr};
 
 use super::{Board, Bundle, Counts, Departure, Mechanism, Regions, Site};
@@ -99,8 +100,7 @@ pub static START_GAP: Bundle = Bundle {
     name: "start-gap",
     about: "wear levelling: a gap wanders through persistent memory, a line every hundred writes",
     source: "Qureshi and others, MICRO 2009, section 4; the example of docs/mechanisms.md",
-    offers: |_| {},
-    relocate: None,
+    offers: |_| Offers::NONE,
     regions: |_| Regions {
         nvm: 2 * LINE_BYTES,
         dram: 0,

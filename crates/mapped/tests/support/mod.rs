@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Medium;
+use firn_media::Space;
 
 /// A new medium that has its name.
 pub fn named(path: &Path, len: u64, options: &MappedOptions) -> Mapped {

@@ -22,7 +22,7 @@ use firn_format::plan::{ENTRY_WORDS, Phase, PlanHeader};
 use firn_format::sealed::Seal;
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Error, LogKind, Pool, PoolKind};
-use firn_media::Medium;
+use firn_media::{Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 /// Transactions of each writer in an execution that loses power.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::support::{Random, pool};
 use firn_heap::{Error, Pool, Session, View};
 use firn_mapped::Mapped;
-use firn_media::Medium;
+use firn_media::Memory;
 use firn_structures::avl::Avl;
 use firn_structures::inline_tree::Inline;
 use firn_structures::red_black::RedBlack;

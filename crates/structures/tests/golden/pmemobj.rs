@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use firn_heap::{Error, Obj, Pool, RawGuard, Untyped};
 use firn_mapped::Mapped;
-use firn_media::Medium;
+use firn_media::Memory;
 use firn_units::VirtAddr;
 
 /// Where in the root object its fields lie: the first item, the buffer, another item, the count.

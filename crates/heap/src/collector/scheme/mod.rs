@@ -18,7 +18,7 @@ mod sfccd_as_printed;
 pub enum Found {
     /// Tables of frames and of the plan, by software.
     InTables,
-    /// The hardware, which was told when the plan came into force ([`firn_media::Medium::check_lookup`]).
+    /// The hardware, which was told when the plan came into force ([`firn_media::CheckLookup::check_lookup`]).
     ByHardware,
 }
 
@@ -31,7 +31,7 @@ pub enum Settle {
     /// the copy's lines as well.
     AtChange,
     /// By nobody: the hardware remembers which lines of copies reached persistence
-    /// ([`firn_media::Medium::relocate`]), and a line that did counts.
+    /// ([`firn_media::Relocate::relocate`]), and a line that did counts.
     ByHardware,
 }
 

@@ -4,7 +4,7 @@
 use firn_heap::Occupancy;
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_mapped::HugePages;
-use firn_media::Medium;
+use firn_media::Space;
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Compaction, Figure, Subject};

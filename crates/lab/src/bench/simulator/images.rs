@@ -6,7 +6,7 @@ use core::hint::black_box;
 use firn_machine::description::Description;
 use firn_machine::mechanism::{Bundle, NONE};
 use firn_machine::{Machine, MachineOptions};
-use firn_media::{Medium, Move};
+use firn_media::{CheckLookup, Hardware, Memory, Move, Relocate, Space};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 use super::address::{LARGE, MIB, Mix, STORES};
@@ -120,38 +120,35 @@ fn random(described: &Description) -> Run {
 /// loads and stores where it does not.
 fn exercised(described: &Description, mechanism: &'static Bundle) -> Run {
     let machine = machine(described, MEDIUM, mechanism);
-    let has = machine.capabilities();
-    if has.check_lookup {
+    if let Some(lookups) = machine.offers().get::<dyn CheckLookup>() {
         let frames = (0..MEDIUM / FRAME_BYTES / 2).step_by(MOVING as usize);
         let place = |frame: u64| VirtAddr(frame * FRAME_BYTES);
-        let moves = frames.map(|frame| Move {
+        let mut moves = frames.map(|frame| Move {
             from: place(frame),
             to: place(MEDIUM / FRAME_BYTES / 2 + frame),
         });
-        machine.install_lookup(moves).expect("it is offered");
+        lookups.install_lookup(&mut moves);
     }
     let mut mix = Mix::new(1, MEDIUM);
     turns(machine, move |machine, turn| {
         let at = mix.next();
         touch(machine, turn, at);
         let from = VirtAddr(at).line_start();
-        if has.check_lookup && turn.is_multiple_of(LOOKUPS) {
-            _ = black_box(machine.check_lookup(from));
+        let lookups = machine.offers().get::<dyn CheckLookup>();
+        if let Some(lookups) = lookups.filter(|_| turn.is_multiple_of(LOOKUPS)) {
+            _ = black_box(lookups.check_lookup(from));
         }
         if turn.is_multiple_of(MOVES) {
             let to = VirtAddr(mix.next()).line_start();
-            move_line(machine, from, to, has.relocate);
+            move_line(machine, from, to);
             machine.write_back(to, LINE_BYTES);
         }
     })
 }
 
-fn move_line(machine: &Machine, from: VirtAddr, to: VirtAddr, relocates: bool) {
-    if relocates {
-        machine
-            .relocate(from, to, LINE_BYTES)
-            .expect("it is offered");
-        return;
+fn move_line(machine: &Machine, from: VirtAddr, to: VirtAddr) {
+    if let Some(unit) = machine.offers().get::<dyn Relocate>() {
+        return unit.relocate(from, to, LINE_BYTES);
     }
     let mut line = [0; LINE_BYTES as usize];
     machine.load_bytes(from, &mut line);

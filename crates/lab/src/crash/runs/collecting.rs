@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use firn_crash::Crash;
 use firn_heap::collector::{CollectOptions, Workflow, WorkflowOptions};
 use firn_heap::{Error, Pool};
-use firn_media::Medium;
+use firn_media::Runtime;
 
 use super::super::ground::Ground;
 use super::Meeting;

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use firn_crash::{Crash, CrashState, ExploreOptions, Explorer, Job, Schedule, SwarmOptions};
 use firn_heap::Pool;
 use firn_heap::collector::Workflow;
-use firn_media::{Medium, Step};
+use firn_media::{Runtime, Step};
 
 use super::error::CrashError;
 use super::ground::Ground;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use firn_crash::Crash;
 use firn_heap::{Error, Pool, Session, Tx};
-use firn_media::Medium;
+use firn_media::{Runtime, Space};
 
 use super::super::ground::{Ground, ROOT};
 use super::super::subject::{Content, Key, Order};

@@ -4,7 +4,7 @@ use firn_crash::Event;
 use firn_format::geometry::{FIRST_DATA_CHUNK, Frame};
 use firn_heap::collector::scheme::{FFCCD, PIGGYBACK, SFCCD};
 use firn_heap::{FrameContent, Occupancy, PoolKind, Statistics};
-use firn_media::Domain;
+use firn_media::{Domain, Hardware, Memory, Relocate};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 use super::super::subject::Structure;
@@ -146,7 +146,7 @@ fn objects_that_are_elsewhere_than_media_says_are_found() {
         let Some((to, _)) = survivor.places().unwrap().one(crash, true) else {
             return false;
         };
-        crash.clear_reached(to, 1).unwrap();
+        crash.offers().expect::<dyn Relocate>().clear_reached(to, 1);
         true
     });
     all_say(&judged, "on media");

@@ -2,24 +2,26 @@
 //! crash medium uses as well.
 //!
 //! ```text
-//! reach     pending bits that arrive, the reached bitmap and its buffer (4.2)
-//! lookup    filters, forwarding table and its look-aside buffers (4.3)
+//! instructions  `relocate`, `checklookup` and what goes with them, as software has them
+//! reach         pending bits that arrive, the reached bitmap and its buffer (4.2)
+//! lookup        filters, forwarding table and its look-aside buffers (4.3)
 //! ```
 //!
 //! `relocate` itself is loads and stores that leave a pending bit; the computer does it. What a pending bit costs
 //! is traffic of the controller: nobody waits for it, as a line is persistent whether its word is at hand or not.
 
+mod instructions;
 mod lookup;
 mod reach;
 
 use firn_hardware::lookup::{Sizes, forwarding};
-use firn_hardware::relocate::Unit;
 use firn_hardware::storage::{self, FORWARDING_BYTES_PER_PAGE};
 use firn_media::{Lookup, Move};
 use firn_units::{DevAddr, FRAME_BYTES, LINE_BYTES, PhysAddr, WORD_BYTES, round_up};
 
 use super::{Asked, Board, Bundle, Counts, Departure, Mechanism, Part, Regions, Site};
 use crate::time::{Ticks, cycles};
+use instructions::offers;
 use lookup::Lookups;
 use reach::Reach;
 
@@ -137,8 +139,7 @@ pub static RELOCATE: Bundle = Bundle {
     name: "ffccd-relocate",
     about: "copies whose lines the controller remembers as they reach persistence; no fences",
     source: "FFCCD, sections 4.1 and 4.2",
-    offers: |has| has.relocate = true,
-    relocate: Some(Unit::Functional),
+    offers: |machine| offers(machine, false),
     regions: |site| Regions {
         nvm: bitmap_bytes(site.capacity),
         dram: 0,
@@ -157,8 +158,7 @@ pub static CHECKLOOKUP: Bundle = Bundle {
     name: "ffccd-checklookup",
     about: "the same, and an instruction that says whether an object moves, and where to",
     source: "FFCCD, section 4",
-    offers: |has| (has.relocate, has.check_lookup) = (true, true),
-    relocate: Some(Unit::Functional),
+    offers: |machine| offers(machine, true),
     regions: |site| Regions {
         nvm: bitmap_bytes(site.capacity) + site.capacity / FRAME_BYTES * ENTRY_BYTES,
         dram: 0,

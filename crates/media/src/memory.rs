@@ -1,0 +1,163 @@
+//! Persistent memory: loads, stores, write-backs, fences, and when a commit is durable.
+
+use firn_units::{VirtAddr, WORD_BYTES, WORDS_PER_LINE};
+
+use crate::{Domain, Place};
+
+/// A commit's position in the order in which commits become durable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
+pub struct Ticket(pub u64);
+
+/// The first part of a medium: the words that survive.
+///
+/// # What it promises
+///
+/// - **Addresses** are [`VirtAddr`]s: bytes from the start of the pool. Loads accept any address and read zeros beyond
+///   [`crate::Space::len`]. Stores beyond it panic: the heap validates what it read from media before it stores through it.
+/// - **Words never tear.** A load or store of one aligned word happens at once. Operations on several words go through
+///   them in ascending order, and other threads may see any prefix.
+/// - **Visibility** is that of x86-TSO. Each thread's stores become visible in program order. They may wait in the
+///   thread's store buffer, which its own loads see through. [`Memory::compare_exchange_u64`] and [`Memory::fence`]
+///   empty the buffer.
+/// - **Durability** follows from the [`Domain`]; the table in the crate's documentation says how. Only a write-back and
+///   a fence of one thread, in this order, make a line durable where the domain needs flushes.
+/// - **Commits** are numbered by tickets. Every commit whose ticket is at most [`Memory::durable`] survives.
+///
+/// # Crash
+///
+/// A crash keeps everything that was durable. Of the rest it keeps what the domain allows: in [`Domain::Adr`], of each
+/// line a prefix of the stores to it.
+pub trait Memory {
+    /// A resolved location, borrowed from the medium.
+    type Place<'m>: Place
+    where
+        Self: 'm;
+
+    /// What a store needs to survive, see the crate's table.
+    fn domain(&self) -> Domain;
+
+    /// Resolves an address, masked into the medium's window and down to a multiple of 16.
+    fn place(&self, at: VirtAddr) -> Self::Place<'_>;
+
+    /// Resolves as [`Memory::place`] does, for one who follows many references in a row: what it takes to
+    /// resolve is held by value, and not loaded again for each of them.
+    #[inline(always)]
+    fn places<'m>(&'m self) -> impl Fn(VirtAddr) -> Self::Place<'m> + Copy {
+        |at| self.place(at)
+    }
+
+    /// The address that `place` was resolved from, after masking.
+    fn address(&self, place: Self::Place<'_>) -> VirtAddr;
+
+    /// Loads the word at `at`, a multiple of 8. Ordered as an acquiring load. Zero beyond
+    /// [`crate::Space::len`].
+    fn load_u64(&self, at: VirtAddr) -> u64;
+
+    /// Fills `into` from `at`. Not atomic; zeros beyond [`crate::Space::len`].
+    fn load_bytes(&self, at: VirtAddr, into: &mut [u8]);
+
+    /// Fills `into` as [`Memory::load_bytes`] does with bytes that a checksum covers, and returns whether
+    /// `is_whole` holds for them. If it does not, `into` says nothing. A medium that tries every image of
+    /// memory relies on `is_whole` holding for no content but the one that the checksum was made of.
+    #[inline]
+    fn load_checked(
+        &self,
+        at: VirtAddr,
+        into: &mut [u8],
+        is_whole: impl Fn(&[u8]) -> bool,
+    ) -> bool {
+        self.load_bytes(at, into);
+        is_whole(into)
+    }
+
+    /// Appends `len` bytes from `at` to `into`, as [`Memory::load_bytes`] reads them.
+    fn append_bytes(&self, at: VirtAddr, len: usize, into: &mut Vec<u8>) {
+        let start = into.len();
+        into.resize(start + len, 0);
+        self.load_bytes(at, &mut into[start..]);
+    }
+
+    /// Stores the word at `at`, a multiple of 8, in one piece. Ordered as a releasing store.
+    /// Durable as the domain says.
+    fn store_u64(&self, at: VirtAddr, value: u64);
+
+    /// Stores `from` at `at`, a multiple of 8, word by word in ascending order. A length that is no
+    /// multiple of 8 replaces only the first bytes of its last word, which is still stored whole.
+    fn store_bytes(&self, at: VirtAddr, from: &[u8]);
+
+    /// Stores `from`, 1, 2 or 4 bytes, at `at`, a multiple of as many, by one store that is no wider: what other
+    /// threads store meanwhile to the bytes beside them in the word stays, which loading, changing and storing the
+    /// word would undo. Use [`crate::MediumExt::store_exact`].
+    fn store_part(&self, at: VirtAddr, from: &[u8]);
+
+    /// Stores the words of the line at `line` that `mask` names, a bit each, in ascending order.
+    #[inline(always)]
+    fn store_line(&self, line: VirtAddr, mask: u8, words: &[u64; WORDS_PER_LINE]) {
+        for word in (0..WORDS_PER_LINE).filter(|word| mask >> word & 1 != 0) {
+            self.store_u64(line + word as u64 * WORD_BYTES, words[word]);
+        }
+    }
+
+    /// Copies the `len` bytes at `from` to `to`, word by word in ascending order; they do not overlap. All
+    /// three are multiples of 8.
+    fn copy(&self, from: VirtAddr, to: VirtAddr, len: u64) {
+        let mut piece = [0; 256];
+        let mut done = 0;
+        while done < len {
+            let here = (len - done).min(piece.len() as u64);
+            let piece = &mut piece[..here as usize];
+            self.load_bytes(from + done, piece);
+            self.store_bytes(to + done, piece);
+            done += here;
+        }
+    }
+
+    /// Adds to the word at `at`, which no other thread stores to: a load and a store.
+    #[inline(always)]
+    fn add_unshared_u64(&self, at: VirtAddr, by: u64) {
+        self.store_u64(at, self.load_u64(at).wrapping_add(by));
+    }
+
+    /// Stores `new` if the word at `at` holds `current`; a locked instruction, so it empties the
+    /// store buffer and is a full barrier. It is no fence: it makes no write-back durable. Either
+    /// way returns what the word held.
+    fn compare_exchange_u64(&self, at: VirtAddr, current: u64, new: u64) -> Result<u64, u64>;
+
+    /// Says that the line at `at` will be looked at soon. A hint: does nothing where it is of no use.
+    #[inline(always)]
+    fn prefetch(&self, at: VirtAddr) {
+        let _ = at;
+    }
+
+    /// Says that stores all over these bytes, which are reserved, follow soon. A hint: does nothing
+    /// where it is of no use.
+    fn populate(&self, at: VirtAddr, len: u64) {
+        let _ = (at, len);
+    }
+
+    /// Issues a write-back (clwb) of every line of the range. The stores in these lines that are
+    /// visible or in this thread's store buffer become durable at this thread's next
+    /// [`Memory::fence`], no matter which thread stored them. A no-op where the domain needs none.
+    fn write_back(&self, at: VirtAddr, len: u64);
+
+    /// Orders (sfence): empties the store buffer, and makes every write-back durable that this
+    /// thread issued before.
+    fn fence(&self);
+
+    /// Declares everything up to this thread's last fence a commit and names its ticket.
+    ///
+    /// `Adr` and `Eadr` media make it durable at once. A medium that gathers commits (a log on a
+    /// disk) makes it durable later.
+    fn commit(&self) -> Ticket;
+
+    /// Every commit whose ticket is at most this one is durable. The oracle of a crash test asks
+    /// here, never its own log.
+    fn durable(&self) -> Ticket;
+
+    /// Waits until `ticket` is durable. 'Durable at return' is a commit followed by this.
+    ///
+    /// A medium that makes each commit durable at once, as this default expects, has nothing to wait for.
+    fn wait_durable(&self, ticket: Ticket) {
+        debug_assert!(self.durable() >= ticket, "{ticket:?} is not durable yet");
+    }
+}
