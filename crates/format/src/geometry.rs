@@ -64,6 +64,33 @@ pub struct Chunk(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Frame(pub u64);
 
+/// Consecutive frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameRun {
+    /// The first one.
+    pub frame: Frame,
+    /// How many there are.
+    pub frames: u64,
+}
+
+impl FrameRun {
+    /// The address of its first byte.
+    pub fn start(&self) -> VirtAddr {
+        self.frame.start()
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.frames * FRAME_BYTES
+    }
+
+    /// Its frames, ascending.
+    pub fn each(&self) -> impl Iterator<Item = Frame> + use<> {
+        let first = self.frame;
+        (0..self.frames).map(move |i| first.plus(i))
+    }
+}
+
 impl Chunk {
     /// The chunk that holds `at`.
     #[inline(always)]

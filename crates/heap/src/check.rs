@@ -10,12 +10,12 @@ use firn_media::Medium;
 use firn_units::WORD_BYTES;
 
 use crate::alloc::{Footprint, locate};
-use crate::collector::cycle::Cycle;
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::inner::Inner;
 use crate::object::requested_bytes;
 use crate::pool::Pool;
+use crate::relocation::cycle::Cycle;
 use crate::shape::Shapes;
 use crate::tally;
 use crate::trace::{InCycle, Trace};

@@ -9,9 +9,10 @@ use firn_format::superblock::{OpenState, PoolKind};
 use firn_media::{Domain, Medium, MediumExt};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
-use crate::alloc::{FrameRun, Space};
+use crate::alloc::Space;
 use crate::collector::PageSize;
 use crate::walk::data_chunks;
+use firn_format::geometry::FrameRun;
 
 use crate::error::Error;
 use crate::inner::Inner;

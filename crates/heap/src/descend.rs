@@ -8,9 +8,9 @@ use firn_format::superblock::TYPE_OF_NULL;
 use firn_media::{Memory, Probe};
 use firn_units::VirtAddr;
 
-use crate::collector::cycle::Cycle;
 use crate::error::Error;
 use crate::object::{KnownType, Obj};
+use crate::relocation::cycle::Cycle;
 use crate::stored::{Ref, Target};
 use crate::value::Field;
 use crate::view::View;

@@ -6,9 +6,9 @@ use firn_media::{Medium, MediumExt};
 use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::locate;
-use crate::collector::cycle::{Cycle, Unit};
 use crate::error::Error;
 use crate::object::Obj;
+use crate::relocation::cycle::{Cycle, Unit};
 use crate::steps;
 use crate::tx::redo::Ring;
 use crate::value::{Field, Plain, Sink, Source};

@@ -1,6 +1,7 @@
 //! The state of an open pool.
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use firn_format::geometry::{self, MAX_POOL_BYTES, REGISTRY_BYTES, STATISTICS_BLOCK_BYTES};
@@ -14,15 +15,16 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, WORD_BYTES, round_up};
 
 use crate::alloc::{Allocator, Limits, Tables};
 use crate::collector::Collector;
-use crate::collector::kept::Kept;
 use crate::error::{Error, OpenError};
 use crate::handles::HandleTable;
 use crate::locks::LOCKS;
 use crate::pool::PoolOptions;
-use crate::recovery::Recovered;
+use crate::relocation::Cycle;
+use crate::relocation::kept::Kept;
 use crate::roots::RootIndex;
 use crate::safepoint::Safepoint;
 use crate::stops::Stops;
+use crate::superblock::keeps_addresses;
 use crate::tally;
 use crate::tx::redo::{RedoLog, Ring};
 use crate::types::Types;
@@ -39,6 +41,14 @@ pub(crate) struct Lanes {
     pub(crate) reserved: u64,
     /// A migration has the pool for itself: no session is opened.
     pub(crate) migrating: bool,
+}
+
+/// What recovery found out.
+pub(crate) struct Recovered<M: Medium> {
+    /// The new `W_pool`.
+    pub(crate) watermark: u64,
+    /// The cycle that goes on.
+    pub(crate) resumed: Option<Arc<Cycle<M>>>,
 }
 
 /// The state of an open pool.
@@ -261,11 +271,6 @@ pub(crate) fn limits_of(limit: Option<NonZeroU64>, capacity: u64) -> Limits {
         reserve_bytes: limit.map_or(0, |limit| round_up(reserve(limit), CHUNK_BYTES)),
         sets_aside: false,
     }
-}
-
-/// Whether addresses stay: in explicit pools with an undo log, whose programs hold raw ones.
-pub(crate) fn keeps_addresses(kind: PoolKind, log: LogKind) -> bool {
-    kind == PoolKind::Explicit && log == LogKind::Undo
 }
 
 const _: () = assert!(BLOCKS == LANES + 1 && lane::LANES <= 64);

@@ -38,6 +38,7 @@ mod order;
 mod pool;
 mod recovery;
 mod registration;
+mod relocation;
 mod roots;
 mod safepoint;
 mod salvage;

@@ -19,9 +19,10 @@ use firn_units::FRAME_BYTES;
 
 use crate::collector::PageSize;
 use crate::error::{Error, OpenError};
-use crate::inner::{Inner, keeps_addresses, limits_of};
-use crate::recovery::Recovered;
+use crate::inner::Recovered;
+use crate::inner::{Inner, limits_of};
 use crate::session::Session;
+use crate::superblock::keeps_addresses;
 use crate::superblock::{sound_superblock, stored_domain, write_superblock};
 use crate::{recovery, steps, stored::Stored};
 

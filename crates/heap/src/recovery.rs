@@ -5,24 +5,25 @@
 
 use std::sync::Arc;
 
-use firn_format::geometry::{self, WATERMARK};
+use firn_format::geometry::WATERMARK;
 use firn_format::lane::{LANES, Record, SLOTS, slot_at};
 use firn_format::plan::Phase;
 use firn_format::sealed::{MAX_VALUE, Seal};
 use firn_format::superblock::{LogKind, Superblock};
 use firn_media::{Medium, MediumExt};
-use firn_units::{VirtAddr, WORD_BYTES};
+use firn_units::WORD_BYTES;
 
-use crate::collector::cycle::Cycle;
-use crate::collector::resume::{self, Resumed};
 use crate::error::Error;
+use crate::inner::Recovered;
 use crate::order::{Perturbation, Perturbed, in_order};
+use crate::relocation::cycle::Cycle;
+use crate::relocation::media::release_on_media;
+use crate::relocation::resume;
 use crate::steps;
+use crate::superblock::keeps_addresses;
+use crate::tx::records::{HEADROOM, apply};
 use crate::tx::redo::{load_header, load_payload};
 use crate::tx::undo::{self, UNDO_MARK};
-
-/// Numbers that recovery leaves for transactions to come; a header beyond is damaged.
-pub(crate) const HEADROOM: u64 = 1 << 40;
 
 struct Entry {
     seq: u64,
@@ -42,14 +43,6 @@ pub(crate) fn watermark<M: Medium>(medium: &M) -> Result<u64, Error> {
             at: WATERMARK.0,
         }),
     }
-}
-
-/// What recovery found out.
-pub(crate) struct Recovered<M: Medium> {
-    /// The new `W_pool`.
-    pub(crate) watermark: u64,
-    /// The cycle that goes on.
-    pub(crate) resumed: Resumed<M>,
 }
 
 /// Brings the pool to the state after its last committed transaction.
@@ -205,7 +198,8 @@ impl<'m, M: Medium> Recovery<'m, M> {
                 Some(Arc::new(cycle))
             }
             Some((Phase::Release(_), cycle)) => {
-                resume::end_release(self.medium, &cycle, superblock)?;
+                let keeps = keeps_addresses(superblock.kind, superblock.log);
+                release_on_media(self.medium, &cycle, superblock.kind, keeps)?;
                 None
             }
             Some((Phase::Idle, _)) | None => None,
@@ -261,48 +255,4 @@ fn replay<M: Medium>(medium: &M, payload: &[u64]) -> Result<(), Error> {
             at: 0,
         })
     }
-}
-
-/// Stores what a record says and writes it back.
-pub(crate) fn apply<M: Medium>(medium: &M, record: &Record<'_>) -> Result<(), Error> {
-    let (home, len) = record.home();
-    if home < geometry::ROOTS || home.0.checked_add(len).is_none_or(|end| end > medium.len()) {
-        return Err(Error::Damaged {
-            what: "the address in a log entry",
-            at: home.0,
-        });
-    }
-    match *record {
-        Record::Line { at, mask, words } => {
-            let mut words = words.iter();
-            for word in (0..8).filter(|w| mask >> w & 1 != 0) {
-                if let Some(&value) = words.next() {
-                    medium.store_u64(at + word * 8, value);
-                }
-            }
-        }
-        Record::Bits { at, set, clear } => {
-            medium.update_bits(at, set, clear);
-        }
-        Record::Range { at, words } => {
-            medium.store_bytes(at, bytemuck::cast_slice(words));
-        }
-        Record::Masks { at, set, masks } => {
-            for (word, &mask) in (0..).zip(masks).filter(|(_, mask)| **mask != 0) {
-                let (set, clear) = if set { (mask, 0) } else { (0, mask) };
-                medium.update_bits(at + word * WORD_BYTES, set, clear);
-            }
-        }
-        // The words hold what lay beside the bytes, too, which was another thread's: not one of these is stored.
-        Record::Bytes { at, len, words } => {
-            let lead = (at.0 % WORD_BYTES) as usize;
-            let held: &[u8] = bytemuck::cast_slice(words);
-            match medium.keeps(&steps::UNDO_BYTES_ALONE) {
-                true => medium.store_exact(at, &held[lead..lead + len as usize]),
-                false => medium.store_bytes(VirtAddr(at.0 - lead as u64), held),
-            }
-        }
-    }
-    medium.write_back_for(&steps::REPLAY_WRITE_BACK, VirtAddr(home.0), len);
-    Ok(())
 }

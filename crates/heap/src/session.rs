@@ -9,11 +9,11 @@ use firn_format::statistics::Counter;
 use firn_media::{Medium, Ticket};
 
 use crate::alloc::Cache;
-use crate::collector::cycle::Cycle;
-use crate::collector::kept::Known;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::registration::unfinished;
+use crate::relocation::cycle::Cycle;
+use crate::relocation::kept::Known;
 use crate::roots::RootKey;
 use crate::tally::Tally;
 use crate::tx::raw::Open;

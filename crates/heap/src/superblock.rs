@@ -7,7 +7,7 @@ use firn_format::geometry::{
     self, FIRST_DATA_CHUNK, STATISTICS, STATISTICS_BLOCK_BYTES, SUPERBLOCK_BYTES, SUPERBLOCKS,
 };
 use firn_format::sealed::Seal;
-use firn_format::superblock::{OpenState, StoredDomain, Superblock};
+use firn_format::superblock::{LogKind, OpenState, PoolKind, StoredDomain, Superblock};
 use firn_media::{Domain, Medium, MediumExt};
 use firn_units::CHUNK_BYTES;
 
@@ -108,4 +108,9 @@ pub(crate) fn write_superblock<M: Medium>(medium: &M, superblock: &mut Superbloc
     let at = SUPERBLOCKS[((superblock.generation + newer) % 2) as usize];
     medium.store_bytes(at, &superblock.encode());
     medium.persist_for(&steps::SUPERBLOCK_PERSIST, at, SUPERBLOCK_BYTES);
+}
+
+/// Whether addresses stay: in explicit pools with an undo log, whose programs hold raw ones.
+pub(crate) fn keeps_addresses(kind: PoolKind, log: LogKind) -> bool {
+    kind == PoolKind::Explicit && log == LogKind::Undo
 }

@@ -17,10 +17,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::alloc::{Slot, locate};
-use crate::collector::cycle::Cycle;
 use crate::finding::Finding;
 use crate::inner::Inner;
 use crate::object::requested_bytes;
+use crate::relocation::cycle::Cycle;
 use crate::roots;
 use crate::shape::{ReferenceRange, Refers, Shapes};
 use crate::tally;

@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 use firn_media::{Medium, Place};
 use firn_units::VirtAddr;
 
-use crate::collector::cycle::Cycle;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::locks::ReadLock;
 use crate::pool::Pool;
+use crate::relocation::cycle::Cycle;
 use crate::session::{Core, Session};
 use crate::view::View;
 

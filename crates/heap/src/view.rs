@@ -7,11 +7,11 @@ use firn_format::superblock::LogKind;
 use firn_media::{Medium, Memory, Place, Probe};
 use firn_units::VirtAddr;
 
-use crate::collector::cycle::Cycle;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::locks::ReadLock;
 use crate::object::{KnownType, Obj};
+use crate::relocation::cycle::Cycle;
 use crate::roots::{self, RootKey, Slots};
 use crate::session::Core;
 use crate::stored::{Raw, Target};

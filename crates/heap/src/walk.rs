@@ -8,9 +8,9 @@ use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 
 use crate::alloc::{Place, Slot};
-use crate::collector::Part;
-use crate::collector::cycle::Cycle;
 use crate::finding::Finding;
+use crate::relocation::Part;
+use crate::relocation::cycle::Cycle;
 
 /// The chunks that may hold objects.
 pub(crate) fn data_chunks(len: u64) -> impl Iterator<Item = Chunk> {

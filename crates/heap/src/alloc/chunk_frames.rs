@@ -2,7 +2,11 @@
 
 use firn_units::FRAMES_PER_CHUNK;
 
-use super::frames::{BITMAP, GROUP_FRAMES};
+/// Frames whose blocks are given back and asked for together at least: 64 KiB.
+pub(crate) const GROUP_FRAMES: u64 = 16;
+pub(super) const GROUPS: u64 = FRAMES_PER_CHUNK / GROUP_FRAMES;
+const _: () = assert!(GROUPS == u32::BITS as u64);
+pub(super) const BITMAP: usize = (FRAMES_PER_CHUNK / 64) as usize;
 
 /// One chunk's free frames.
 #[derive(Clone, Copy)]

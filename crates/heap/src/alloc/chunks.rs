@@ -11,10 +11,10 @@ use firn_format::geometry::{BITMAP_WORDS, Chunk, Frame, REGION_CHUNKS};
 use firn_media::{Lock, Medium, Words};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
-use super::slots::Footprint;
-use crate::collector::Part;
-use crate::collector::cycle::Cycle;
-use crate::collector::kept::Table;
+use crate::alloc::footprint::Footprint;
+use crate::relocation::Part;
+use crate::relocation::cycle::Cycle;
+use crate::relocation::kept::Table;
 
 /// Words of a frame's state.
 pub(crate) const FRAME_WORDS: usize = 8;

@@ -10,12 +10,13 @@ use firn_media::{Medium, MediumExt, Words};
 use firn_units::{FRAMES_PER_CHUNK, WORD_BYTES};
 
 use super::chunks::{FREE, FrameState, LIVE, STATE, base, slot_mask};
-use super::frames::FrameRun;
 use super::slot::{Place, run_frames};
-use super::slots::{Allocator, Footprint};
+use super::slots::Allocator;
 use super::taken::TakenSlots;
+use crate::alloc::footprint::Footprint;
 use crate::error::Error;
 use crate::steps;
+use firn_format::geometry::FrameRun;
 
 /// A run that holds objects, as it was when someone looked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,10 +10,10 @@
 use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 
-use firn_format::geometry::{self, Chunk, Frame};
+use firn_format::geometry::{self, Chunk, Frame, FrameRun};
 use firn_format::sealed::Seal;
 use firn_media::{Lock, LockGuard, Medium, MediumExt};
-use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
 use super::chunk_frames::ChunkFrames;
 use super::chunks::Chunks;
@@ -21,37 +21,12 @@ use super::reserve::Purpose;
 use crate::error::Error;
 use crate::steps;
 
-/// Frames whose blocks are given back and asked for together at least: 64 KiB.
-pub(crate) const GROUP_FRAMES: u64 = 16;
-pub(super) const GROUPS: u64 = FRAMES_PER_CHUNK / GROUP_FRAMES;
-const _: () = assert!(GROUPS == u32::BITS as u64);
-pub(super) const BITMAP: usize = (FRAMES_PER_CHUNK / 64) as usize;
 /// Chunks that a pool may have at least, if one of them is set aside for what a collection moves.
 pub(super) const CHUNKS_TO_SET_ASIDE: u64 = 32;
 /// Frames from which on an object is so long that the rest of its last chunk does not weigh.
 const LONG_FRAMES: u64 = 8 * FRAMES_PER_CHUNK;
 /// Size hints: one for each power of two of frames up to a chunk.
 const HINTS: usize = FRAMES_PER_CHUNK.ilog2() as usize + 1;
-
-/// Consecutive frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct FrameRun {
-    pub(crate) frame: Frame,
-    pub(crate) frames: u64,
-}
-
-impl FrameRun {
-    pub(crate) fn start(&self) -> VirtAddr {
-        self.frame.start()
-    }
-    pub(crate) fn bytes(&self) -> u64 {
-        self.frames * FRAME_BYTES
-    }
-    pub(crate) fn each(&self) -> impl Iterator<Item = Frame> + use<> {
-        let first = self.frame;
-        (0..self.frames).map(move |i| first.plus(i))
-    }
-}
 
 /// Where frames may be taken from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,9 +6,11 @@ use firn_media::{Medium, MediumError};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
 use super::chunk_frames::ChunkFrames;
-use super::frames::{FrameRun, GROUP_FRAMES, GROUPS, Space};
+use super::frames::Space;
 use super::reserve::Purpose;
+use crate::alloc::chunk_frames::{GROUP_FRAMES, GROUPS};
 use crate::error::Error;
+use firn_format::geometry::FrameRun;
 
 impl Space {
     pub(super) fn grow<M: Medium>(

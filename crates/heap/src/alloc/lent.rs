@@ -6,7 +6,9 @@
 use firn_format::geometry::{Chunk, Frame};
 use firn_units::FRAMES_PER_CHUNK;
 
-use super::frames::{FrameRun, GROUP_FRAMES, GROUPS, Space};
+use super::frames::Space;
+use crate::alloc::chunk_frames::{GROUP_FRAMES, GROUPS};
+use firn_format::geometry::FrameRun;
 
 impl Space {
     fn lend(&mut self, run: FrameRun) {

@@ -8,7 +8,8 @@ use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK};
 
 use super::chunk_frames::ChunkFrames;
 use super::chunks::Chunks;
-use super::frames::{GROUP_FRAMES, GROUPS, Space};
+use super::frames::Space;
+use crate::alloc::chunk_frames::{GROUP_FRAMES, GROUPS};
 use crate::error::Error;
 
 impl Space {

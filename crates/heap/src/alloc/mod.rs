@@ -12,6 +12,7 @@ mod chosen;
 mod chunk_frames;
 mod chunks;
 mod evacuate;
+mod footprint;
 mod frames;
 mod grow;
 mod lent;
@@ -25,10 +26,16 @@ mod survey;
 mod taken;
 
 pub(crate) use cache::Cache;
+pub(crate) use chunk_frames::GROUP_FRAMES;
 pub(crate) use chunks::Tables;
 pub(crate) use evacuate::Run;
-pub(crate) use frames::{FrameRun, GROUP_FRAMES, Limits, Reach, Space};
+pub(crate) use footprint::Footprint;
+pub(crate) use frames::{Limits, Reach, Space};
 pub(crate) use reserve::{Purpose, Room};
 pub(crate) use slot::{Place, Slot, end_of_slot, locate};
-pub(crate) use slots::{Allocator, Footprint, Homes};
+pub(crate) use slots::{Allocator, Homes};
 pub(crate) use taken::TakenSlots;
+
+/// New objects up to this size are logged whole (rule A1, choice a); larger ones are written at home
+/// and fenced before the entry (choice b).
+pub(crate) const LOGGED_OBJECT_BYTES: u64 = 2048;

@@ -5,8 +5,9 @@ use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK};
 
 use super::chunk_frames::ChunkFrames;
-use super::frames::{CHUNKS_TO_SET_ASIDE, FrameRun, Space};
+use super::frames::{CHUNKS_TO_SET_ASIDE, Space};
 use crate::error::Error;
+use firn_format::geometry::FrameRun;
 
 impl Space {
     /// Closes a chunk: nothing is taken from it until it is opened again.

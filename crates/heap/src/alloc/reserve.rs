@@ -19,8 +19,10 @@ use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
 use super::chunk_frames::ChunkFrames;
-use super::frames::{CHUNKS_TO_SET_ASIDE, FrameRun, GROUP_FRAMES, GROUPS, Space};
+use super::frames::{CHUNKS_TO_SET_ASIDE, Space};
+use crate::alloc::chunk_frames::{GROUP_FRAMES, GROUPS};
 use crate::error::Error;
+use firn_format::geometry::FrameRun;
 
 /// Frames that the program's allocations leave free at least.
 const LEAST_FRAMES: u64 = 32;

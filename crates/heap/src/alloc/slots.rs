@@ -16,16 +16,17 @@ use firn_units::{FRAME_BYTES, VirtAddr};
 
 use super::cache::{Cache, Hands};
 use super::chunks::{Chunks, FREE, FrameState, LIVE, OWNER, STATE, Tables, base, slot_mask};
-use super::frames::{FrameRun, FrameSpace, Limits, Reach};
+use super::frames::{FrameSpace, Limits, Reach};
 use super::lists::{KEPT_FRAMES, Lists};
 use super::reserve::Purpose;
 use super::slot::{Place, Slot, locate, run_frames};
 use super::taken::TakenSlots;
-use crate::collector::cycle::Cycle;
-use crate::collector::kept::Table;
+use crate::alloc::{Footprint, LOGGED_OBJECT_BYTES};
 use crate::error::Error;
+use crate::relocation::cycle::Cycle;
+use crate::relocation::kept::Table;
 use crate::steps;
-use crate::tx::LOGGED_OBJECT_BYTES;
+use firn_format::geometry::FrameRun;
 
 /// Largest object, header included, in bytes: what lies between two regions' tables.
 const MAX_OBJECT_BYTES: u64 = {
@@ -33,13 +34,6 @@ const MAX_OBJECT_BYTES: u64 = {
     (REGION_CHUNKS - 2 * TABLE_CHUNKS) * firn_units::CHUNK_BYTES
 };
 const _: () = assert!(MAX_OBJECT_BYTES / FRAME_BYTES <= MAX_FRAMES);
-
-/// Frames of runs that hold objects, and chunks in which such runs lie; or by how much they change.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Footprint {
-    pub(crate) frames: i64,
-    pub(crate) chunks: i64,
-}
 
 /// Which number an allocation asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,10 +7,10 @@ use firn_media::{Medium, Words};
 use firn_units::WORD_BYTES;
 
 use super::chunks::{FREE, FrameState, LIVE, STATE, base, slot_mask};
-use super::frames::FrameRun;
 use super::slot::run_frames;
 use super::slots::Allocator;
 use crate::error::Error;
+use firn_format::geometry::FrameRun;
 
 impl<M: Medium> Allocator<M> {
     /// Replaces what is known of one run: `used` has a bit for each slot that holds an object. For

@@ -9,17 +9,18 @@ use firn_format::superblock::PoolKind;
 use firn_media::{Medium, MediumExt};
 
 use super::collection::{PlanFrames, Unused, write_plan};
-use super::cycle::Cycle;
-use super::release::{WriteBacks, store_phase, write_back_bitmap};
-use super::scheme::Scheme;
 use super::summary::Draft;
-use crate::alloc::{FrameRun, Place};
+use crate::alloc::Place;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::order::{Perturbation, Perturbed, in_order};
+use crate::relocation::cycle::Cycle;
+use crate::relocation::media::{WriteBacks, store_phase, write_back_bitmap};
+use crate::relocation::scheme::Scheme;
 use crate::steps;
 use crate::tally;
 use crate::tx::redo::Ring;
+use firn_format::geometry::FrameRun;
 
 /// Freed objects that are left out of a plan while the program stands.
 const FEW_FREED: usize = 256;

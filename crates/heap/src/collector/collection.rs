@@ -16,18 +16,20 @@ use firn_units::{LINE_BYTES, WORD_BYTES};
 use super::compact::Progress;
 use super::figures::{Collected, Ended, Step, publish, publish_stops};
 use super::heal::Known;
-use super::instructions::has_instructions;
 use super::mark::Marking;
-use super::scheme::{PIGGYBACK, Scheme};
 use super::summary::{Aim, Draft, Forwarding, PageSize, RUNS_AHEAD};
 use super::survey::Survey;
-use crate::alloc::{FrameRun, Purpose, Run};
+use crate::alloc::{Purpose, Run};
 use crate::error::Error;
 use crate::inner::{Inner, STOP_LIMIT_NS};
 use crate::pool::Pool;
+use crate::relocation::instructions::has_instructions;
+use crate::relocation::plan::frames_of;
+use crate::relocation::scheme::{PIGGYBACK, Scheme};
 use crate::shape::Shapes;
 use crate::steps;
 use crate::stops::Stops;
+use firn_format::geometry::FrameRun;
 
 /// Entries of a plan that are written together.
 const WRITTEN_TOGETHER: usize = 64;
@@ -441,11 +443,7 @@ impl<M: Medium> Collection<'_, M> {
         inner.collector.cycles_ended.fetch_add(1, Ordering::Release);
         self.progress = None;
         self.collected.cycles += 1;
-        self.collected.emptied_frames += cycle
-            .entries
-            .iter()
-            .map(super::cycle::frames_of)
-            .sum::<u64>();
+        self.collected.emptied_frames += cycle.entries.iter().map(frames_of).sum::<u64>();
         self.collected.filled_frames +=
             cycle.destinations.iter().map(|run| run.frames).sum::<u64>();
         Ok(())

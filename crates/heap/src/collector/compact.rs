@@ -8,10 +8,11 @@ use firn_media::Medium;
 use firn_units::{FRAME_BYTES, LINE_BYTES};
 
 use super::collection::CollectOptions;
-use super::cycle::{Cycle, frames_of};
 use super::summary::PageSize;
 use crate::error::Error;
 use crate::inner::Inner;
+use crate::relocation::cycle::Cycle;
+use crate::relocation::plan::frames_of;
 
 /// Objects of a run that are asked for ahead, and bytes of each.
 const PREFETCHED: usize = 16;

@@ -11,11 +11,12 @@ use firn_media::{Medium, MediumExt, Scope};
 use firn_units::FRAME_BYTES;
 
 use super::summary::{Aim, Draft, Forwarding, LARGE, MAX_MOVED_FRAMES, PageSize, RUNS_AHEAD};
-use crate::alloc::{FrameRun, Purpose, Run};
+use crate::alloc::{Purpose, Run};
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::walk::data_chunks;
 use crate::work;
+use firn_format::geometry::FrameRun;
 
 impl<M: Medium> Inner<M> {
     /// Where the survivors of the closed sources go: takes and marks the destination runs. What does not

@@ -12,10 +12,11 @@ use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::PoolKind;
 use firn_media::{Medium, MediumExt, Scope};
 
-use super::cycle::{Cycle, frames_of};
 use super::summary::PageSize;
 use crate::error::Error;
 use crate::inner::Inner;
+use crate::relocation::cycle::Cycle;
+use crate::relocation::plan::frames_of;
 use crate::tally;
 
 impl<M: Medium> Inner<M> {

@@ -15,11 +15,12 @@ use firn_format::reference::RefWord;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
-use super::cycle::{self, Cycle};
 use crate::alloc::{Run, TakenSlots};
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::object::requested_bytes;
+use crate::relocation::cycle::Cycle;
+use crate::relocation::heal;
 use crate::roots;
 use crate::shape::{Refers, Shapes};
 use crate::steps;
@@ -204,7 +205,7 @@ impl<'a, M: Medium> Healer<'a, M> {
             return;
         };
         let is_old = unit.to != word.address();
-        let swapped = is_old && cycle::heal(self.medium, field, word, unit);
+        let swapped = is_old && heal(self.medium, field, word, unit);
         if !swapped && self.medium.leaves_out(&steps::HEALED_BY_OTHERS_WRITE_BACK) {
             return;
         }

@@ -4,18 +4,19 @@
 //! ```text
 //! collection    one cycle, step by step             background    a thread that watches the ratio
 //! mark          what is reachable                   workflow      the program's own calls drive it, as FFCCD prints
-//! reclaim       what is not is free                 cycle         the open cycle and the read barrier
-//! recount       counters that a crash left behind   frame_map     whose part of the cycle a frame is
-//! survey        what pages hold                     group         objects that are copied together
-//! summary       which of them are emptied           lookup        hardware that says where objects go
-//! destinations  where everything in them goes       relocations   what the open cycle moves
-//! soundness     whether a plan can be believed      scheme/       how a copy comes to count
-//! activation    the plan comes into force           kept          ended cycles whose addresses lead on
-//! compact       the collector's own copies          pairs         references of two words
-//! finished      blocks that go before the end       resume        after a crash
-//! heal          references name destinations        figures       what was done
+//! reclaim       what is not is free                 relocations   what the open cycle moves
+//! recount       counters that a crash left behind   kept          what ended cycles cost a pool that keeps addresses
+//! survey        what pages hold                     pairs         references of two words
+//! summary       which of them are emptied           figures       what was done
+//! destinations  where everything in them goes
+//! activation    the plan comes into force
+//! compact       the collector's own copies
+//! finished      blocks that go before the end
+//! heal          references name destinations
 //! release       the emptied pages are free
 //! ```
+//! The open cycle itself, with the read barrier, is in [`crate::relocation`].
+//!
 //! The world stops for a moment, with no operation open, where a step needs one moment that holds for
 //! all: marking begins (M1) and ends, the sources are closed, the plan comes into force (C1, T2),
 //! healing begins, the plan ceases to count (T4). Nothing else waits.
@@ -24,25 +25,17 @@ mod activation;
 mod background;
 pub(crate) mod collection;
 mod compact;
-pub(crate) mod cycle;
 mod destinations;
 mod figures;
 mod finished;
-mod frame_map;
-mod group;
 mod heal;
-mod instructions;
-pub(crate) mod kept;
-mod lookup;
+mod kept;
 mod mark;
 mod pairs;
 mod reclaim;
 mod recount;
 mod release;
 mod relocations;
-pub(crate) mod resume;
-pub mod scheme;
-mod soundness;
 mod summary;
 mod survey;
 mod workflow;
@@ -56,9 +49,10 @@ use firn_format::reference::RefWord;
 use firn_media::{Lock, Medium};
 
 use crate::alloc::Place;
-use cycle::Cycle;
-use kept::Kept;
+use crate::relocation::Cycle;
+use crate::relocation::kept::Kept;
 
+pub use crate::relocation::scheme;
 pub use crate::stops::Stops;
 pub use background::{Background, BackgroundCollector, CollectorOptions};
 pub use collection::{CollectOptions, Collection};
@@ -68,8 +62,6 @@ pub use mark::Marking;
 pub use relocations::Relocation;
 pub use summary::{Forwarding, PageSize};
 pub use workflow::{Workflow, WorkflowOptions};
-
-pub(crate) use frame_map::Part;
 
 /// The volatile state of a pool's collector.
 pub(crate) struct Collector<M: Medium> {

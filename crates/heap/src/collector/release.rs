@@ -3,22 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use firn_format::class::Class;
-use firn_format::frame::FrameUse;
-use firn_format::geometry::{self, BITMAP_BYTES, BITMAP_WORDS, Frame};
+use firn_format::geometry::FrameRun;
 use firn_format::plan::Phase;
-use firn_format::sealed::Seal;
 use firn_format::statistics::{Counter, WORDS};
-use firn_format::superblock::PoolKind;
-use firn_media::{Medium, MediumExt, Scope, Step};
-use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
+use firn_media::{Medium, MediumExt, Scope};
 
-use super::cycle::{Cycle, frames_of};
-use super::kept::{link_plan, store_head};
-use crate::alloc::FrameRun;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::order::{Perturbation, Perturbed, in_order};
+use crate::relocation::Cycle;
+use crate::relocation::media::{release_on_media, store_phase};
+use crate::relocation::plan::frames_of;
 use crate::steps;
 use crate::tally;
 
@@ -215,115 +210,4 @@ impl<M: Medium> Inner<M> {
         tally::add(medium, &change);
         Ok(())
     }
-}
-
-/// Stores the phase and makes it durable.
-pub(super) fn store_phase<M: Medium>(medium: &M, phase: Phase) {
-    let step: &Step = match phase {
-        Phase::Active(_) => &steps::ACTIVE_PERSIST,
-        Phase::Release(_) => &steps::RELEASE_PERSIST,
-        Phase::Idle => &steps::IDLE_PERSIST,
-    };
-    medium.store_u64(geometry::PHASE, Seal::Phase.seal(phase.to_value()));
-    medium.persist_for(step, geometry::PHASE, WORD_BYTES);
-}
-
-/// Says on media that the sources are free, or that they and the plan are kept, and the destinations runs
-/// like others; then that no cycle is open. Repeated by recovery if a crash interrupts it.
-///
-/// Errors: the list of kept plans is damaged.
-pub(crate) fn release_on_media<M: Medium>(
-    medium: &M,
-    cycle: &Cycle<M>,
-    kind: PoolKind,
-    keeps: bool,
-) -> Result<(), Error> {
-    let mut lines = WriteBacks::new(medium);
-    let emptied = match keeps && medium.keeps(&steps::KEPT_WORDS) {
-        true => FrameUse::Kept,
-        false => FrameUse::Free,
-    };
-    if keeps {
-        let frames = cycle.header.entry_frames();
-        for i in 0..frames {
-            let at = cycle.plan.plus(i).word_at();
-            medium.store_u64(at, FrameUse::Kept.to_word());
-        }
-        lines.words(cycle.plan, frames);
-        link_plan(medium, cycle.plan)?;
-    }
-    for entry in &cycle.entries {
-        let frames = frames_of(entry);
-        for i in 0..frames {
-            let at = entry.source.plus(i).word_at();
-            medium.store_u64(at, emptied.to_word());
-        }
-        if kind == PoolKind::Explicit {
-            medium.zero(entry.source.bitmap_at(), BITMAP_BYTES);
-            let at = entry.source.bitmap_at();
-            medium.write_back_for(&steps::SOURCE_BITS_WRITE_BACK, at, BITMAP_BYTES);
-        }
-        lines.words(entry.source, frames);
-    }
-    for run in &cycle.destinations {
-        let what = run
-            .class
-            .map_or(FrameUse::Large { frames: run.frames }, FrameUse::Slots);
-        medium.store_u64(run.frame.word_at(), what.to_word());
-        if medium.keeps(&steps::FILLED_WRITE_BACK) {
-            lines.words(run.frame, 1);
-        }
-    }
-    drop(lines);
-    medium.fence_for(&steps::RELEASED_FENCE);
-    if keeps {
-        store_head(medium, Some(cycle.plan));
-    }
-    store_phase(medium, Phase::Idle);
-    Ok(())
-}
-
-/// Write-backs of what was stored, each line once for stores to it that follow each other. The last one
-/// comes when this is dropped.
-pub(super) struct WriteBacks<'m, M: Medium> {
-    medium: &'m M,
-    /// The line that was stored to last.
-    line: Option<VirtAddr>,
-}
-
-impl<'m, M: Medium> WriteBacks<'m, M> {
-    pub(super) fn new(medium: &'m M) -> Self {
-        Self { medium, line: None }
-    }
-
-    /// Of the words of a run's frames.
-    pub(super) fn words(&mut self, first: Frame, frames: u64) {
-        for i in 0..frames {
-            let line = first.plus(i).word_at().line_start();
-            if self.line != Some(line) {
-                self.write_back();
-                self.line = Some(line);
-            }
-        }
-    }
-
-    fn write_back(&mut self) {
-        if let Some(line) = self.line.take() {
-            self.medium.write_back(line, LINE_BYTES);
-        }
-    }
-}
-
-impl<M: Medium> Drop for WriteBacks<'_, M> {
-    fn drop(&mut self) {
-        self.write_back();
-    }
-}
-
-/// Writes back what media holds of a destination run's slots.
-pub(super) fn write_back_bitmap<M: Medium>(medium: &M, frame: Frame, class: Option<Class>) {
-    let words = class
-        .map_or(1, |class| class.slots().div_ceil(64))
-        .min(BITMAP_WORDS);
-    medium.write_back(frame.bitmap_at(), words * WORD_BYTES);
 }

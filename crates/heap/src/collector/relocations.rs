@@ -3,8 +3,9 @@
 use firn_media::Medium;
 use firn_units::VirtAddr;
 
-use super::cycle::Cycle;
 use crate::pool::Pool;
+use crate::relocation::Unit;
+use crate::relocation::cycle::Cycle;
 
 /// One object that the open cycle moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub struct Relocation {
 impl<M: Medium> Cycle<M> {
     fn relocations(&self, medium: &M) -> Vec<Relocation> {
         let units = self.entries.iter().flat_map(|entry| self.units_of(entry));
-        let relocation = |(unit, from): (super::cycle::Unit, VirtAddr)| Relocation {
+        let relocation = |(unit, from): (Unit, VirtAddr)| Relocation {
             from,
             to: unit.to,
             bytes: self.bytes_of(medium, from, unit.to),

@@ -16,12 +16,13 @@ use firn_format::statistics::Counter;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
-use super::cycle::frames_of;
 use super::survey::{Candidate, Needed, Stand, Survey};
-use crate::alloc::{FrameRun, GROUP_FRAMES, Room, Run};
+use crate::alloc::{GROUP_FRAMES, Room, Run};
 use crate::error::Error;
 use crate::inner::Inner;
+use crate::relocation::plan::frames_of;
 use crate::tx::redo::Ring;
+use firn_format::geometry::FrameRun;
 
 /// Largest object that moves, in frames. Larger ones pin their chunk: copying one would hold up
 /// whoever touches it first.

@@ -17,16 +17,17 @@ use super::redo::{Committed, FreeSlot, Ring};
 use super::slots::{count_all, release_all, return_slot};
 use super::write_set::WriteSet;
 use super::{Change, Changes, bits};
-use crate::alloc::{Cache, FrameRun, Slot};
-use crate::collector::cycle::{Cycle, Unit};
+use crate::alloc::{Cache, Slot};
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::order::in_order;
+use crate::relocation::cycle::{Cycle, Unit};
 use crate::roots::{Slots, Storing};
 use crate::session::State;
 use crate::steps;
 use crate::tally::Tally;
 use crate::work;
+use firn_format::geometry::FrameRun;
 
 /// Commits. On an error nothing was logged and the caller rolls back.
 pub(super) fn commit<M: Medium>(

@@ -8,6 +8,7 @@ mod overflow;
 mod perturbed;
 mod ranges;
 pub(crate) mod raw;
+pub(crate) mod records;
 pub(crate) mod redo;
 mod slots;
 mod store;
@@ -23,12 +24,12 @@ use firn_format::superblock::{LogKind, PoolKind};
 use firn_media::{Medium, MediumExt, Place as _, Ticket};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
-use crate::alloc::{Cache, Homes, Slot};
-use crate::collector::cycle::{Cycle, Unit};
+use crate::alloc::{Cache, Homes, LOGGED_OBJECT_BYTES, Slot};
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::locks::{LockSet, Mode, ReadLock};
 use crate::object::{Obj, requested_bytes};
+use crate::relocation::cycle::{Cycle, Unit};
 use crate::roots::{self, RootKey, Slots};
 use crate::session::{Core, State};
 use crate::stored::{Bytes, Raw, Refs, Stored, Target};
@@ -38,9 +39,6 @@ pub(crate) use store::Body;
 pub(crate) use write_set::StoredLines;
 use write_set::WriteSet;
 
-/// New objects up to this size are logged whole (rule A1, choice a); larger ones are written at home
-/// and fenced before the entry (choice b).
-pub(crate) const LOGGED_OBJECT_BYTES: u64 = 2048;
 /// Leading bytes of a store that are prefetched at most.
 const EXPECTED_BYTES: u64 = 512;
 

@@ -5,9 +5,10 @@ use firn_media::Medium;
 use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
 use super::redo;
-use crate::alloc::{FrameRun, Reach};
+use crate::alloc::Reach;
 use crate::error::Error;
 use crate::inner::Inner;
+use firn_format::geometry::FrameRun;
 
 /// Frames for the part of an entry that does not fit into its slot.
 pub(super) fn take_overflow<M: Medium>(

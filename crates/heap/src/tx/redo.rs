@@ -15,8 +15,8 @@ use firn_format::{geometry, lane};
 use firn_media::{Medium, MediumExt, Words};
 use firn_units::VirtAddr;
 
-use crate::alloc::FrameRun;
 use crate::steps;
+use firn_format::geometry::FrameRun;
 
 const IN_FLIGHT: u64 = 1;
 const APPLIED: u64 = 2;

@@ -17,11 +17,12 @@ use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 use super::overflow::take_overflow;
 use super::redo::{Ring, load_header, load_payload, store_long};
 use super::{Change, bits};
-use crate::alloc::{FrameRun, Reach};
+use crate::alloc::Reach;
 use crate::error::Error;
 use crate::inner::Inner;
-use crate::recovery::{HEADROOM, apply};
 use crate::steps;
+use crate::tx::records::{HEADROOM, apply};
+use firn_format::geometry::FrameRun;
 
 /// Marks an undo batch's second word, so that it is never taken for a redo entry's W.
 pub(crate) const UNDO_MARK: u64 = 1 << 63;

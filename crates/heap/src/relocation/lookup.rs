@@ -10,8 +10,10 @@ use firn_format::reference::RefWord;
 use firn_media::{Lookup, Medium, MediumExt, Move, Scope};
 use firn_units::VirtAddr;
 
-use super::cycle::{Cycle, destination_of, heal};
+use super::cycle::Cycle;
 use super::instructions::lookups;
+use crate::relocation::copying::heal;
+use crate::relocation::plan::destination_of;
 use crate::steps;
 
 impl<M: Medium> Cycle<M> {
@@ -22,7 +24,7 @@ impl<M: Medium> Cycle<M> {
     }
 
     /// Tells the hardware where objects go, before anybody asks about this cycle.
-    pub(super) fn install_lookup(&self, medium: &M) {
+    pub(crate) fn install_lookup(&self, medium: &M) {
         if self.asks_hardware() && medium.keeps(&steps::LOOKUP_INSTALLED) {
             lookups(medium).install_lookup(&mut self.moves(medium));
         }
@@ -38,7 +40,7 @@ impl<M: Medium> Cycle<M> {
     }
 
     /// Objects stay from here on. While no operation is open, and nobody will ask about this cycle.
-    pub(super) fn retire_lookup(&self, medium: &M) {
+    pub(crate) fn retire_lookup(&self, medium: &M) {
         if self.asks_hardware() && medium.keeps(&steps::LOOKUP_RETIRED) {
             lookups(medium).retire_lookup();
         }
@@ -107,8 +109,9 @@ mod tests {
     use firn_media::{Runtime, Space};
 
     use super::*;
-    use crate::collector::scheme::FFCCD_CHECKLOOKUP;
-    use crate::collector::{CollectOptions, Collection, PageSize, Part};
+    use crate::collector::{CollectOptions, Collection, PageSize};
+    use crate::relocation::Part;
+    use crate::relocation::scheme::FFCCD_CHECKLOOKUP;
     use crate::{Bytes, Error, Pool, PoolOptions, Refs, View};
 
     /// Objects of each length, of which one in five stays.

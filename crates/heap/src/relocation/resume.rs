@@ -4,31 +4,17 @@
 //! log entries name are copied, before the entries are replayed; every other unsettled one is unclaimed
 //! again and is copied when somebody touches it, found by its source or its destination.
 
-use std::sync::Arc;
-
-use firn_format::geometry::PHASE;
 use firn_format::lane::Record;
 use firn_format::plan::Phase;
-use firn_format::sealed::Seal;
-use firn_format::superblock::Superblock;
 use firn_media::{Medium, MediumExt};
 use firn_units::WORD_BYTES;
 
 use super::cycle::Cycle;
 use super::instructions::has_instructions;
-use super::release::release_on_media;
+use super::media::phase;
 use super::scheme::Recovery;
 use crate::error::Error;
-use crate::inner::keeps_addresses;
 use crate::steps;
-
-/// Reads the collector's phase.
-///
-/// Errors: the word is damaged.
-pub(crate) fn phase<M: Medium>(medium: &M) -> Result<Phase, Error> {
-    let value = Seal::Phase.open_at(medium.load_u64(PHASE), PHASE)?;
-    Ok(Phase::from_value(value, PHASE)?)
-}
 
 /// The cycle that the phase word names, with the phase.
 ///
@@ -81,18 +67,3 @@ pub(crate) fn copy_named<M: Medium>(
     medium.fence_for(&steps::RECOVERED_COPY_FENCE);
     units
 }
-
-/// Ends what RELEASE had begun: the work of one plan.
-///
-/// Errors: the list of kept plans is damaged.
-pub(crate) fn end_release<M: Medium>(
-    medium: &M,
-    cycle: &Cycle<M>,
-    superblock: &Superblock,
-) -> Result<(), Error> {
-    let keeps = keeps_addresses(superblock.kind, superblock.log);
-    release_on_media(medium, cycle, superblock.kind, keeps)
-}
-
-/// What this open of the pool goes on with.
-pub(crate) type Resumed<M> = Option<Arc<Cycle<M>>>;

@@ -56,7 +56,7 @@ impl Group<'_> {
 
 impl<M: Medium> Cycle<M> {
     /// Nothing of the destinations has reached persistence. Before the fence after which the plan counts.
-    pub(super) fn clear_reached(&self, medium: &M) {
+    pub(crate) fn clear_reached(&self, medium: &M) {
         if self.scheme.relocates() && medium.keeps(&steps::REACHED_CLEARED) {
             for run in &self.destinations {
                 relocator(medium).clear_reached(run.frame.start(), run.frames * FRAME_BYTES);
@@ -169,7 +169,7 @@ impl<M: Medium> Cycle<M> {
     /// Completes what a crash left of copies, before the log is replayed: groups of which a line reached
     /// persistence, and those that entries change, whose homes are `named`. The caller's fence makes it
     /// durable. What nothing of has arrived is unclaimed again.
-    pub(super) fn complete_reached(&self, medium: &M, named: impl Iterator<Item = VirtAddr>) {
+    pub(crate) fn complete_reached(&self, medium: &M, named: impl Iterator<Item = VirtAddr>) {
         let is_printed = self.scheme.recovery == Recovery::CopyReached;
         let named = named.filter(|_| !is_printed);
         let mut named: Vec<VirtAddr> = named.filter_map(|at| Some(self.covering(at)?.to)).collect();

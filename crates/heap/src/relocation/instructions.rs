@@ -11,7 +11,7 @@ use crate::error::Error;
 /// Whether the medium has the instructions that a scheme copies and finds by.
 ///
 /// Errors: it has not.
-pub(super) fn has_instructions<M: Medium>(medium: &M, scheme: &Scheme) -> Result<(), Error> {
+pub(crate) fn has_instructions<M: Medium>(medium: &M, scheme: &Scheme) -> Result<(), Error> {
     let offers = medium.offers();
     let needs = if scheme.checks_lookup() && offers.get::<dyn CheckLookup>().is_none() {
         "a medium with the instruction `checklookup`, which only simulated ones have"

@@ -1,0 +1,123 @@
+//! A plan on media: reading it, and what its entries say.
+//!
+//! A plan on media is believed only if it is sound. Its checksums say that it is what somebody wrote; a wrong one would
+//! have recovery copy beyond the pool, or take room for frames that there are not.
+
+use firn_format::class::Class;
+use firn_format::geometry::{BITMAP_WORDS, Frame};
+use firn_format::plan::{ENTRY_WORDS, Entry, PlanHeader, entries_checksum};
+use firn_media::Medium;
+use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+
+use crate::error::Error;
+
+/// Reads what a plan moves where.
+///
+/// Errors: the plan is damaged.
+pub(crate) fn load_entries<M: Medium>(
+    medium: &M,
+    plan: Frame,
+) -> Result<(PlanHeader, Vec<Entry>), Error> {
+    let line = |at: VirtAddr| -> [u64; ENTRY_WORDS] {
+        core::array::from_fn(|i| medium.load_u64(at + i as u64 * WORD_BYTES))
+    };
+    let header = PlanHeader::from_words(&line(plan.start()), plan.start())?;
+    let damaged = || Error::Damaged {
+        what: "the collector's plan",
+        at: plan.start().0,
+    };
+    if plan.start().0 + header.frames() * FRAME_BYTES > medium.len() {
+        return Err(damaged());
+    }
+    let mut words = vec![0u64; header.entries as usize * ENTRY_WORDS];
+    medium.load_bytes(
+        PlanHeader::entry_at(plan, 0),
+        bytemuck::cast_slice_mut(&mut words),
+    );
+    if entries_checksum(&words) != header.checksum {
+        return Err(damaged());
+    }
+    let mut entries = Vec::with_capacity(header.entries as usize);
+    for (index, words) in words.as_chunks::<ENTRY_WORDS>().0.iter().enumerate() {
+        let at = PlanHeader::entry_at(plan, index as u64);
+        entries.push(Entry::from_words(words, at)?);
+    }
+    match is_sound(medium.len(), plan, &header, &entries) {
+        true => Ok((header, entries)),
+        false => Err(damaged()),
+    }
+}
+
+#[inline]
+pub(crate) fn destination_of(entry: &Entry, rank: u64) -> VirtAddr {
+    let (frame, slot) = entry.destination(rank);
+    frame.start() + slot * entry.class.map_or(0, Class::slot_bytes)
+}
+
+/// The slot that starts `offset` bytes into a run.
+#[inline]
+pub(super) fn exact_slot(class: Option<Class>, offset: u64) -> Option<u64> {
+    match class {
+        Some(class) => {
+            let slot = class.slot_of(offset);
+            (slot * class.slot_bytes() == offset).then_some(slot)
+        }
+        None => (offset == 0).then_some(0),
+    }
+}
+
+/// Frames of an entry's runs; that of a large object keeps them where others keep the split.
+pub(crate) fn frames_of(entry: &Entry) -> u64 {
+    entry.class.map_or(entry.split, Class::frames)
+}
+
+/// Where an entry moves the byte at `at`, which lies in its source; `None` if no object was there.
+pub(crate) fn moved(entry: &Entry, at: VirtAddr) -> Option<VirtAddr> {
+    let offset = at.0.checked_sub(entry.source.start().0)?;
+    let (slot, start) = match entry.class {
+        Some(class) => {
+            let slot = class.slot_of(offset);
+            (slot, slot * class.slot_bytes())
+        }
+        None => (0, 0),
+    };
+    let rank = entry.rank(slot)?;
+    Some(destination_of(entry, rank) + (offset - start))
+}
+
+/// Whether a plan is one that a pool of `len` bytes can have: its runs are frames of objects, no slot is
+/// outside its run, and its units are as many as its header says.
+fn is_sound(len: u64, plan: Frame, header: &PlanHeader, entries: &[Entry]) -> bool {
+    let mut units = 0;
+    let entries_fit = entries.iter().all(|entry| {
+        let unit = units;
+        units += entry.count();
+        entry.unit == unit && entry_fits(len, entry)
+    });
+    entries_fit && units == header.units && holds(len, plan, header.frames())
+}
+
+/// Whether so many frames from `first` on hold objects in a pool of `len` bytes.
+fn holds(len: u64, first: Frame, frames: u64) -> bool {
+    let all = len / FRAME_BYTES;
+    let end = first.0.checked_add(frames).filter(|end| *end <= all);
+    match end {
+        Some(end) if frames > 0 => first.chunk().is_data() && Frame(end - 1).chunk().is_data(),
+        _ => false,
+    }
+}
+
+fn entry_fits(len: u64, entry: &Entry) -> bool {
+    let slots = entry.class.map_or(1, Class::slots);
+    let (count, frames) = (entry.count(), frames_of(entry));
+    let survive = |slot| entry.survivors[slot as usize / 64] >> (slot % 64) & 1 != 0;
+    if (slots..BITMAP_WORDS * 64).any(survive) || !holds(len, entry.source, frames) {
+        return false;
+    }
+    let in_first = count.min(entry.split);
+    let in_second = count - in_first;
+    let first_fits =
+        in_first == 0 || entry.first_slot + in_first <= slots && holds(len, entry.first, frames);
+    let second_fits = in_second == 0 || in_second <= slots && holds(len, entry.second, frames);
+    first_fits && second_fits
+}
