@@ -18,7 +18,8 @@ use crate::alloc::GROUP_FRAMES;
 use crate::copy::{CopyError, CopyProgress};
 use crate::error::Error;
 use crate::inner::Inner;
-use crate::pool::{Pool, PoolOptions};
+use crate::options::PoolOptions;
+use crate::pool::Pool;
 use crate::superblock::{sound_superblock, stored_domain, write_superblock};
 
 /// Copies a pool's frames, then opens the copy: it is recovered as the original would be after a crash now.

@@ -1,24 +1,22 @@
 //! The state of an open pool.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use firn_format::geometry::{self, MAX_POOL_BYTES, REGISTRY_BYTES, STATISTICS_BLOCK_BYTES};
+use firn_format::geometry::{self, REGISTRY_BYTES, STATISTICS_BLOCK_BYTES};
 use firn_format::lane::{self, LANE_BYTES, LANES, lane_at, undo_done_at};
 use firn_format::reference::PoolId;
 use firn_format::sealed::Seal;
 use firn_format::statistics::{BLOCKS, Counter, WORDS, block_at};
 use firn_format::superblock::{LogKind, PoolKind, Superblock};
 use firn_media::{Lock, Medium, MediumExt, RwLockTable};
-use firn_units::{CHUNK_BYTES, FRAME_BYTES, WORD_BYTES, round_up};
+use firn_units::{CHUNK_BYTES, FRAME_BYTES, WORD_BYTES};
 
 use crate::alloc::{Allocator, Limits, Tables};
 use crate::collector::Collector;
 use crate::error::{Error, OpenError};
 use crate::handles::HandleTable;
-use crate::locks::LOCKS;
-use crate::pool::PoolOptions;
+use crate::options::{PoolOptions, limits_of};
 use crate::relocation::Cycle;
 use crate::relocation::kept::Kept;
 use crate::roots::RootIndex;
@@ -29,8 +27,8 @@ use crate::tally;
 use crate::tx::redo::{RedoLog, Ring};
 use crate::types::Types;
 
-/// Share of a limited pool that waits for the trace after a crash: one part in this many.
-const RESERVE_SHARE: u64 = 100;
+/// Locks of a pool: that of the root table, and those that structures share.
+pub(crate) const LOCKS: usize = 1 + 256;
 /// How long closing, tracing and checking ask for the world to stop, in nanoseconds.
 pub(crate) const STOP_LIMIT_NS: u64 = 10_000_000_000;
 
@@ -165,6 +163,10 @@ impl<M: Medium> Inner<M> {
         self.kind == PoolKind::Explicit || self.exact.load(Ordering::Acquire)
     }
 
+    pub(crate) fn logs_allocation(&self) -> bool {
+        self.kind == PoolKind::Explicit
+    }
+
     /// What a counter says: the sum over all lanes.
     pub(crate) fn counter(&self, counter: Counter) -> i64 {
         tally::sum(&self.medium, self.lane_count, counter)
@@ -260,16 +262,6 @@ impl<M: Medium> Inner<M> {
             self.medium.persist(at, WORD_BYTES);
         }
         Ok(())
-    }
-}
-
-/// How far a pool with this limit may grow, on a medium of this capacity.
-pub(crate) fn limits_of(limit: Option<NonZeroU64>, capacity: u64) -> Limits {
-    let reserve = |limit: NonZeroU64| (limit.get() / RESERVE_SHARE).max(CHUNK_BYTES);
-    Limits {
-        max_bytes: limit.map_or(capacity.min(MAX_POOL_BYTES), NonZeroU64::get),
-        reserve_bytes: limit.map_or(0, |limit| round_up(reserve(limit), CHUNK_BYTES)),
-        sets_aside: false,
     }
 }
 

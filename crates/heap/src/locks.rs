@@ -15,18 +15,16 @@
 use firn_media::{Medium, RwLockTable};
 
 use crate::error::Error;
-use crate::inner::Inner;
+use crate::inner::{Inner, LOCKS};
 use crate::roots;
 
 /// Pauses for which a transaction that holds locks waits for another. Guards know no order of
 /// locks, so one that holds this lock may wait for what the transaction holds.
 const PATIENCE: u32 = 200;
 /// Locks of structures.
-const OF_STRUCTURES: usize = 256;
+const OF_STRUCTURES: usize = LOCKS - 1;
 /// The lock of the root table, which is no structure's.
 const ROOTS: usize = 0;
-/// Locks of a pool.
-pub(crate) const LOCKS: usize = 1 + OF_STRUCTURES;
 
 #[inline]
 pub(crate) fn index_of(id: u64) -> usize {

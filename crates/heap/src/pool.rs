@@ -6,106 +6,24 @@ use std::sync::atomic::Ordering;
 
 use firn_format::FORMAT_VERSION;
 use firn_format::geometry::{
-    self, FIRST_DATA_CHUNK, MAX_POOL_BYTES, MIN_POOL_BYTES, REGISTRY, STATISTICS_BLOCK_BYTES,
-    SUPERBLOCK_BYTES, SUPERBLOCKS,
+    self, FIRST_DATA_CHUNK, REGISTRY, STATISTICS_BLOCK_BYTES, SUPERBLOCK_BYTES, SUPERBLOCKS,
 };
-use firn_format::lane::LANES;
 use firn_format::reference::PoolId;
 use firn_format::sealed::Seal;
 use firn_format::statistics::block_at;
-use firn_format::superblock::{LogKind, MAX_LAYOUT_BYTES, OpenState, PoolKind, Superblock};
+use firn_format::superblock::{LogKind, OpenState, PoolKind, Superblock};
 use firn_media::{Domain, Medium, MediumExt};
 use firn_units::FRAME_BYTES;
 
 use crate::collector::PageSize;
 use crate::error::{Error, OpenError};
+use crate::inner::Inner;
 use crate::inner::Recovered;
-use crate::inner::{Inner, limits_of};
+use crate::options::PoolOptions;
 use crate::session::Session;
 use crate::superblock::keeps_addresses;
 use crate::superblock::{sound_superblock, stored_domain, write_superblock};
 use crate::{recovery, steps, stored::Stored};
-
-/// How a pool is created or opened.
-#[derive(Clone, Debug)]
-pub struct PoolOptions {
-    /// What the program calls the pool's content; checked at open, up to 64 bytes.
-    pub layout: String,
-    /// What decides which objects live. Only [`Pool::create`] looks at it.
-    pub kind: PoolKind,
-    /// Which log this open of the pool uses.
-    pub log: LogKind,
-    /// Sessions at one time. Only [`Pool::create`] looks at it.
-    pub lanes: usize,
-    /// The pool's limit: the most bytes that it may have. It is stored with the pool and holds for every program that
-    /// opens it. [`Pool::create`] without one makes a pool that grows up to the medium's capacity; [`Pool::open`]
-    /// without one leaves the limit as it is, and with one changes it. 256 TiB or more are no limit. A pool that is
-    /// longer than its new limit keeps its length, and is full when nothing is free in it.
-    ///
-    /// A transaction's log may take as much again while the transaction runs, so that a full pool can free any number of
-    /// objects at once. Closing the pool cuts that off.
-    pub max_bytes: Option<u64>,
-    /// Commits after which a session publishes its counters on the statistics page.
-    pub publish_every: u32,
-}
-
-impl PoolOptions {
-    /// A traced pool with a redo log, for content of this name.
-    pub fn new(layout: &str) -> Self {
-        Self {
-            layout: layout.to_owned(),
-            kind: PoolKind::Traced,
-            log: LogKind::Redo,
-            lanes: LANES,
-            max_bytes: None,
-            publish_every: 1,
-        }
-    }
-
-    fn check(&self, pool: &str, capacity: u64) -> Result<(), OpenError> {
-        let error = |what, range: String, found: String| {
-            Err(OpenError::Option {
-                pool: pool.to_owned(),
-                what,
-                range,
-                found,
-            })
-        };
-        if self.layout.len() > MAX_LAYOUT_BYTES {
-            let range = format!("at most {MAX_LAYOUT_BYTES} bytes long");
-            return error(
-                "the layout's name",
-                range,
-                format!("{} bytes", self.layout.len()),
-            );
-        }
-        if !(1..=LANES).contains(&self.lanes) {
-            return error(
-                "the number of lanes",
-                format!("1 to {LANES}"),
-                self.lanes.to_string(),
-            );
-        }
-        if self.publish_every == 0 {
-            return error("publish_every", "at least 1".into(), "0".into());
-        }
-        if let Some(limit) = self.limit() {
-            let least = MIN_POOL_BYTES + limits_of(self.limit(), capacity).reserve_bytes;
-            if limit.get() < least {
-                let range = format!("at least {least} bytes");
-                return error("the pool's limit", range, limit.to_string());
-            }
-        }
-        Ok(())
-    }
-
-    /// The limit that these options give a pool.
-    fn limit(&self) -> Option<NonZeroU64> {
-        // Zero is refused like every other one that is too small.
-        let given = self.max_bytes.filter(|&bytes| bytes < MAX_POOL_BYTES);
-        given.map(|bytes| NonZeroU64::new(bytes).unwrap_or(NonZeroU64::MIN))
-    }
-}
 
 /// What a pool is known by.
 #[derive(Clone, Copy)]

@@ -11,7 +11,8 @@ use crate::clone;
 use crate::copy::{CopyError, CopyProgress, Loss, copy_objects};
 use crate::error::{Error, OpenError};
 use crate::finding::Finding;
-use crate::pool::{Identity, Pool, PoolOptions};
+use crate::options::PoolOptions;
+use crate::pool::{Identity, Pool};
 use crate::shape::Shapes;
 use crate::superblock::newest_superblock;
 

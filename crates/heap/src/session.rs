@@ -5,21 +5,18 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use firn_format::statistics::Counter;
 use firn_media::{Medium, Ticket};
 
-use crate::alloc::Cache;
 use crate::error::Error;
 use crate::inner::Inner;
+use crate::operation::{Access, Core, State};
 use crate::registration::unfinished;
-use crate::relocation::cycle::Cycle;
-use crate::relocation::kept::Known;
 use crate::roots::RootKey;
 use crate::tally::Tally;
-use crate::tx::raw::Open;
+use crate::tx::changes::Changes;
 use crate::tx::redo::Ring;
-use crate::tx::{Changes, OpenTransaction, StoredLines, Tx};
-use crate::view::{Access, Reading, View};
+use crate::tx::{OpenTransaction, StoredLines, Tx};
+use crate::view::{Reading, View};
 
 /// A thread's access to a pool. It stays on the thread that opened it: a fence covers only
 /// write-backs of its own thread.
@@ -27,28 +24,6 @@ pub struct Session<M: Medium> {
     pub(crate) core: Core<M>,
     /// Keeps the session from being sent to another thread.
     not_send: PhantomData<*const ()>,
-}
-
-/// What a session's operations share.
-pub(crate) struct Core<M: Medium> {
-    pub(crate) inner: Arc<Inner<M>>,
-    pub(crate) lane: usize,
-    /// Where the open transaction has stored something: the one branch of its reads.
-    pub(crate) stored: StoredLines,
-    /// Where the object lies that the open transaction allocated last and has not freed; zero for none.
-    pub(crate) newest: Cell<u64>,
-    /// Of its raw transaction.
-    pub(crate) open: RefCell<Open>,
-    pub(crate) kept: RefCell<Known>,
-    pub(crate) state: RefCell<State>,
-}
-
-/// A session's mutable state.
-pub(crate) struct State {
-    pub(crate) ring: Ring,
-    pub(crate) cache: Cache,
-    pub(crate) changes: Changes,
-    pub(crate) tally: Tally,
 }
 
 impl<M: Medium> Session<M> {
@@ -200,33 +175,6 @@ pub trait TransactionError {
 impl TransactionError for Error {
     fn is_conflict(&self) -> bool {
         matches!(self, Error::Conflict)
-    }
-}
-
-impl<M: Medium> Core<M> {
-    /// Begins an operation. Returns the cycle that moves objects, which stays the same until the
-    /// operation ends.
-    #[inline]
-    pub(crate) fn enter(&self) -> Option<Arc<Cycle<M>>> {
-        if self.inner.safepoint.enter(&self.inner.medium, self.lane) {
-            self.state.borrow_mut().tally.add(Counter::Stops, 1);
-        }
-        self.inner.collector.cycle(&self.inner.medium)
-    }
-
-    /// Publishes the session's counters, within an operation of its own: nobody recounts meanwhile.
-    fn publish(&self) {
-        let inner = &*self.inner;
-        inner.safepoint.enter(&inner.medium, self.lane);
-        let tally = &mut self.state.borrow_mut().tally;
-        tally.catch_up(inner.recounts());
-        tally.publish(&inner.medium);
-        inner.safepoint.leave(self.lane);
-    }
-
-    #[inline]
-    pub(crate) fn leave(&self) {
-        self.inner.safepoint.leave(self.lane);
     }
 }
 

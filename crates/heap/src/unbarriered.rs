@@ -12,9 +12,10 @@ use firn_units::VirtAddr;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::locks::ReadLock;
+use crate::operation::Core;
 use crate::pool::Pool;
 use crate::relocation::cycle::Cycle;
-use crate::session::{Core, Session};
+use crate::session::Session;
 use crate::view::View;
 
 /// A pool in which nothing moves while this lives.

@@ -1,7 +1,5 @@
 //! Views: how objects are read, inside a guard or inside a transaction.
 
-use std::sync::Arc;
-
 use firn_format::reference::RefWord;
 use firn_format::superblock::LogKind;
 use firn_media::{Medium, Memory, Place, Probe};
@@ -11,9 +9,9 @@ use crate::error::Error;
 use crate::inner::Inner;
 use crate::locks::ReadLock;
 use crate::object::{KnownType, Obj};
+use crate::operation::Access;
 use crate::relocation::cycle::Cycle;
 use crate::roots::{self, RootKey, Slots};
-use crate::session::Core;
 use crate::stored::{Raw, Target};
 use crate::walk::each_allocated;
 use crate::{handles::Handle, work};
@@ -220,28 +218,6 @@ mod private {
 /// Reads objects as they are in place.
 pub struct Reading<'g, M: Medium> {
     access: &'g Access<'g, M>,
-}
-
-/// What an operation reads through, for as long as it lasts. Views are one pointer to it, so that
-/// objects stay small.
-pub(crate) struct Access<'s, M: Medium> {
-    pub(crate) core: &'s Core<M>,
-    pub(crate) inner: &'s Inner<M>,
-    /// The cycle that moves objects.
-    pub(crate) cycle: Option<Arc<Cycle<M>>>,
-}
-
-impl<'s, M: Medium> Access<'s, M> {
-    /// Begins an operation of a session; the caller ends it.
-    #[inline]
-    pub(crate) fn enter(core: &'s Core<M>) -> Self {
-        let cycle = core.enter();
-        Self {
-            core,
-            inner: &core.inner,
-            cycle,
-        }
-    }
 }
 
 impl<M: Medium> Clone for Reading<'_, M> {

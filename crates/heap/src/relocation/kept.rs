@@ -199,43 +199,7 @@ impl Kept {
         keeps: bool,
         resumed: Option<&Cycle<M>>,
     ) -> Result<Self, Error> {
-        let mut found = Vec::new();
-        let mut plan = kept_head(medium)?;
-        while let Some(frame) = plan {
-            let damaged = || Error::Damaged {
-                what: "the list of kept plans",
-                at: frame.start().0,
-            };
-            let known = |other: &(Frame, KeptCycle)| other.0 == frame;
-            if !frame.chunk().is_data() || found.iter().any(known) {
-                return Err(damaged());
-            }
-            let (header, entries) = load_entries(medium, frame)?;
-            let at = PlanHeader::before_at(frame);
-            let before = Seal::KeptBefore.open_at(medium.load_u64(at), at)?;
-            let plan_run = FrameRun {
-                frame,
-                frames: header.entry_frames(),
-            };
-            let entries = entries.into();
-            found.push((
-                frame,
-                KeptCycle {
-                    plan: plan_run,
-                    entries,
-                },
-            ));
-            plan = (before != 0).then_some(Frame(before));
-        }
-        let mut table = Table::default();
-        for (frame, cycle) in found.into_iter().rev() {
-            if !table.add(cycle) {
-                return Err(Error::Damaged {
-                    what: "the list of kept plans",
-                    at: frame.start().0,
-                });
-            }
-        }
+        let table = load_table(medium)?;
         let frames = if keeps {
             medium.capacity() / FRAME_BYTES
         } else {
@@ -366,4 +330,38 @@ impl Kept {
             .iter()
             .for_each(|cycle| self.mark_emptied(cycle, 0));
     }
+}
+
+/// Reads the list of kept plans.
+///
+/// Errors: it is damaged.
+fn load_table<M: Medium>(medium: &M) -> Result<Table, Error> {
+    let damaged = |frame: Frame| Error::Damaged {
+        what: "the list of kept plans",
+        at: frame.start().0,
+    };
+    let mut found: Vec<(Frame, KeptCycle)> = Vec::new();
+    let mut next = kept_head(medium)?;
+    while let Some(frame) = next {
+        if !frame.chunk().is_data() || found.iter().any(|(other, _)| *other == frame) {
+            return Err(damaged(frame));
+        }
+        let (header, entries) = load_entries(medium, frame)?;
+        let at = PlanHeader::before_at(frame);
+        let before = Seal::KeptBefore.open_at(medium.load_u64(at), at)?;
+        let plan = FrameRun {
+            frame,
+            frames: header.entry_frames(),
+        };
+        let entries = entries.into();
+        found.push((frame, KeptCycle { plan, entries }));
+        next = (before != 0).then_some(Frame(before));
+    }
+    let mut table = Table::default();
+    for (frame, cycle) in found.into_iter().rev() {
+        if !table.add(cycle) {
+            return Err(damaged(frame));
+        }
+    }
+    Ok(table)
 }

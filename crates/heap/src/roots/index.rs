@@ -22,7 +22,7 @@ use firn_format::root::{
 };
 use firn_media::{Medium, MediumExt, Words};
 
-use super::Slots;
+use super::slots::Slots;
 use crate::error::Error;
 use crate::steps;
 

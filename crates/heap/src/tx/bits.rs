@@ -3,7 +3,7 @@
 use firn_format::lane::Record;
 use firn_units::VirtAddr;
 
-use super::Change;
+use crate::tx::changes::Change;
 
 /// The bits of these objects, those of one bitmap word together, in ascending order.
 pub(super) fn by_word(changes: &[Change]) -> Vec<(VirtAddr, u64)> {

@@ -11,21 +11,22 @@ use firn_format::statistics::Counter;
 use firn_media::{Medium, MediumExt};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
+use super::bits;
 use super::frames::{each_frame_piece, log_frames, settle_fresh_frames, write_back_frames};
 use super::overflow::take_overflow;
 use super::redo::{Committed, FreeSlot, Ring};
 use super::slots::{count_all, release_all, return_slot};
 use super::write_set::WriteSet;
-use super::{Change, Changes, bits};
 use crate::alloc::{Cache, Slot};
 use crate::error::Error;
 use crate::inner::Inner;
+use crate::operation::State;
 use crate::order::in_order;
 use crate::relocation::cycle::{Cycle, Unit};
 use crate::roots::{Slots, Storing};
-use crate::session::State;
 use crate::steps;
 use crate::tally::Tally;
+use crate::tx::changes::{Change, Changes};
 use crate::work;
 use firn_format::geometry::FrameRun;
 

@@ -15,11 +15,12 @@ use firn_format::header::{HEADER_BYTES, ObjectHeader};
 use firn_media::Medium;
 use firn_units::VirtAddr;
 
-use super::raw::{RawGuard, RawTx, is_allocated_on_media};
+use super::raw::RawTx;
 use crate::alloc::{Homes, locate};
 use crate::error::Error;
 use crate::object::requested_bytes;
-use crate::session::State;
+use crate::operation::State;
+use crate::tx::raw_guard::{RawGuard, is_allocated_on_media};
 
 /// Objects that one transaction moves: as many as its lane's log has room for without frames of its own, which a full
 /// pool may not have.

@@ -1,15 +1,21 @@
 //! Typed transactions: stores are gathered, logged under one fence, then made in place.
 
 mod bits;
+pub(crate) mod changes;
 mod commit;
 mod frames;
 pub(crate) mod gather;
+mod homes;
+mod open;
 mod overflow;
 mod perturbed;
 mod ranges;
 pub(crate) mod raw;
+pub(crate) mod raw_changes;
+pub(crate) mod raw_guard;
 pub(crate) mod records;
 pub(crate) mod redo;
+mod savepoint;
 mod slots;
 mod store;
 pub(crate) mod undo;
@@ -20,24 +26,27 @@ use core::marker::PhantomData;
 
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
-use firn_format::superblock::{LogKind, PoolKind};
-use firn_media::{Medium, MediumExt, Place as _, Ticket};
+use firn_media::{Medium, MediumExt, Place as _};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
-use crate::alloc::{Cache, Homes, LOGGED_OBJECT_BYTES, Slot};
+use crate::alloc::{LOGGED_OBJECT_BYTES, Slot};
 use crate::error::Error;
 use crate::inner::Inner;
-use crate::locks::{LockSet, Mode, ReadLock};
+use crate::locks::{Mode, ReadLock};
 use crate::object::{Obj, requested_bytes};
-use crate::relocation::cycle::{Cycle, Unit};
+use crate::operation::Access;
+use crate::operation::State;
+use crate::relocation::cycle::Cycle;
 use crate::roots::{self, RootKey, Slots};
-use crate::session::{Core, State};
 use crate::stored::{Bytes, Raw, Refs, Stored, Target};
-use crate::view::{Access, View};
+use crate::view::View;
 use crate::{steps, tally, work};
+use changes::Change;
+pub use open::OpenTransaction;
+pub(crate) use open::run;
+pub use savepoint::Savepoint;
 pub(crate) use store::Body;
 pub(crate) use write_set::StoredLines;
-use write_set::WriteSet;
 
 /// Leading bytes of a store that are prefetched at most.
 const EXPECTED_BYTES: u64 = 512;
@@ -56,153 +65,6 @@ impl<M: Medium> Clone for Tx<'_, M> {
     }
 }
 impl<M: Medium> Copy for Tx<'_, M> {}
-
-/// What a transaction has done so far.
-pub(crate) struct Changes {
-    writes: WriteSet,
-    allocated: Vec<Change>,
-    freed: Vec<Change>,
-    /// Slots of objects that this transaction allocated and freed.
-    short_lived: Vec<Slot>,
-    locks: LockSet,
-    /// Places of the root table that it has stored to.
-    roots: Slots,
-    /// A large object was written at home: its lines need a fence before the entry.
-    wrote_home: bool,
-    /// References that were stored while marking goes on.
-    linked: Vec<VirtAddr>,
-    /// Scratch for the moved objects that a commit changes.
-    units: Vec<Unit>,
-    scratch: Vec<u64>,
-}
-
-/// An object that came or goes.
-#[derive(Clone, Copy)]
-struct Change {
-    slot: Slot,
-    type_id: TypeId,
-    requested: u64,
-}
-
-impl Changes {
-    pub(crate) fn new(lane: usize) -> Self {
-        Self {
-            writes: WriteSet::new(),
-            allocated: Vec::new(),
-            freed: Vec::new(),
-            short_lived: Vec::new(),
-            locks: LockSet::new(lane),
-            roots: Slots::default(),
-            wrote_home: false,
-            linked: Vec::new(),
-            units: Vec::new(),
-            scratch: Vec::new(),
-        }
-    }
-}
-
-/// Runs one attempt of a transaction.
-pub(crate) fn run<M, R, E, F>(core: &Core<M>, body: &mut F) -> Result<(R, Ticket), E>
-where
-    M: Medium,
-    E: From<Error>,
-    F: for<'t> FnMut(Tx<'t, M>) -> Result<R, E>,
-{
-    let mut open = OpenTransaction::begin(core)?;
-    let result = body(open.tx())?;
-    let ticket = open.commit_deferred()?;
-    Ok((result, ticket))
-}
-
-/// A transaction that is open until it is committed or dropped, for programs that cannot pass a closure: those in
-/// other languages. Dropping it rolls back, and ends the operation.
-pub struct OpenTransaction<'s, M: Medium> {
-    access: Access<'s, M>,
-    done: bool,
-}
-
-impl<'s, M: Medium> OpenTransaction<'s, M> {
-    #[inline(always)]
-    pub(crate) fn begin(core: &'s Core<M>) -> Result<Self, Error> {
-        if !core.inner.writable {
-            return Err(Error::ReadOnly);
-        }
-        core.inner.check_process()?;
-        if core.inner.log != LogKind::Redo {
-            let (what, needs) = (
-                "a typed transaction",
-                "a pool that was opened with a redo log",
-            );
-            return Err(Error::WrongKind { what, needs });
-        }
-        Ok(Self {
-            access: Access::enter(core),
-            done: false,
-        })
-    }
-
-    /// What objects are read, stored to and allocated through.
-    ///
-    /// # Panics
-    ///
-    /// After [`OpenTransaction::commit_in_place`].
-    #[inline]
-    pub fn tx(&self) -> Tx<'_, M> {
-        assert!(!self.done, "the transaction is over");
-        Tx {
-            access: &self.access,
-            only_this: PhantomData,
-        }
-    }
-
-    /// Commits. Durable on return, with one fence.
-    ///
-    /// Errors and crashes: as [`crate::Session::transaction`], but that nothing is started over: after
-    /// [`Error::Conflict`] it is rolled back.
-    pub fn commit(mut self) -> Result<(), Error> {
-        self.commit_in_place()
-    }
-
-    /// Commits a transaction in its place: moving it would take longer than the commit itself.
-    /// Whatever is returned, it is over, and to be dropped.
-    ///
-    /// # Panics
-    ///
-    /// When it is over already.
-    pub fn commit_in_place(&mut self) -> Result<(), Error> {
-        let ticket = self.commit_deferred()?;
-        self.access.core.inner.medium.wait_durable(ticket);
-        Ok(())
-    }
-
-    #[inline]
-    fn commit_deferred(&mut self) -> Result<Ticket, Error> {
-        assert!(!self.done, "the transaction is over");
-        let Access { core, cycle, .. } = &self.access;
-        let mut state = core.state.borrow_mut();
-        let ours = core.inner.check_process();
-        let commit = |()| commit::commit(&core.inner, cycle.as_deref(), core.lane, &mut state);
-        let result = ours.and_then(commit);
-        if result.is_err() {
-            commit::roll_back(&core.inner, &mut state);
-        }
-        self.done = true;
-        result.map(|()| core.inner.medium.commit())
-    }
-}
-
-impl<M: Medium> Drop for OpenTransaction<'_, M> {
-    #[inline]
-    fn drop(&mut self) {
-        let core = self.access.core;
-        if !self.done {
-            commit::roll_back(&core.inner, &mut core.state.borrow_mut());
-        }
-        core.stored.clear();
-        core.newest.set(0);
-        core.leave();
-    }
-}
 
 impl<'t, M: Medium> View<'t> for Tx<'t, M> {
     type Medium = M;
@@ -631,99 +493,6 @@ impl<'t, M: Medium> Tx<'t, M> {
         for (i, &word) in words.iter().enumerate() {
             self.store_word(at + i as u64 * 8, word);
         }
-    }
-}
-
-/// Rolls a nested part back when dropped, unless it is kept.
-#[doc(hidden)]
-pub struct Savepoint<'t, M: Medium> {
-    mark: Option<write_set::Mark>,
-    allocated: usize,
-    freed: usize,
-    linked: usize,
-    core: &'t Core<M>,
-}
-
-impl<M: Medium> Savepoint<'_, M> {
-    /// Leaves what the part did to the transaction.
-    pub fn keep(mut self) {
-        self.mark = None;
-        self.core.state.borrow_mut().changes.writes.keep();
-    }
-}
-
-impl<M: Medium> Drop for Savepoint<'_, M> {
-    fn drop(&mut self) {
-        let Some(mark) = self.mark.take() else { return };
-        self.core.newest.set(0);
-        let mut state = self.core.state.borrow_mut();
-        let State { changes, cache, .. } = &mut *state;
-        changes.writes.roll_back(&mark);
-        changes.freed.truncate(self.freed);
-        changes.linked.truncate(self.linked);
-        if changes.allocated.len() > self.allocated {
-            settle_fresh_frames(&self.core.inner.medium, cache);
-        }
-        for change in changes.allocated.drain(self.allocated..) {
-            slots::return_slot(&self.core.inner, change.slot);
-        }
-    }
-}
-
-impl<M: Medium> Inner<M> {
-    pub(crate) fn take_slot(
-        &self,
-        cache: &mut Cache,
-        ring: &mut redo::Ring,
-        bytes: u64,
-    ) -> Result<Slot, Error> {
-        self.check_process()?;
-        self.allocator
-            .take(&self.medium, cache, bytes, |which| self.homes(ring, which))
-    }
-
-    /// What an allocation asks for. The caller has no number in flight.
-    pub(crate) fn homes(&self, ring: &mut redo::Ring, which: Homes) -> u64 {
-        let (redo, medium) = (&self.redo, &self.medium);
-        match which {
-            Homes::Counter => return redo.counter(),
-            Homes::Known => {}
-            // Frames of logs wait until no entry leads there any more.
-            Homes::Settled if self.allocator.keeps_logs(medium) => {
-                redo.retire(medium, ring);
-                self.end_logs();
-            }
-            // Freed frames wait for older homes to become durable: make them so.
-            Homes::Settled => redo.settle_homes(medium, ring),
-        }
-        redo.known_durable()
-    }
-
-    /// Gives the frames of logs back that recovery will not read.
-    pub(crate) fn end_logs(&self) {
-        self.allocator.end_logs(&self.medium, self.redo.shown());
-    }
-
-    /// A2: waits until no entry is replayed any more that may name what lay in a slot before. Whoever is in
-    /// flight waits for nobody, so this ends; the transaction has no number yet. Its own entry, without which
-    /// nobody finds the object, says at least the W that is awaited here.
-    fn await_older_homes(&self, ring: &mut redo::Ring) {
-        if self.log != LogKind::Redo {
-            return;
-        }
-        let awaited = self.allocator.awaited();
-        let mut attempt = 0;
-        while self.redo.known_durable() < awaited {
-            if attempt > 0 {
-                self.medium.pause(attempt - 1);
-            }
-            self.redo.settle_homes(&self.medium, ring);
-            attempt += 1;
-        }
-    }
-
-    pub(crate) fn logs_allocation(&self) -> bool {
-        self.kind == PoolKind::Explicit
     }
 }
 

@@ -1,154 +1,37 @@
 //! Operations of programs that read and store in place, through raw addresses, and their transactions, whose
 //! log is [`super::undo`]'s.
 
-use core::cell::{Ref, RefCell};
+use core::cell::RefCell;
 use core::marker::PhantomData;
-use std::collections::BTreeMap;
 
 use firn_format::geometry::{Frame, ROOTS};
 use firn_format::header::{HEADER_BYTES, ObjectHeader, TypeId};
-use firn_format::superblock::LogKind;
 use firn_media::{Medium, MediumExt};
 use firn_units::VirtAddr;
 
-use super::Change;
 use super::frames::{settle_fresh_frames, write_back_frames};
-use super::ranges::Ranges;
 use super::slots::{count_all, release_all, return_slot};
-use super::undo::Log;
-use crate::alloc::{Place, Slot, end_of_slot, locate};
+use crate::alloc::{Slot, end_of_slot};
 use crate::error::Error;
 use crate::inner::Inner;
-use crate::locks::{LockSet, Mode};
+use crate::locks::Mode;
 use crate::object::requested_bytes;
-use crate::relocation::kept::Known;
-use crate::roots::{Slots, Storing};
-use crate::session::{Core, Session, State};
+use crate::operation::{Core, State};
 use crate::steps;
-use crate::view::{Access, Reading};
-use crate::walk::next_allocated;
-
-/// An operation of a program that reads and stores in place, through raw addresses. Those that it gets from
-/// [`RawGuard::place`] hold until it ends.
-pub struct RawGuard<'s, M: Medium> {
-    access: Access<'s, M>,
-    kept: Ref<'s, Known>,
-}
-
-impl<'s, M: Medium> RawGuard<'s, M> {
-    #[inline]
-    fn enter(core: &'s Core<M>) -> Self {
-        let access = Access::enter(core);
-        let inner = &core.inner;
-        let known = &core.kept;
-        inner
-            .collector
-            .kept
-            .tell(&inner.medium, &mut known.borrow_mut());
-        let kept = known.borrow();
-        Self { access, kept }
-    }
-
-    pub(super) fn inner(&self) -> &'s Inner<M> {
-        self.access.inner
-    }
-
-    /// Reads objects as they are in place.
-    pub fn view(&self) -> Reading<'_, M> {
-        Reading::new(&self.access)
-    }
-
-    /// Translates an address into a living object, obtained at any time since the pool was opened, to where that byte is
-    /// now. The program may store there until the operation ends. Any other address is returned as it is.
-    ///
-    /// Issues one fence at most, if this is the first store to an object that is being moved (rule 9: the heap does not see
-    /// the store, so the copy must count before it). A store is durable after the thread's next fence, as always.
-    pub fn place(&self, at: VirtAddr) -> VirtAddr {
-        let at = self.kept.resolve(at);
-        let medium = &self.access.inner.medium;
-        match &self.access.cycle {
-            Some(cycle) if let Some((unit, to)) = cycle.holding(at) => {
-                cycle.relocate(medium, unit);
-                cycle.settle_for_stores(medium, unit);
-                to
-            }
-            _ => at,
-        }
-    }
-
-    /// Translates an address as [`RawGuard::place`] does, for reads alone.
-    pub fn place_to_read(&self, at: VirtAddr) -> VirtAddr {
-        let at = self.kept.resolve(at);
-        match &self.access.cycle {
-            Some(cycle) if let Some((unit, to)) = cycle.holding(at) => {
-                cycle.relocate(&self.access.inner.medium, unit);
-                to
-            }
-            _ => at,
-        }
-    }
-
-    /// The object whose body is at `body`, which [`RawGuard::place`] returned: the number of its type, and the
-    /// bytes that the program asked for. `None` if none is allocated there. What the open transaction has
-    /// allocated is not there yet.
-    ///
-    /// Errors: the object's header is damaged.
-    pub fn object(&self, body: VirtAddr) -> Result<Option<(TypeId, u64)>, Error> {
-        let medium = &self.access.inner.medium;
-        let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
-        match locate(medium, at) {
-            Ok(slot) if is_allocated_on_media(medium, slot.place) => {
-                let header = ObjectHeader(medium.load_u64(at));
-                let damaged = Error::Damaged {
-                    what: "the header of an object",
-                    at: at.0,
-                };
-                let len = requested_bytes(header, slot.bytes).ok_or(damaged)?;
-                Ok(Some((header.type_id(), len)))
-            }
-            Ok(_) | Err(Error::NotAllocated { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The body of the next object behind `body` by address, or of the first from there on, in an explicit
-    /// pool. Takes time in the free space between. What the open transaction has allocated or freed counts as it
-    /// was before.
-    ///
-    /// Errors: the frame table is damaged.
-    pub fn next_object(&self, body: VirtAddr) -> Result<Option<VirtAddr>, Error> {
-        let medium = &self.access.inner.medium;
-        let found = next_allocated(medium, self.access.cycle.as_deref(), body)?;
-        Ok(found.map(|slot| self.place_to_read(slot.at + HEADER_BYTES)))
-    }
-
-    /// Begins a transaction within the operation: addresses that the program has go on to hold.
-    ///
-    /// Errors: the lane's log is damaged; the operation has ended then.
-    pub fn begin(self) -> Result<OpenRawTx<'s, M>, Error> {
-        let core = self.access.core;
-        core.inner.check_process()?;
-        let mut open = core.open.borrow_mut();
-        open.log.begin(&core.inner.medium, core.lane)?;
-        Ok(OpenRawTx { guard: Some(self) })
-    }
-}
-
-impl<M: Medium> Drop for RawGuard<'_, M> {
-    fn drop(&mut self) {
-        self.access.core.leave();
-    }
-}
+use crate::tx::changes::Change;
+use crate::tx::raw_changes::Open;
+use crate::tx::raw_guard::{RawGuard, is_allocated_on_media};
+use crate::view::Reading;
 
 /// An undo transaction that stays open until it is ended. Dropped, it is rolled back.
 pub struct OpenRawTx<'s, M: Medium> {
     /// `None` once it has ended.
-    guard: Option<RawGuard<'s, M>>,
+    pub(super) guard: Option<RawGuard<'s, M>>,
 }
 
 /// An open undo transaction.
 pub struct RawTx<'t, M: Medium> {
-    guard: &'t RawGuard<'t, M>,
+    pub(super) guard: &'t RawGuard<'t, M>,
     /// Two transactions never have one lifetime.
     only: PhantomData<fn(&'t ()) -> &'t ()>,
 }
@@ -159,142 +42,6 @@ impl<M: Medium> Clone for RawTx<'_, M> {
     }
 }
 impl<M: Medium> Copy for RawTx<'_, M> {}
-
-/// What an open transaction has done.
-#[derive(Default)]
-pub(crate) struct Open {
-    log: Log,
-    /// What may be stored to, and is written back at commit.
-    ranges: Ranges,
-    allocated: Listed,
-    /// Of those allocated, how many have in the log how their bits go back.
-    logged: usize,
-    freed: Listed,
-    locks: LockSet,
-    /// Places of the root table that it has stored to, which nobody else reads until it ends.
-    roots: Vec<Storing>,
-}
-
-/// Changes in the order in which they were made, found by their slots.
-#[derive(Default)]
-struct Listed {
-    changes: Vec<Change>,
-    /// Where in the list each is, once it is long.
-    places: BTreeMap<VirtAddr, usize>,
-}
-
-/// Changes that are looked through one by one.
-const FEW: usize = 16;
-
-impl Listed {
-    fn push(&mut self, change: Change) {
-        self.changes.push(change);
-        let known = self.places.len();
-        if self.changes.len() > FEW {
-            let new = self.changes[known..].iter().enumerate();
-            let places = new.map(|(i, change)| (change.slot.at, known + i));
-            self.places.extend(places);
-        }
-    }
-
-    fn find(&self, at: VirtAddr) -> Option<&Change> {
-        match self.changes.len() {
-            0..=FEW => self.changes.iter().find(|change| change.slot.at == at),
-            _ => self.places.get(&at).map(|&place| &self.changes[place]),
-        }
-    }
-
-    fn clear(&mut self) {
-        self.changes.clear();
-        // Even an empty tree is taken apart.
-        if !self.places.is_empty() {
-            self.places.clear();
-        }
-    }
-}
-
-impl Open {
-    /// Forgets everything, and keeps the memory.
-    fn clear(&mut self) {
-        self.log.clear();
-        self.ranges.clear();
-        self.allocated.clear();
-        self.logged = 0;
-        self.freed.clear();
-    }
-
-    /// Places of the root table that it has stored to.
-    pub(crate) fn own_roots(&self) -> Slots {
-        let mut own = Slots::default();
-        self.roots.iter().for_each(|root| own.insert(root.place()));
-        own
-    }
-
-    /// Whether it has stored to any.
-    pub(crate) fn stores_roots(&self) -> bool {
-        !self.roots.is_empty()
-    }
-
-    /// Takes in how the bits go back of what was allocated since this was called last, to be logged with the next
-    /// batch. Until then they are as they go back to.
-    fn save_allocated_bits(&mut self) {
-        let new = &self.allocated.changes[self.logged..];
-        self.log.save_bits(new, false);
-    }
-
-    /// Makes a batch of what was taken in.
-    ///
-    /// Errors: as [`Log::append`].
-    fn append<M: Medium>(&mut self, inner: &Inner<M>) -> Result<(), Error> {
-        self.log.append(inner)?;
-        self.logged = self.allocated.changes.len();
-        Ok(())
-    }
-}
-
-impl<M: Medium> Session<M> {
-    /// Runs an undo transaction: commits if `body` returns `Ok`, restores the old contents if it
-    /// returns `Err` or panics. Durable on return.
-    ///
-    /// Errors: what `body` returns; the pool was not opened with an undo log.
-    /// Crash: before the last fence the old contents are restored by recovery.
-    pub fn raw_transaction<R, E, F>(&mut self, body: F) -> Result<R, E>
-    where
-        E: From<Error>,
-        F: for<'t> FnOnce(RawTx<'t, M>) -> Result<R, E>,
-    {
-        self.check_raw()?;
-        let open = RawGuard::enter(&self.core).begin()?;
-        let result = body(open.tx())?;
-        drop(open.commit()?);
-        Ok(result)
-    }
-
-    /// Begins an operation of a program that reads and stores in place.
-    ///
-    /// Errors: the pool is only read, or was not opened with an undo log.
-    #[inline]
-    pub fn raw_guard(&mut self) -> Result<RawGuard<'_, M>, Error> {
-        self.check_raw()?;
-        Ok(RawGuard::enter(&self.core))
-    }
-
-    fn check_raw(&self) -> Result<(), Error> {
-        let inner = &self.core.inner;
-        if !inner.writable {
-            return Err(Error::ReadOnly);
-        }
-        inner.check_process()?;
-        if inner.log != LogKind::Undo {
-            let (what, needs) = (
-                "an undo transaction",
-                "a pool that was opened with an undo log",
-            );
-            return Err(Error::WrongKind { what, needs });
-        }
-        Ok(())
-    }
-}
 
 impl<'t, M: Medium> RawTx<'t, M> {
     /// Reads objects as they are in place, this transaction's stores included.
@@ -677,8 +424,4 @@ impl<M: Medium> Drop for OpenRawTx<'_, M> {
             self.tx().roll_back();
         }
     }
-}
-
-pub(super) fn is_allocated_on_media<M: Medium>(medium: &M, place: Place) -> bool {
-    medium.load_u64(place.bitmap_word_at()) & place.bit().1 != 0
 }

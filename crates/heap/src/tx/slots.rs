@@ -2,10 +2,11 @@
 
 use firn_media::Medium;
 
-use super::{Change, type_index};
+use super::type_index;
 use crate::alloc::Slot;
 use crate::inner::Inner;
 use crate::tally::Tally;
+use crate::tx::changes::Change;
 
 /// Counts objects that came (`sign` 1) or went (-1).
 pub(super) fn count_all<M: Medium>(

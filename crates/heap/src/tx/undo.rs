@@ -14,13 +14,14 @@ use firn_format::sealed::{MAX_VALUE, Seal};
 use firn_media::{Medium, MediumExt};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
+use super::bits;
 use super::overflow::take_overflow;
 use super::redo::{Ring, load_header, load_payload, store_long};
-use super::{Change, bits};
 use crate::alloc::Reach;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::steps;
+use crate::tx::changes::Change;
 use crate::tx::records::{HEADROOM, apply};
 use firn_format::geometry::FrameRun;
 

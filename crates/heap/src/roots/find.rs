@@ -1,0 +1,129 @@
+//! Finding roots, and reading the whole table.
+
+use std::sync::atomic::Ordering;
+
+use firn_format::reference::RefWord;
+use firn_format::root::{MAX_ROOTS, Name, REFERENCE_AT, decode, name_at, root_at};
+use firn_media::{Medium, Memory};
+use firn_units::VirtAddr;
+
+use super::handle::RootKey;
+use super::index;
+use super::slots::Slots;
+use crate::error::Error;
+use crate::view::View;
+
+/// Where the reference of root `index` lies.
+pub(crate) const fn reference_at(index: usize) -> VirtAddr {
+    VirtAddr(root_at(index).0 + REFERENCE_AT)
+}
+
+pub(super) fn word<'g, V: View<'g>>(view: V, at: VirtAddr) -> u64 {
+    let place = view.medium().place(VirtAddr(at.0 & !0xf));
+    view.load_word(place, (at.0 & 0xf) as u32)
+}
+
+fn name_through<'g, V: View<'g>>(view: V, place: usize) -> Name {
+    Name(core::array::from_fn(|i| word(view, name_at(place, i))))
+}
+
+/// Place and reference of a root.
+#[inline]
+pub(crate) fn find<'g, T, V: View<'g>>(
+    view: V,
+    key: impl RootKey<T>,
+) -> Result<Option<(usize, RefWord)>, Error> {
+    view.inner().check_process()?;
+    if let Some((name, hint)) = key.remembered()
+        && !view.stores_roots()
+    {
+        let place = hint.load(Ordering::Relaxed);
+        view.hold_root(place)?;
+        let index = &view.inner().roots;
+        if let Some(reference) = index.reference(view.medium(), place, name) {
+            return Ok(Some((place, reference)));
+        }
+    }
+    let Some(name) = key.name() else {
+        return Ok(None);
+    };
+    let found = search(view, &name, &view.own_roots())?;
+    if let (Some((place, _)), Some((_, hint))) = (found, key.remembered()) {
+        hint.store(place, Ordering::Relaxed);
+    }
+    Ok(found)
+}
+
+/// Finds a root by its name alone.
+pub(super) fn search<'g, V: View<'g>>(
+    view: V,
+    name: &Name,
+    own: &Slots,
+) -> Result<Option<(usize, RefWord)>, Error> {
+    // What the transaction itself has stored, the index does not know.
+    for place in own.iter() {
+        if name_through(view, place) == *name {
+            return Ok(Some((place, RefWord(word(view, reference_at(place))))));
+        }
+    }
+    let (medium, index) = (view.medium(), &view.inner().roots);
+    loop {
+        if let Some(place) = index.place_of(medium, name, own) {
+            view.hold_root(place)?;
+            match index.reference(medium, place, name) {
+                Some(reference) => return Ok(Some((place, reference))),
+                // It was removed meanwhile.
+                None => continue,
+            }
+        }
+        if index.is_damaged() {
+            index::damage(medium)?;
+        }
+        // That there is no such root has to stay so, too: the table's lock is held then, and it is looked for again.
+        if view.hold_names()? {
+            return Ok(None);
+        }
+    }
+}
+
+/// Names of all roots.
+pub(crate) fn names<'g, V: View<'g>>(view: V) -> Result<Vec<String>, Error> {
+    view.inner().check_process()?;
+    while !view.hold_names()? {}
+    let own = view.own_roots();
+    let (medium, index) = (view.medium(), &view.inner().roots);
+    index.consistent(medium, || {
+        let mut names = Vec::new();
+        for place in 0..MAX_ROOTS {
+            let words = match own.has(place) {
+                true => core::array::from_fn(|i| word(view, name_at(place, i))),
+                false => index.content(medium, place),
+            };
+            // A name has no zeros, so a place without a first word is free, whatever else it holds.
+            if words[0] != 0 {
+                names.extend(decode(&words, root_at(place))?.map(|(name, _)| name));
+            }
+        }
+        Ok(names)
+    })
+}
+
+/// Every root's name, the place of its reference, and the reference.
+pub(crate) fn references<M: Medium>(medium: &M) -> Vec<Result<(String, VirtAddr, RefWord), Error>> {
+    (0..MAX_ROOTS)
+        .filter_map(|index| {
+            let word = |i: usize| medium.load_u64(root_at(index) + i as u64 * 8);
+            // A name has no zeros, so a place without a first word is free, whatever else it holds.
+            if word(0) == 0 {
+                return None;
+            }
+            let words: [u64; 8] = core::array::from_fn(word);
+            match decode(&words, root_at(index)) {
+                Ok(found) => {
+                    found.map(|(name, word)| Ok((name, reference_at(index), RefWord(word))))
+                }
+                Err(error) => Some(Err(error.into())),
+            }
+        })
+        .collect()
+}

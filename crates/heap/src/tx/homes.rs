@@ -1,0 +1,62 @@
+//! Allocation waits for homes: what it takes may have been freed by a transaction that recovery replays (A2).
+
+use firn_format::superblock::LogKind;
+use firn_media::Medium;
+
+use super::redo;
+use crate::alloc::{Cache, Homes, Slot};
+use crate::error::Error;
+use crate::inner::Inner;
+
+impl<M: Medium> Inner<M> {
+    pub(crate) fn take_slot(
+        &self,
+        cache: &mut Cache,
+        ring: &mut redo::Ring,
+        bytes: u64,
+    ) -> Result<Slot, Error> {
+        self.check_process()?;
+        self.allocator
+            .take(&self.medium, cache, bytes, |which| self.homes(ring, which))
+    }
+
+    /// What an allocation asks for. The caller has no number in flight.
+    pub(crate) fn homes(&self, ring: &mut redo::Ring, which: Homes) -> u64 {
+        let (redo, medium) = (&self.redo, &self.medium);
+        match which {
+            Homes::Counter => return redo.counter(),
+            Homes::Known => {}
+            // Frames of logs wait until no entry leads there any more.
+            Homes::Settled if self.allocator.keeps_logs(medium) => {
+                redo.retire(medium, ring);
+                self.end_logs();
+            }
+            // Freed frames wait for older homes to become durable: make them so.
+            Homes::Settled => redo.settle_homes(medium, ring),
+        }
+        redo.known_durable()
+    }
+
+    /// Gives the frames of logs back that recovery will not read.
+    pub(crate) fn end_logs(&self) {
+        self.allocator.end_logs(&self.medium, self.redo.shown());
+    }
+
+    /// A2: waits until no entry is replayed any more that may name what lay in a slot before. Whoever is in
+    /// flight waits for nobody, so this ends; the transaction has no number yet. Its own entry, without which
+    /// nobody finds the object, says at least the W that is awaited here.
+    pub(super) fn await_older_homes(&self, ring: &mut redo::Ring) {
+        if self.log != LogKind::Redo {
+            return;
+        }
+        let awaited = self.allocator.awaited();
+        let mut attempt = 0;
+        while self.redo.known_durable() < awaited {
+            if attempt > 0 {
+                self.medium.pause(attempt - 1);
+            }
+            self.redo.settle_homes(&self.medium, ring);
+            attempt += 1;
+        }
+    }
+}

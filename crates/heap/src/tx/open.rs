@@ -1,0 +1,113 @@
+//! Transactions from their beginning to commit or rollback.
+
+use core::marker::PhantomData;
+
+use firn_format::superblock::LogKind;
+use firn_media::{Medium, Ticket};
+
+use super::{Tx, commit};
+use crate::error::Error;
+use crate::operation::{Access, Core};
+
+/// Runs one attempt of a transaction.
+pub(crate) fn run<M, R, E, F>(core: &Core<M>, body: &mut F) -> Result<(R, Ticket), E>
+where
+    M: Medium,
+    E: From<Error>,
+    F: for<'t> FnMut(Tx<'t, M>) -> Result<R, E>,
+{
+    let mut open = OpenTransaction::begin(core)?;
+    let result = body(open.tx())?;
+    let ticket = open.commit_deferred()?;
+    Ok((result, ticket))
+}
+
+/// A transaction that is open until it is committed or dropped, for programs that cannot pass a closure: those in
+/// other languages. Dropping it rolls back, and ends the operation.
+pub struct OpenTransaction<'s, M: Medium> {
+    access: Access<'s, M>,
+    done: bool,
+}
+
+impl<'s, M: Medium> OpenTransaction<'s, M> {
+    #[inline(always)]
+    pub(crate) fn begin(core: &'s Core<M>) -> Result<Self, Error> {
+        if !core.inner.writable {
+            return Err(Error::ReadOnly);
+        }
+        core.inner.check_process()?;
+        if core.inner.log != LogKind::Redo {
+            let (what, needs) = (
+                "a typed transaction",
+                "a pool that was opened with a redo log",
+            );
+            return Err(Error::WrongKind { what, needs });
+        }
+        Ok(Self {
+            access: Access::enter(core),
+            done: false,
+        })
+    }
+
+    /// What objects are read, stored to and allocated through.
+    ///
+    /// # Panics
+    ///
+    /// After [`OpenTransaction::commit_in_place`].
+    #[inline]
+    pub fn tx(&self) -> Tx<'_, M> {
+        assert!(!self.done, "the transaction is over");
+        Tx {
+            access: &self.access,
+            only_this: PhantomData,
+        }
+    }
+
+    /// Commits. Durable on return, with one fence.
+    ///
+    /// Errors and crashes: as [`crate::Session::transaction`], but that nothing is started over: after
+    /// [`Error::Conflict`] it is rolled back.
+    pub fn commit(mut self) -> Result<(), Error> {
+        self.commit_in_place()
+    }
+
+    /// Commits a transaction in its place: moving it would take longer than the commit itself.
+    /// Whatever is returned, it is over, and to be dropped.
+    ///
+    /// # Panics
+    ///
+    /// When it is over already.
+    pub fn commit_in_place(&mut self) -> Result<(), Error> {
+        let ticket = self.commit_deferred()?;
+        self.access.core.inner.medium.wait_durable(ticket);
+        Ok(())
+    }
+
+    #[inline]
+    fn commit_deferred(&mut self) -> Result<Ticket, Error> {
+        assert!(!self.done, "the transaction is over");
+        let Access { core, cycle, .. } = &self.access;
+        let mut state = core.state.borrow_mut();
+        let ours = core.inner.check_process();
+        let commit = |()| commit::commit(&core.inner, cycle.as_deref(), core.lane, &mut state);
+        let result = ours.and_then(commit);
+        if result.is_err() {
+            commit::roll_back(&core.inner, &mut state);
+        }
+        self.done = true;
+        result.map(|()| core.inner.medium.commit())
+    }
+}
+
+impl<M: Medium> Drop for OpenTransaction<'_, M> {
+    #[inline]
+    fn drop(&mut self) {
+        let core = self.access.core;
+        if !self.done {
+            commit::roll_back(&core.inner, &mut core.state.borrow_mut());
+        }
+        core.stored.clear();
+        core.newest.set(0);
+        core.leave();
+    }
+}
