@@ -18,14 +18,14 @@ const RESERVE_SHARE: u64 = 100;
 pub struct PoolOptions {
     /// What the program calls the pool's content; checked at open, up to 64 bytes.
     pub layout: String,
-    /// What decides which objects live. Only [`Pool::create`] looks at it.
+    /// What decides which objects live. Only [`crate::Pool::create`] looks at it.
     pub kind: PoolKind,
     /// Which log this open of the pool uses.
     pub log: LogKind,
-    /// Sessions at one time. Only [`Pool::create`] looks at it.
+    /// Sessions at one time. Only [`crate::Pool::create`] looks at it.
     pub lanes: usize,
     /// The pool's limit: the most bytes that it may have. It is stored with the pool and holds for every program that
-    /// opens it. [`Pool::create`] without one makes a pool that grows up to the medium's capacity; [`Pool::open`]
+    /// opens it. [`crate::Pool::create`] without one makes a pool that grows up to the medium's capacity; [`crate::Pool::open`]
     /// without one leaves the limit as it is, and with one changes it. 256 TiB or more are no limit. A pool that is
     /// longer than its new limit keeps its length, and is full when nothing is free in it.
     ///

@@ -15,7 +15,7 @@
 //! heal          references name destinations
 //! release       the emptied pages are free
 //! ```
-//! The open cycle itself, with the read barrier, is in [`crate::relocation`].
+//! The open cycle itself, with the read barrier, is in `relocation`.
 //!
 //! The world stops for a moment, with no operation open, where a step needs one moment that holds for
 //! all: marking begins (M1) and ends, the sources are closed, the plan comes into force (C1, T2),

@@ -1,7 +1,7 @@
 //! Relocation schemes: how a copy becomes the object, whatever a crash keeps.
 //!
 //! A scheme is a table of facts, one file each; [`SCHEMES`] lists them. What the facts mean is done in
-//! one place ([`super::cycle::Cycle`]), so that a scheme cannot forget half of a rule.
+//! one place (the open cycle), so that a scheme cannot forget half of a rule.
 
 mod espresso;
 mod espresso_as_printed;
