@@ -8,14 +8,16 @@ use firn_format::statistics::{Counter, WORDS};
 use firn_format::superblock::PoolKind;
 use firn_media::{Medium, MediumExt};
 
-use super::collection::{PlanFrames, Unused, write_plan};
-use super::summary::Draft;
+use super::active::Active;
+use super::draft::Draft;
+use super::planned::{Planned, Unused, abandon};
 use crate::alloc::Place;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::order::{Perturbation, Perturbed, in_order};
 use crate::relocation::cycle::Cycle;
 use crate::relocation::media::{WriteBacks, store_phase, write_back_bitmap};
+use crate::relocation::plan::write_plan;
 use crate::relocation::scheme::Scheme;
 use crate::steps;
 use crate::tally;
@@ -25,20 +27,16 @@ use firn_format::geometry::FrameRun;
 /// Freed objects that are left out of a plan while the program stands.
 const FEW_FREED: usize = 256;
 
-impl<M: Medium> Inner<M> {
+impl<'p, M: Medium> Planned<'p, M> {
     /// Makes the plan durable, then lets it count.
     ///
     /// Errors: an operation stayed open, the frame table is damaged; what was planned is undone.
-    pub(super) fn activate(
-        &self,
-        mut draft: Draft,
-        frames: PlanFrames,
-        scheme: &'static Scheme,
-    ) -> Result<(), Error> {
-        let plan = frames.0;
-        let header = write_plan(&self.medium, plan.frame, &draft, scheme);
+    pub(super) fn activate(self, scheme: &'static Scheme) -> Result<Active<'p, M>, Error> {
+        let (inner, plan, mut draft) = (self.inner, self.frames, self.draft);
+        let medium = &inner.medium;
+        let header = write_plan(medium, plan.frame, &draft.entries, draft.units, scheme);
         let words = &mut Words {
-            inner: self,
+            inner,
             draft: &draft,
             plan,
         };
@@ -46,102 +44,107 @@ impl<M: Medium> Inner<M> {
         in_order!(try words => fill);
         in_order!(words => write_back_bits);
         let entries = core::mem::take(&mut draft.entries);
-        let cycle = Cycle::new(&self.medium, plan.frame, header, scheme, entries)?;
+        let cycle = Cycle::new(medium, plan.frame, header, scheme, entries)?;
         let cycle = Arc::new(cycle);
-        cycle.clear_reached(&self.medium);
-        cycle.install_lookup(&self.medium);
-        self.populate(&draft);
-        self.count_filled(&cycle)?;
+        cycle.clear_reached(medium);
+        cycle.install_lookup(medium);
+        populate(inner, &draft);
+        count_filled(inner, &cycle)?;
         let activation = &mut Activation {
-            inner: self,
+            inner,
             cycle: &cycle,
             ring: Ring::default(),
         };
-        let active = activation.carry_out();
-        if active.is_err() {
-            cycle.retire_lookup(&self.medium);
-            self.uncount_filled(&cycle)?;
-            let stamp = self.redo.counter();
-            self.allocator.give_frames(&self.medium, plan, stamp);
-            self.abandon(&draft, Unused::InTime)?;
-        }
-        active
-    }
-
-    /// Has the pages of destinations at hand before anybody waits for a copy.
-    fn populate(&self, draft: &Draft) {
-        let mut runs: Vec<FrameRun> = draft.filled.iter().map(|(run, _, _)| *run).collect();
-        runs.sort_unstable_by_key(|run| run.frame);
-        for run in runs.chunk_by(|one, next| one.frame.plus(one.frames) == next.frame) {
-            let bytes = run.iter().map(FrameRun::bytes).sum();
-            self.medium.populate(run[0].start(), bytes);
+        match activation.carry_out() {
+            Ok(()) => Ok(Active::new(inner, cycle)),
+            Err(error) => {
+                cycle.retire_lookup(medium);
+                uncount_filled(inner, &cycle)?;
+                let stamp = inner.redo.counter();
+                inner.allocator.give_frames(medium, plan, stamp);
+                abandon(inner, &draft, Unused::InTime)?;
+                Err(error)
+            }
         }
     }
+}
 
-    /// Destinations count as pages with objects from now on.
-    fn count_filled(&self, cycle: &Cycle<M>) -> Result<(), Error> {
-        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
-        for run in &cycle.destinations {
-            let footprint =
-                self.allocator
-                    .set_run_live(&self.medium, run.frame, run.frames, run.units)?;
-            change[Counter::LiveFrames.word()] += footprint.frames;
-            change[Counter::LiveChunks.word()] += footprint.chunks;
-        }
-        tally::add(&self.medium, &change);
-        Ok(())
+/// Has the pages of destinations at hand before anybody waits for a copy.
+fn populate<M: Medium>(inner: &Inner<M>, draft: &Draft) {
+    let mut runs: Vec<FrameRun> = draft.filled.iter().map(|(run, _, _)| *run).collect();
+    runs.sort_unstable_by_key(|run| run.frame);
+    for run in runs.chunk_by(|one, next| one.frame.plus(one.frames) == next.frame) {
+        let bytes = run.iter().map(FrameRun::bytes).sum();
+        inner.medium.populate(run[0].start(), bytes);
     }
+}
 
-    /// Undoes the counting, and what explicit pools keep on media of it: free frames have clear bits.
-    fn uncount_filled(&self, cycle: &Cycle<M>) -> Result<(), Error> {
-        let medium = &self.medium;
-        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
-        for run in &cycle.destinations {
-            let footprint = self
+/// Destinations count as pages with objects from now on.
+fn count_filled<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>) -> Result<(), Error> {
+    let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+    for run in &cycle.destinations {
+        let footprint =
+            inner
                 .allocator
-                .set_run_live(medium, run.frame, run.frames, 0)?;
-            change[Counter::LiveFrames.word()] += footprint.frames;
-            change[Counter::LiveChunks.word()] += footprint.chunks;
-            if self.kind == PoolKind::Explicit {
-                medium.zero(run.frame.bitmap_at(), BITMAP_BYTES);
-                medium.write_back(run.frame.bitmap_at(), BITMAP_BYTES);
-            }
-        }
-        tally::add(medium, &change);
-        Ok(())
+                .set_run_live(&inner.medium, run.frame, run.frames, run.units)?;
+        change[Counter::LiveFrames.word()] += footprint.frames;
+        change[Counter::LiveChunks.word()] += footprint.chunks;
     }
+    tally::add(&inner.medium, &change);
+    Ok(())
+}
 
-    /// What was freed in the sources since they were planned does not live at its destination either.
-    fn leave_out(&self, cycle: &Cycle<M>, freed: &[Place]) -> Result<(), Error> {
-        let medium = &self.medium;
-        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
-        for &place in freed
-            .iter()
-            .filter(|_| medium.keeps(&steps::FREED_LEFT_OUT))
-        {
-            let bytes = place.class.map_or(0, |class| class.slot_bytes());
-            let Some(unit) = cycle.find(medium, place.frame.start() + place.index * bytes) else {
-                // The run was planned no more; slots in it are free already.
-                if place.class.is_none() {
-                    self.allocator
-                        .release_one(medium, place, self.redo.counter());
-                }
-                continue;
-            };
-            let slot = self.allocator.locate(medium, unit.to)?;
-            self.allocator.unfill(medium, slot.place)?;
-            let footprint = self.allocator.count_live(medium, slot.place, -1)?;
-            change[Counter::LiveFrames.word()] += footprint.frames;
-            change[Counter::LiveChunks.word()] += footprint.chunks;
-            if slot.place.class.is_none() {
-                // Held until the cycle ends, which gives its frames back.
-                self.allocator
-                    .release_one(medium, slot.place, self.redo.counter());
-            }
+/// Undoes the counting, and what explicit pools keep on media of it: free frames have clear bits.
+fn uncount_filled<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>) -> Result<(), Error> {
+    let medium = &inner.medium;
+    let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+    for run in &cycle.destinations {
+        let footprint = inner
+            .allocator
+            .set_run_live(medium, run.frame, run.frames, 0)?;
+        change[Counter::LiveFrames.word()] += footprint.frames;
+        change[Counter::LiveChunks.word()] += footprint.chunks;
+        if inner.kind == PoolKind::Explicit {
+            medium.zero(run.frame.bitmap_at(), BITMAP_BYTES);
+            medium.write_back(run.frame.bitmap_at(), BITMAP_BYTES);
         }
-        tally::add(medium, &change);
-        Ok(())
     }
+    tally::add(medium, &change);
+    Ok(())
+}
+
+/// What was freed in the sources since they were planned does not live at its destination either.
+fn leave_out<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>, freed: &[Place]) -> Result<(), Error> {
+    let medium = &inner.medium;
+    let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+    for &place in freed
+        .iter()
+        .filter(|_| medium.keeps(&steps::FREED_LEFT_OUT))
+    {
+        let bytes = place.class.map_or(0, |class| class.slot_bytes());
+        let Some(unit) = cycle.find(medium, place.frame.start() + place.index * bytes) else {
+            // The run was planned no more; slots in it are free already.
+            if place.class.is_none() {
+                inner
+                    .allocator
+                    .release_one(medium, place, inner.redo.counter());
+            }
+            continue;
+        };
+        let slot = inner.allocator.locate(medium, unit.to)?;
+        inner.allocator.unfill(medium, slot.place)?;
+        let footprint = inner.allocator.count_live(medium, slot.place, -1)?;
+        change[Counter::LiveFrames.word()] += footprint.frames;
+        change[Counter::LiveChunks.word()] += footprint.chunks;
+        if slot.place.class.is_none() {
+            // Held until the cycle ends, which gives its frames back.
+            inner
+                .allocator
+                .release_one(medium, slot.place, inner.redo.counter());
+        }
+    }
+    tally::add(medium, &change);
+    Ok(())
 }
 
 /// What media says of the frames that a plan fills, before it counts (rule 1). The fences of the activation cover what is
@@ -219,7 +222,7 @@ impl<M: Medium> Activation<'_, M> {
     fn leave_freed_slots_out(&mut self) -> Result<usize, Error> {
         let (inner, medium) = (self.inner, &self.inner.medium);
         let freed = inner.allocator.take_held_slots(medium);
-        inner.leave_out(self.cycle, &freed)?;
+        leave_out(inner, self.cycle, &freed)?;
         Ok(freed.len())
     }
 
@@ -228,7 +231,7 @@ impl<M: Medium> Activation<'_, M> {
     /// Errors: the frame table is damaged.
     fn leave_freed_out(&mut self) -> Result<(), Error> {
         let freed = self.inner.allocator.take_held(&self.inner.medium);
-        self.inner.leave_out(self.cycle, &freed)
+        leave_out(self.inner, self.cycle, &freed)
     }
 
     fn settle_homes(&mut self) {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use firn_format::statistics::Counter;
 use firn_media::{Lock, Medium, Words};
 
-use super::collection::CollectOptions;
 use super::figures::Collected;
+use super::options::CollectOptions;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::pool::Pool;

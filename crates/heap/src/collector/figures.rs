@@ -2,7 +2,9 @@
 
 use firn_format::statistics::{Counter, STEPS, WORDS};
 use firn_media::Medium;
+use firn_units::{CHUNK_BYTES, FRAME_BYTES};
 
+use crate::collector::PageSize;
 use crate::inner::Inner;
 use crate::stops::Stops;
 use crate::tally;
@@ -163,4 +165,26 @@ pub(super) fn publish_stops<M: Medium>(inner: &Inner<M>, more: &Stops) {
     let longer = more.longest_ns.saturating_sub(longest);
     change[Counter::LongestStopNs.word()] = longer as i64;
     tally::add(&inner.medium, &change);
+}
+
+impl<M: Medium> Inner<M> {
+    /// The fragmentation ratio: bytes of pages that hold an object, over live bytes. One where
+    /// nothing lives.
+    pub(crate) fn ratio(&self, pages: PageSize) -> f64 {
+        let sum = |counter: Counter| self.counter(counter).max(0) as f64;
+        let used = match pages {
+            PageSize::Small => sum(Counter::LiveFrames) * FRAME_BYTES as f64,
+            PageSize::Huge => sum(Counter::LiveChunks) * CHUNK_BYTES as f64,
+        };
+        let live = sum(Counter::LiveBytes);
+        if live == 0.0 { 1.0 } else { used / live }
+    }
+
+    /// Pages that hold objects.
+    pub(super) fn footprint_pages(&self, pages: PageSize) -> i64 {
+        match pages {
+            PageSize::Small => self.counter(Counter::LiveFrames),
+            PageSize::Huge => self.counter(Counter::LiveChunks),
+        }
+    }
 }

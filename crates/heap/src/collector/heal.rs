@@ -6,71 +6,40 @@
 //! Slots that come into use after the sweep began hold healed references only, and are left alone;
 //! slots that are freed after it began are not used again before it ends, so a field stays a field.
 
-use std::sync::Arc;
-
 use firn_format::geometry::BITMAP_WORDS;
 use firn_format::header::ObjectHeader;
-use firn_format::plan::Entry;
 use firn_format::reference::RefWord;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
+use super::drained::Drained;
+use super::marked::Marked;
+use super::noted::Noted;
 use crate::alloc::{Run, TakenSlots};
 use crate::error::Error;
-use crate::inner::Inner;
 use crate::object::requested_bytes;
 use crate::relocation::cycle::Cycle;
 use crate::relocation::heal;
 use crate::roots;
 use crate::shape::{Refers, Shapes};
 use crate::steps;
-use crate::trace::Marks;
 use crate::walk::data_chunks;
 use crate::work;
 
-/// Which objects have reference fields, so that a sweep leaves the others alone.
-pub(super) struct Known<M: Medium> {
-    /// Those that marking found, and the copies of those.
-    pub(super) referring: Marks,
-    /// Slots that came into use since marking began: any of them may.
-    pub(super) since: Arc<TakenSlots<M>>,
-}
-
-impl<M: Medium> Known<M> {
-    /// Notes where the referring objects of a plan go.
-    pub(super) fn follow(&mut self, entries: &[Entry]) {
-        for entry in entries {
-            let referring = self.referring.of(entry.source);
-            for word in 0..BITMAP_WORDS {
-                let since = self.since.of(entry.source, word);
-                let mut bits = (referring[word as usize] | since) & entry.survivors[word as usize];
-                while bits != 0 {
-                    let slot = word * 64 + u64::from(bits.trailing_zeros());
-                    bits &= bits - 1;
-                    if let Some(rank) = entry.rank(slot) {
-                        let (frame, slot) = entry.destination(rank);
-                        self.referring.mark(frame, slot);
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl<M: Medium> Inner<M> {
+impl<M: Medium> Drained<'_, M> {
     /// Heals every reference. Its write-backs wait for the caller's fence. Frees are deferred from
     /// here on.
     ///
     /// Errors: an operation stayed open; the frame table is damaged.
-    pub(super) fn heal(&self, cycle: &Cycle<M>, known: Option<&Known<M>>) -> Result<(), Error> {
-        let medium = &self.medium;
+    pub(super) fn heal(&self, marked: Option<&Marked<'_, M>>) -> Result<(), Error> {
+        let medium = &self.inner.medium;
         let _scope = medium.scope(Scope::Finish);
-        let taken = Arc::new(TakenSlots::new(medium));
-        let mut healer = Healer::new(medium, cycle);
-        let begun = self.stop_for_cycle(|| {
-            self.allocator.drain_all(medium)?;
-            self.collector.set_deferring(true);
-            self.allocator.note_in(medium, &taken);
+        let taken = Noted::new(self.inner);
+        let mut healer = Healer::new(medium, &self.cycle);
+        let begun = self.inner.stop_for_cycle(|| {
+            self.inner.allocator.drain_all(medium)?;
+            self.inner.collector.set_deferring(true);
+            taken.begin();
             // The root table is read here, because a commit stores a root word by word. A root of
             // later is healed.
             for root in roots::references(medium) {
@@ -81,25 +50,22 @@ impl<M: Medium> Inner<M> {
             }
             Ok::<_, Error>(())
         });
-        let swept = begun
-            .and_then(core::convert::identity)
-            .and_then(|()| self.sweep(&mut healer, known, &taken));
-        self.allocator.stop_noting(medium, &taken);
-        swept
+        begun??;
+        self.sweep(&mut healer, marked, &taken)
     }
 
     fn sweep(
         &self,
         healer: &mut Healer<'_, M>,
-        known: Option<&Known<M>>,
+        marked: Option<&Marked<'_, M>>,
         taken: &TakenSlots<M>,
     ) -> Result<(), Error> {
-        let medium = &self.medium;
-        let shapes = Shapes::new(&self.types);
+        let medium = &self.inner.medium;
+        let shapes = Shapes::new(&self.inner.types);
         for chunk in data_chunks(medium.len()) {
-            for run in self.allocator.runs_of(medium, chunk)? {
-                if run.used > 0 && !self.allocator.is_closed(medium, run.frame)? {
-                    self.sweep_run(healer, &shapes, known, taken, &run);
+            for run in self.inner.allocator.runs_of(medium, chunk)? {
+                if run.used > 0 && !self.inner.allocator.is_closed(medium, run.frame)? {
+                    self.sweep_run(healer, &shapes, marked, taken, &run);
                 }
             }
         }
@@ -110,22 +76,22 @@ impl<M: Medium> Inner<M> {
         &self,
         healer: &mut Healer<'_, M>,
         shapes: &Shapes,
-        known: Option<&Known<M>>,
+        marked: Option<&Marked<'_, M>>,
         taken: &TakenSlots<M>,
         run: &Run,
     ) {
-        let medium = &self.medium;
+        let medium = &self.inner.medium;
         // What is in use is read before what was taken since: see `TakenSlots`.
-        let used = self.allocator.used_slots(medium, run);
-        let referring = known.map(|known| known.referring.of(run.frame));
+        let used = self.inner.allocator.used_slots(medium, run);
+        let may_refer = marked.map(|marked| marked.may_refer(run.frame));
         let slot_bytes = match run.class() {
             Some(class) => class.slot_bytes(),
             None => run.what.frames() * FRAME_BYTES,
         };
         for word in 0..BITMAP_WORDS {
             let mut bits = used[word as usize] & !taken.of(run.frame, word);
-            if let (Some(known), Some(referring)) = (known, referring) {
-                bits &= referring[word as usize] | known.since.of(run.frame, word);
+            if let Some(may_refer) = &may_refer {
+                bits &= may_refer(word);
             }
             while bits != 0 {
                 let slot = word * 64 + u64::from(bits.trailing_zeros());

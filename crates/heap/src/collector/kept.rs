@@ -1,21 +1,124 @@
-//! What ended cycles cost a pool that keeps their addresses: blocks beside plans, and a budget.
+//! What ended cycles cost a pool that keeps their addresses, and how it is given back.
 
 use std::collections::BTreeSet;
 
-use firn_format::geometry::{self, FrameRun};
-use firn_media::Medium;
+use firn_format::frame::FrameUse;
+use firn_format::geometry::{self, Chunk, Frame, FrameRun};
+use firn_media::{Medium, MediumExt};
 use firn_units::{FRAME_BYTES, VirtAddr};
+use std::sync::Arc;
 
 use crate::alloc::GROUP_FRAMES;
+use crate::collector::PageSize;
+use crate::collector::pairs::PairHealer;
+use crate::error::Error;
 use crate::inner::Inner;
 use crate::pool::Pool;
 use crate::relocation::kept::KeptCycle;
+use crate::relocation::media::{WriteBacks, store_head};
+use crate::steps;
+use crate::walk::each_allocated;
 
 /// How many times as many bytes as a pool may have are emptied and kept at most; and how many always.
 const KEPT_TIMES: u64 = 4;
 const KEPT_LEAST: u64 = 64 << 20;
 
 impl<M: Medium> Inner<M> {
+    /// Heals everything, then forgets what is kept. No operation is open, and no cycle.
+    ///
+    /// Crash: the list on media is there with everything it keeps, or it is empty and no reference names any of
+    /// that.
+    /// Errors: the frame table is damaged.
+    pub(crate) fn forget_kept(&self) -> Result<(), Error> {
+        let medium = &self.medium;
+        let kept = self.collector.kept.table(medium);
+        if kept.cycles().is_empty() {
+            return Ok(());
+        }
+        let healer = PairHealer::of_kept(self, Arc::clone(&kept));
+        if medium.keeps(&steps::KEPT_HEALED) {
+            each_allocated(medium, None, |slot, header| {
+                healer.heal(slot.at, slot.bytes, header)
+            })?;
+        }
+        medium.fence_for(&steps::KEPT_HEALED_FENCE);
+        if medium.keeps(&steps::KEPT_WORDS_AFTER_HEAD) {
+            store_head(medium, None);
+        }
+        let stamp = self.redo.counter();
+        let mut lines = WriteBacks::new(medium);
+        for cycle in kept.cycles() {
+            for run in cycle.emptied().chain([cycle.plan]) {
+                for frame in run.each() {
+                    medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
+                }
+                lines.words(run.frame, run.frames);
+                let mut space = self.allocator.space().lock(medium);
+                space.may_lack_blocks(run);
+                space.give(run, stamp);
+            }
+        }
+        drop(lines);
+        if medium.leaves_out(&steps::KEPT_WORDS_AFTER_HEAD) {
+            store_head(medium, None);
+        }
+        self.allocator.space().lock(medium).forget_plans();
+        self.collector.kept.forget(medium);
+        Ok(())
+    }
+
+    /// Gives the blocks back of what ended cycles have emptied. Where something is in use beside it, as much as is
+    /// possible: the rest when this is called again.
+    ///
+    /// Errors: the medium cannot discard; the frames are kept all the same.
+    pub(crate) fn release_kept(&self, pages: PageSize, everything: bool) -> Result<u64, Error> {
+        let medium = &self.medium;
+        let kept = self.collector.kept.table(medium);
+        let chunks = self.collector.kept.take_with_blocks(medium);
+        if chunks.is_empty() {
+            return Ok(0);
+        }
+        // What a crash left is in chunks that nobody has looked at, perhaps.
+        self.allocator.look_at_all(medium)?;
+        let all = chunks.iter().flat_map(|chunk| kept.emptied_in(*chunk));
+        let frames: Vec<Frame> = all.collect();
+        let mut runs = Vec::new();
+        let mut space = self.allocator.space().lock(medium);
+        for emptied in frames.chunk_by(|a, b| a.chunk() == b.chunk()) {
+            let chunk = emptied[0].chunk();
+            // Where nothing but plans is left no page is kept whole for anybody. Who has everything moved does so all
+            // the time, and giving blocks back takes long.
+            let has_gone = || space.each_taken(chunk).all(|frame| kept.holds(frame));
+            match !everything && has_gone() {
+                true => {
+                    let together = self.frames_given_back(PageSize::Small);
+                    runs.extend(space.take_gone(chunk, emptied, together));
+                }
+                false => {
+                    let together = self.frames_given_back(pages);
+                    runs.extend(space.take_finished(emptied, together));
+                }
+            }
+        }
+        drop(space);
+        let discarded = self.discard(&runs);
+        let mut space = self.allocator.space().lock(medium);
+        for (index, &run) in runs.iter().enumerate() {
+            space.finished(run, &frames, index < discarded.runs);
+        }
+        for &chunk in &chunks {
+            // Holes between what is kept serve nobody.
+            if space.each_taken(chunk).all(|frame| kept.holds(frame)) {
+                space.retire(chunk);
+            }
+        }
+        let with_blocks = frames.iter().filter(|&&frame| !space.lacks_blocks(frame));
+        let with_blocks: BTreeSet<Chunk> = with_blocks.map(|frame| frame.chunk()).collect();
+        drop(space);
+        self.collector.kept.still_have_blocks(medium, with_blocks);
+        discarded.outcome.map(|()| discarded.bytes)
+    }
+
     /// Whether a kept plan keeps the blocks of the page in which it lies, because the medium gives whole pages back.
     pub(super) fn plans_hold_pages(&self) -> bool {
         self.keeps_addresses && self.medium.discard_bytes() > GROUP_FRAMES * FRAME_BYTES

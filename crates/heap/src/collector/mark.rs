@@ -14,6 +14,8 @@ use firn_format::statistics::WORDS;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::VirtAddr;
 
+use super::noted::Noted;
+use super::options::Marking;
 use crate::alloc::{Slot, TakenSlots, locate};
 use crate::error::Error;
 use crate::finding::Finding;
@@ -38,128 +40,115 @@ impl<M: Medium> Visitor for Beside<'_, M> {
     }
 }
 
-/// How marking is done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Marking {
-    /// Beside the program, which is stopped for two moments.
-    #[default]
-    Concurrent,
-    /// With the program stopped throughout (FFCCD section 5).
-    StopTheWorld,
-}
+/// References that are met while the program stands.
+const FEW_REPLACED: usize = 1024;
 
-/// A finished marking.
-pub(super) struct Marked<'a, M: Medium> {
-    pub(super) trace: Trace<'a, M, Beside<'a, M>>,
-    pub(super) taken: Arc<TakenSlots<M>>,
+/// What a finished marking has reached.
+pub(super) struct Reached<'p, M: Medium> {
+    pub(super) inner: &'p Inner<M>,
+    pub(super) trace: Trace<'p, M, Beside<'p, M>>,
+    pub(super) taken: Noted<'p, M>,
     /// The pool's counters when it began, where they are to be counted anew.
     pub(super) counters: Option<Box<[i64; WORDS]>>,
 }
 
-/// References that are met while the program stands.
-const FEW_REPLACED: usize = 1024;
-
-impl<M: Medium> Inner<M> {
+impl<'p, M: Medium> Reached<'p, M> {
     /// Marks what is reachable. From its return on, freed slots are no longer deferred; slots that
     /// come into use are still noted as taken.
     ///
     /// Errors: an operation stayed open; the pool is damaged. Marking is over then, too.
-    pub(super) fn mark(&self, how: Marking) -> Result<Marked<'_, M>, Error> {
-        let medium = &self.medium;
+    pub(super) fn by(inner: &'p Inner<M>, how: Marking) -> Result<Self, Error> {
+        let medium = &inner.medium;
         let _scope = medium.scope(Scope::Mark);
         // What need not be done while the world stands is done before.
-        let taken = Arc::new(TakenSlots::new(medium));
+        let taken = Noted::new(inner);
         let beside = Beside {
-            taken: Arc::clone(&taken),
-            cycle: InCycle::of(self),
+            taken: Arc::clone(taken.slots()),
+            cycle: InCycle::of(inner),
         };
-        let mut trace = Trace::new(medium, self.id, &self.types, beside);
-        let exact = self.exact.load(Ordering::Acquire);
+        let mut trace = Trace::new(medium, inner.id, &inner.types, beside);
+        let exact = inner.exact.load(Ordering::Acquire);
         trace.passes_leaves = exact;
         // M1: no operation is open. M5: handles are read now; later ones come from live objects.
-        let begun = self.stop_for(&steps::STOP_FOR_MARKING, || {
-            self.allocator.drain_all(medium)?;
-            self.allocator.note_in(medium, &taken);
+        let begun = inner.stop_for(&steps::STOP_FOR_MARKING, || {
+            inner.allocator.drain_all(medium)?;
+            taken.begin();
             // Not earlier: a type may have been registered while this waited.
-            trace.learn(&self.types);
-            let mut handles = self.handles.strong(medium);
+            trace.learn(&inner.types);
+            let mut handles = inner.handles.strong(medium);
             if medium.leaves_out(&steps::HANDLES_ARE_ROOTS) {
                 handles.clear();
             }
             trace.begin(&handles);
-            self.collector.set_marking(true);
-            self.collector.set_deferring(true);
+            inner.collector.set_marking(true);
+            inner.collector.set_deferring(true);
             // Only counters that a crash left behind are counted anew.
-            let counters = (!exact).then(|| self.begin_recount());
+            let counters = (!exact).then(|| inner.begin_recount());
             if how == Marking::StopTheWorld {
                 trace.drain();
             }
             Ok::<_, Error>(counters)
         });
-        let counters = match begun.and_then(core::convert::identity) {
-            Ok(counters) => counters,
-            Err(error) => {
-                self.allocator.stop_noting(medium, &taken);
-                return Err(error);
-            }
-        };
-        let mut marked = Marked {
+        let counters = begun??;
+        let mut reached = Self {
+            inner,
             trace,
             taken,
             counters,
         };
-        let ended = self.mark_to_the_end(&mut marked.trace);
-        if ended.is_err() {
-            self.allocator.stop_noting(medium, &marked.taken);
-        }
-        for place in self.collector.take_deferred(medium) {
-            self.allocator
-                .release_one(medium, place, self.redo.counter());
+        let ended = reached.mark_to_the_end();
+        for place in inner.collector.take_deferred(medium) {
+            inner
+                .allocator
+                .release_one(medium, place, inner.redo.counter());
         }
         ended?;
-        match marked.trace.findings.first() {
+        match reached.trace.findings.first() {
             Some(Finding { at, .. }) => {
-                self.allocator.stop_noting(medium, &marked.taken);
                 let what = "a reference or an object";
                 Err(Error::Damaged { what, at: *at })
             }
-            None => Ok(marked),
+            None => Ok(reached),
         }
     }
 
     /// M3: the end is reached when nothing is left to follow and nothing was replaced since; it is
     /// looked for beside the program and confirmed while no operation is open. What little a busy
     /// program has replaced meanwhile is followed then, or the end would run away from it.
-    fn mark_to_the_end(&self, trace: &mut Trace<'_, M, Beside<'_, M>>) -> Result<(), Error> {
-        let medium = &self.medium;
+    fn mark_to_the_end(&mut self) -> Result<(), Error> {
+        let inner = self.inner;
+        let medium = &inner.medium;
         let mut left = Vec::new();
         loop {
-            self.follow_replaced(trace);
-            let done = self.stop_for_cycle(|| {
-                left = self.collector.take_replaced(medium);
+            self.follow_replaced();
+            let done = inner.stop_for_cycle(|| {
+                left = inner.collector.take_replaced(medium);
                 if medium.leaves_out(&steps::MARKING_ENDS_EMPTY) {
                     left.clear();
                 }
                 if left.len() > FEW_REPLACED {
                     return false;
                 }
-                left.drain(..).for_each(|word| trace.meet_replaced(word));
-                if !trace.drain_little() {
+                left.drain(..)
+                    .for_each(|word| self.trace.meet_replaced(word));
+                if !self.trace.drain_little() {
                     return false;
                 }
-                self.clear_weak(trace);
-                self.collector.set_marking(false);
-                self.collector.set_deferring(false);
+                self.clear_weak();
+                inner.collector.set_marking(false);
+                inner.collector.set_deferring(false);
                 true
             });
             match done {
                 Ok(true) => return Ok(()),
-                Ok(false) => left.drain(..).for_each(|word| trace.meet_replaced(word)),
+                Ok(false) => left
+                    .drain(..)
+                    .for_each(|word| self.trace.meet_replaced(word)),
                 Err(error) => {
                     // Given up: who still remembers, or defers, does so in vain and harms nothing.
-                    self.collector.set_marking(false);
-                    self.collector.set_deferring(false);
-                    self.collector.take_replaced(medium);
+                    inner.collector.set_marking(false);
+                    inner.collector.set_deferring(false);
+                    inner.collector.take_replaced(medium);
                     return Err(error);
                 }
             }
@@ -169,25 +158,27 @@ impl<M: Medium> Inner<M> {
     /// Weak handles to what was not reached name nothing from now on. While no operation is open, and
     /// before marking is over: whoever followed such a handle until now had what it names remembered
     /// ([`crate::Handle`]), as nobody can later.
-    fn clear_weak(&self, trace: &Trace<'_, M, Beside<'_, M>>) {
-        let medium = &self.medium;
-        self.handles.clear_weak(medium, |reference| {
+    fn clear_weak(&self) {
+        let (inner, trace) = (self.inner, &self.trace);
+        let medium = &inner.medium;
+        inner.handles.clear_weak(medium, |reference| {
             let at = trace.visitor.forward(reference.address());
             locate(medium, at)
                 .is_ok_and(|slot| trace.marks.has(&slot) || trace.visitor.taken.has(slot.place))
         });
     }
 
-    fn follow_replaced(&self, trace: &mut Trace<'_, M, Beside<'_, M>>) {
+    fn follow_replaced(&mut self) {
+        let inner = self.inner;
         loop {
-            trace.drain();
-            let replaced: Vec<RefWord> = self.collector.take_replaced(&self.medium);
+            self.trace.drain();
+            let replaced: Vec<RefWord> = inner.collector.take_replaced(&inner.medium);
             if replaced.is_empty() {
                 return;
             }
             replaced
                 .into_iter()
-                .for_each(|word| trace.meet_replaced(word));
+                .for_each(|word| self.trace.meet_replaced(word));
         }
     }
 }

@@ -2,18 +2,18 @@
 //! the emptied pages back (FFCCD sections 2.3, 3.3 and 5).
 //!
 //! ```text
-//! collection    one cycle, step by step             background    a thread that watches the ratio
-//! mark          what is reachable                   workflow      the program's own calls drive it, as FFCCD prints
-//! reclaim       what is not is free                 relocations   what the open cycle moves
-//! recount       counters that a crash left behind   kept          what ended cycles cost a pool that keeps addresses
-//! survey        what pages hold                     pairs         references of two words
-//! summary       which of them are emptied           figures       what was done
-//! destinations  where everything in them goes
-//! activation    the plan comes into force
-//! compact       the collector's own copies
-//! finished      blocks that go before the end
-//! heal          references name destinations
-//! release       the emptied pages are free
+//! collection        drives one cycle after the other through its states:
+//!   marked            what lives is known, what does not is free    mark, reclaim, recount
+//!   planned           sources are closed, destinations are taken    survey, selection, draft, destinations
+//!   active            the plan is in force, objects move            activation, finished
+//!   drained           everything has moved, references are healed   heal, pairs, release
+//!   released          what the cycle came to
+//! options           what a collection is to do, and how
+//! only_one          one collection at a time            stopping      the moments it asks for
+//! background        a thread that watches the ratio     workflow      the program's own calls drive it, as FFCCD prints
+//! noted             slots that come into use meanwhile
+//! kept              what ended cycles cost a pool that keeps addresses
+//! relocations       what the open cycle moves           figures       what was done
 //! ```
 //! The open cycle itself, with the read barrier, is in `relocation`.
 //!
@@ -22,21 +22,30 @@
 //! healing begins, the plan ceases to count (T4). Nothing else waits.
 
 mod activation;
+mod active;
 mod background;
 pub(crate) mod collection;
-mod compact;
 mod destinations;
+mod draft;
+mod drained;
 mod figures;
 mod finished;
 mod heal;
 mod kept;
 mod mark;
+mod marked;
+mod noted;
+pub(crate) mod only_one;
+mod options;
 mod pairs;
+mod planned;
 mod reclaim;
 mod recount;
 mod release;
+mod released;
 mod relocations;
-mod summary;
+mod selection;
+mod stopping;
 mod survey;
 mod workflow;
 
@@ -55,12 +64,11 @@ use crate::relocation::kept::Kept;
 pub use crate::relocation::scheme;
 pub use crate::stops::Stops;
 pub use background::{Background, BackgroundCollector, CollectorOptions};
-pub use collection::{CollectOptions, Collection};
+pub use collection::Collection;
 pub use figures::{Collected, Ended};
 pub use firn_format::statistics::STOP_BUCKETS;
-pub use mark::Marking;
+pub use options::{CollectOptions, Forwarding, Marking, PageSize};
 pub use relocations::Relocation;
-pub use summary::{Forwarding, PageSize};
 pub use workflow::{Workflow, WorkflowOptions};
 
 /// The volatile state of a pool's collector.

@@ -6,17 +6,14 @@
 //! healed, or is stored later, still leads to its object. So a sweep stops the world for a few runs at a
 //! time. Only before kept cycles are forgotten everything is healed in one stop.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 
-use firn_format::frame::FrameUse;
-use firn_format::geometry::{Chunk, Frame};
 use firn_format::header::{HEADER_BYTES, ObjectHeader};
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
-use super::summary::PageSize;
+use super::drained::Drained;
 use crate::alloc::locate;
 use crate::error::Error;
 use crate::inner::Inner;
@@ -24,12 +21,10 @@ use crate::object::requested_bytes;
 use crate::pool::Pool;
 use crate::relocation::cycle::Cycle;
 use crate::relocation::kept::Table;
-use crate::relocation::media::WriteBacks;
-use crate::relocation::media::store_head;
 use crate::shape::{Refers, Shapes};
 use crate::steps;
 use crate::walk::data_chunks;
-use crate::walk::{each_allocated, each_allocated_in};
+use crate::walk::each_allocated_in;
 
 impl<M: Medium> Pool<M> {
     /// Gives back the addresses that ended cycles keep, in a pool in which addresses stay: an explicit one that
@@ -90,26 +85,28 @@ impl<M: Medium> Inner<M> {
         let [a, b, c, d, e, f, g, h, ..] = self.uuid;
         u64::from_le_bytes([a, b, c, d, e, f, g, h])
     }
+}
 
+impl<M: Medium> Drained<'_, M> {
     /// Heals pairs that name what a cycle, of which every object has moved, or an older one has emptied.
     ///
     /// Errors: an operation stayed open; the frame table is damaged.
-    pub(super) fn heal_pairs(&self, cycle: &Cycle<M>) -> Result<(), Error> {
-        let medium = &self.medium;
+    pub(super) fn heal_pairs(&self) -> Result<(), Error> {
+        let (medium, cycle) = (&self.inner.medium, &*self.cycle);
         let _scope = medium.scope(Scope::Finish);
-        let shapes = Shapes::new(&self.types);
+        let shapes = Shapes::new(&self.inner.types);
         if !shapes.has_pairs() {
             return Ok(());
         }
-        let kept = self.collector.kept.table(medium);
+        let kept = self.inner.collector.kept.table(medium);
         let healer = PairHealer {
-            inner: self,
+            inner: self.inner,
             shapes,
             kept,
             cycle: Some(cycle),
         };
         for chunk in data_chunks(medium.len()) {
-            self.stop_for_cycle(|| {
+            self.inner.stop_for_cycle(|| {
                 each_allocated_in(medium, chunk, Some(cycle), &mut |slot, header| {
                     healer.heal(slot.at, slot.bytes, header);
                 })
@@ -117,118 +114,28 @@ impl<M: Medium> Inner<M> {
         }
         Ok(())
     }
-
-    /// Heals everything, then forgets what is kept. No operation is open, and no cycle.
-    ///
-    /// Crash: the list on media is there with everything it keeps, or it is empty and no reference names any of
-    /// that.
-    /// Errors: the frame table is damaged.
-    pub(crate) fn forget_kept(&self) -> Result<(), Error> {
-        let medium = &self.medium;
-        let kept = self.collector.kept.table(medium);
-        if kept.cycles().is_empty() {
-            return Ok(());
-        }
-        let healer = PairHealer {
-            inner: self,
-            shapes: Shapes::new(&self.types),
-            kept: Arc::clone(&kept),
-            cycle: None,
-        };
-        if medium.keeps(&steps::KEPT_HEALED) {
-            each_allocated(medium, None, |slot, header| {
-                healer.heal(slot.at, slot.bytes, header)
-            })?;
-        }
-        medium.fence_for(&steps::KEPT_HEALED_FENCE);
-        if medium.keeps(&steps::KEPT_WORDS_AFTER_HEAD) {
-            store_head(medium, None);
-        }
-        let stamp = self.redo.counter();
-        let mut lines = WriteBacks::new(medium);
-        for cycle in kept.cycles() {
-            for run in cycle.emptied().chain([cycle.plan]) {
-                for frame in run.each() {
-                    medium.store_u64(frame.word_at(), FrameUse::Free.to_word());
-                }
-                lines.words(run.frame, run.frames);
-                let mut space = self.allocator.space().lock(medium);
-                space.may_lack_blocks(run);
-                space.give(run, stamp);
-            }
-        }
-        drop(lines);
-        if medium.leaves_out(&steps::KEPT_WORDS_AFTER_HEAD) {
-            store_head(medium, None);
-        }
-        self.allocator.space().lock(medium).forget_plans();
-        self.collector.kept.forget(medium);
-        Ok(())
-    }
-
-    /// Gives the blocks back of what ended cycles have emptied. Where something is in use beside it, as much as is
-    /// possible: the rest when this is called again.
-    ///
-    /// Errors: the medium cannot discard; the frames are kept all the same.
-    pub(crate) fn release_kept(&self, pages: PageSize, everything: bool) -> Result<u64, Error> {
-        let medium = &self.medium;
-        let kept = self.collector.kept.table(medium);
-        let chunks = self.collector.kept.take_with_blocks(medium);
-        if chunks.is_empty() {
-            return Ok(0);
-        }
-        // What a crash left is in chunks that nobody has looked at, perhaps.
-        self.allocator.look_at_all(medium)?;
-        let all = chunks.iter().flat_map(|chunk| kept.emptied_in(*chunk));
-        let frames: Vec<Frame> = all.collect();
-        let mut runs = Vec::new();
-        let mut space = self.allocator.space().lock(medium);
-        for emptied in frames.chunk_by(|a, b| a.chunk() == b.chunk()) {
-            let chunk = emptied[0].chunk();
-            // Where nothing but plans is left no page is kept whole for anybody. Who has everything moved does so all
-            // the time, and giving blocks back takes long.
-            let has_gone = || space.each_taken(chunk).all(|frame| kept.holds(frame));
-            match !everything && has_gone() {
-                true => {
-                    let together = self.frames_given_back(PageSize::Small);
-                    runs.extend(space.take_gone(chunk, emptied, together));
-                }
-                false => {
-                    let together = self.frames_given_back(pages);
-                    runs.extend(space.take_finished(emptied, together));
-                }
-            }
-        }
-        drop(space);
-        let discarded = self.discard(&runs);
-        let mut space = self.allocator.space().lock(medium);
-        for (index, &run) in runs.iter().enumerate() {
-            space.finished(run, &frames, index < discarded.runs);
-        }
-        for &chunk in &chunks {
-            // Holes between what is kept serve nobody.
-            if space.each_taken(chunk).all(|frame| kept.holds(frame)) {
-                space.retire(chunk);
-            }
-        }
-        let with_blocks = frames.iter().filter(|&&frame| !space.lacks_blocks(frame));
-        let with_blocks: BTreeSet<Chunk> = with_blocks.map(|frame| frame.chunk()).collect();
-        drop(space);
-        self.collector.kept.still_have_blocks(medium, with_blocks);
-        discarded.outcome.map(|()| discarded.bytes)
-    }
 }
 
 /// Heals the pairs of objects and writes them back.
-struct PairHealer<'a, M: Medium> {
+pub(super) struct PairHealer<'a, M: Medium> {
     inner: &'a Inner<M>,
     shapes: Shapes,
     kept: Arc<Table>,
     cycle: Option<&'a Cycle<M>>,
 }
 
-impl<M: Medium> PairHealer<'_, M> {
-    fn heal(&self, at: VirtAddr, slot_bytes: u64, header: ObjectHeader) {
+impl<'a, M: Medium> PairHealer<'a, M> {
+    /// Heals pairs that name what ended cycles have emptied, while none is open.
+    pub(super) fn of_kept(inner: &'a Inner<M>, kept: Arc<Table>) -> Self {
+        Self {
+            inner,
+            shapes: Shapes::new(&inner.types),
+            kept,
+            cycle: None,
+        }
+    }
+
+    pub(super) fn heal(&self, at: VirtAddr, slot_bytes: u64, header: ObjectHeader) {
         let medium = &self.inner.medium;
         let Some(requested) = requested_bytes(header, slot_bytes) else {
             return;

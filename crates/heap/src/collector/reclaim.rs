@@ -13,10 +13,10 @@ use firn_format::statistics::{Counter, WORDS};
 use firn_media::{Medium, MediumExt};
 use firn_units::FRAME_BYTES;
 
-use super::mark::Marked;
+use super::mark::Reached;
+use super::recount::recount;
 use crate::alloc::{Footprint, Run};
 use crate::error::Error;
-use crate::inner::Inner;
 use crate::object::requested_bytes;
 use crate::steps;
 use crate::tally;
@@ -28,50 +28,49 @@ struct Garbage {
     sums: Box<[i64; WORDS]>,
 }
 
-impl<M: Medium> Inner<M> {
+impl<M: Medium> Reached<'_, M> {
     /// Reclaims what was not marked. Returns how many objects.
     ///
     /// Errors: the frame table is damaged.
-    pub(super) fn reclaim(&self, marked: &Marked<'_, M>) -> Result<u64, Error> {
-        let medium = &self.medium;
-        self.allocator.look_at_all(medium)?;
+    pub(super) fn reclaim(&self) -> Result<u64, Error> {
+        let medium = &self.inner.medium;
+        self.inner.allocator.look_at_all(medium)?;
         let mut garbage = Garbage {
             objects: 0,
             sums: Box::new([0; WORDS]),
         };
         for chunk in data_chunks(medium.len()) {
-            for run in self.allocator.runs_of(medium, chunk)? {
-                self.reclaim_run(marked, &run, &mut garbage)?;
+            for run in self.inner.allocator.runs_of(medium, chunk)? {
+                self.reclaim_run(&run, &mut garbage)?;
             }
         }
-        match &marked.counters {
+        match &self.counters {
             None => tally::add(medium, &garbage.sums),
             Some(counters) => {
-                self.recount(&marked.trace.sums, counters)?;
-                self.allocator.space().lock(medium).set_emergency(false);
+                recount(self.inner, &self.trace.sums, counters)?;
+                self.inner
+                    .allocator
+                    .space()
+                    .lock(medium)
+                    .set_emergency(false);
             }
         }
-        self.exact.store(true, Ordering::Release);
+        self.inner.exact.store(true, Ordering::Release);
         Ok(garbage.objects)
     }
 
-    fn reclaim_run(
-        &self,
-        marked: &Marked<'_, M>,
-        run: &Run,
-        garbage: &mut Garbage,
-    ) -> Result<(), Error> {
-        let medium = &self.medium;
-        if self.allocator.is_closed(medium, run.frame)? {
+    fn reclaim_run(&self, run: &Run, garbage: &mut Garbage) -> Result<(), Error> {
+        let medium = &self.inner.medium;
+        if self.inner.allocator.is_closed(medium, run.frame)? {
             // Emptied by a cycle that a crash interrupted: what lives is at its destination.
             return Ok(());
         }
-        let used = self.allocator.used_slots(medium, run);
-        let marks = marked.trace.marks.of(run.frame);
+        let used = self.inner.allocator.used_slots(medium, run);
+        let marks = self.trace.marks.of(run.frame);
         let dead: [u64; BITMAP_WORDS as usize] = core::array::from_fn(|word| {
             let mut dead = used[word] & !marks[word];
             if medium.keeps(&steps::NEW_LIVE) {
-                dead &= !marked.taken.of(run.frame, word as u64);
+                dead &= !self.taken.of(run.frame, word as u64);
             }
             dead
         });
@@ -79,13 +78,15 @@ impl<M: Medium> Inner<M> {
         if count == 0 {
             return Ok(());
         }
-        if marked.counters.is_none() {
+        if self.counters.is_none() {
             self.count_garbage(run, &dead, garbage);
         }
         garbage.objects += count;
-        let stamp = self.redo.counter();
-        let Footprint { frames, chunks } =
-            self.allocator.reclaim_slots(medium, run, dead, stamp)?;
+        let stamp = self.inner.redo.counter();
+        let Footprint { frames, chunks } = self
+            .inner
+            .allocator
+            .reclaim_slots(medium, run, dead, stamp)?;
         garbage.sums[Counter::LiveFrames.word()] += frames;
         garbage.sums[Counter::LiveChunks.word()] += chunks;
         Ok(())
@@ -99,7 +100,7 @@ impl<M: Medium> Inner<M> {
         for (word, &bits) in dead.iter().enumerate() {
             for bit in (0..64).filter(|bit| bits >> bit & 1 != 0) {
                 let at = run.frame.start() + (word as u64 * 64 + bit) * slot_bytes;
-                let header = ObjectHeader(self.medium.load_u64(at));
+                let header = ObjectHeader(self.inner.medium.load_u64(at));
                 let bytes = requested_bytes(header, slot_bytes).unwrap_or(0) as i64;
                 let what = (header.type_id(), class_index);
                 tally::count(&mut garbage.sums, what, (-1, -bytes));

@@ -5,14 +5,14 @@
 //! use since the moment are noted as taken and passed over, and what was freed since keeps its header,
 //! because frees wait until the walk has ended.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use firn_format::header::ObjectHeader;
 use firn_format::statistics::{Counter, FIRST_CLASS, FIRST_EVENT, WORDS};
 use firn_media::{Medium, MediumExt, Scope};
 
-use crate::alloc::{Footprint, Place, Slot, TakenSlots};
+use super::noted::Noted;
+use crate::alloc::{Footprint, Place, Slot};
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::object::requested_bytes;
@@ -21,13 +21,13 @@ use crate::trace::Marks;
 use crate::walk::each_allocated;
 
 /// What was counted so far.
-struct Count<M: Medium> {
-    taken: Arc<TakenSlots<M>>,
+struct Count<'p, M: Medium> {
+    taken: Noted<'p, M>,
     counted: Marks,
     sums: Box<[i64; WORDS]>,
 }
 
-impl<M: Medium> Count<M> {
+impl<M: Medium> Count<'_, M> {
     /// Counts an object that was there at the beginning, once.
     fn add(&mut self, slot: &Slot, header: ObjectHeader) {
         let Place { frame, index, .. } = slot.place;
@@ -41,68 +41,66 @@ impl<M: Medium> Count<M> {
     }
 }
 
-impl<M: Medium> Inner<M> {
-    /// Makes the counters of an explicit pool exact. No cycle is open.
-    ///
-    /// Errors: an operation stayed open, the frame table is damaged; the counters lag still.
-    pub(super) fn recount_allocated(&self) -> Result<(), Error> {
-        let medium = &self.medium;
-        let _scope = medium.scope(Scope::Mark);
-        self.allocator.look_at_all(medium)?;
-        let mut count = Count {
-            taken: Arc::new(TakenSlots::new(medium)),
-            counted: Marks::new(medium.len()),
-            sums: Box::new([0; WORDS]),
-        };
-        let taken = Arc::clone(&count.taken);
-        let counters = self.stop_for_cycle(|| {
-            self.allocator.drain_all(medium)?;
-            self.allocator.note_in(medium, &taken);
-            self.collector.set_deferring(true);
-            Ok::<_, Error>(self.begin_recount())
-        })??;
-        let walked = each_allocated(medium, None, |slot, header| count.add(&slot, header));
-        let ended = self.stop_for_cycle(|| self.collector.set_deferring(false));
-        // Given up: who still defers does so in vain and harms nothing.
-        self.collector.set_deferring(false);
-        for place in self.collector.take_deferred(medium) {
-            let bytes = place.class.map_or(0, |class| class.slot_bytes());
-            let at = place.frame.start() + place.index * bytes;
-            if let Ok(slot) = self.allocator.locate(medium, at) {
-                count.add(&slot, ObjectHeader(medium.load_u64(at)));
-            }
-            self.allocator
-                .release_one(medium, place, self.redo.counter());
+/// Makes the counters of an explicit pool exact. No cycle is open.
+///
+/// Errors: an operation stayed open, the frame table is damaged; the counters lag still.
+pub(super) fn recount_allocated<M: Medium>(inner: &Inner<M>) -> Result<(), Error> {
+    let medium = &inner.medium;
+    let _scope = medium.scope(Scope::Mark);
+    inner.allocator.look_at_all(medium)?;
+    let mut count = Count {
+        taken: Noted::new(inner),
+        counted: Marks::new(medium.len()),
+        sums: Box::new([0; WORDS]),
+    };
+    let counters = inner.stop_for_cycle(|| {
+        inner.allocator.drain_all(medium)?;
+        count.taken.begin();
+        inner.collector.set_deferring(true);
+        Ok::<_, Error>(inner.begin_recount())
+    })??;
+    let walked = each_allocated(medium, None, |slot, header| count.add(&slot, header));
+    let ended = inner.stop_for_cycle(|| inner.collector.set_deferring(false));
+    // Given up: who still defers does so in vain and harms nothing.
+    inner.collector.set_deferring(false);
+    for place in inner.collector.take_deferred(medium) {
+        let bytes = place.class.map_or(0, |class| class.slot_bytes());
+        let at = place.frame.start() + place.index * bytes;
+        if let Ok(slot) = inner.allocator.locate(medium, at) {
+            count.add(&slot, ObjectHeader(medium.load_u64(at)));
         }
-        self.allocator.stop_noting(medium, &taken);
-        walked?;
-        ended?;
-        self.recount(&count.sums, &counters)?;
-        self.exact.store(true, Ordering::Release);
-        Ok(())
+        inner
+            .allocator
+            .release_one(medium, place, inner.redo.counter());
     }
+    drop(count.taken);
+    walked?;
+    ended?;
+    recount(inner, &count.sums, &counters)?;
+    inner.exact.store(true, Ordering::Release);
+    Ok(())
+}
 
-    /// Replaces `counters`, which are those of the moment when the count began, by `sums`. What
-    /// sessions had not published then they forget ([`Inner::begin_recount`]). Pages are counted while
-    /// no operation is open.
-    ///
-    /// Errors: an operation stayed open.
-    pub(super) fn recount(
-        &self,
-        sums: &[i64; WORDS],
-        counters: &[i64; WORDS],
-    ) -> Result<(), Error> {
-        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
-        for (word, change) in change.iter_mut().enumerate() {
-            *change = sums[word] - counters[word];
-        }
-        change[FIRST_EVENT..FIRST_CLASS].fill(0);
-        self.stop_for_cycle(|| {
-            let Footprint { frames, chunks } = self.allocator.footprint();
-            for (counter, count) in [(Counter::LiveFrames, frames), (Counter::LiveChunks, chunks)] {
-                change[counter.word()] = count - self.counter(counter);
-            }
-            tally::add(&self.medium, &change);
-        })
+/// Replaces `counters`, which are those of the moment when the count began, by `sums`. What
+/// sessions had not published then they forget ([`Inner::begin_recount`]). Pages are counted while
+/// no operation is open.
+///
+/// Errors: an operation stayed open.
+pub(super) fn recount<M: Medium>(
+    inner: &Inner<M>,
+    sums: &[i64; WORDS],
+    counters: &[i64; WORDS],
+) -> Result<(), Error> {
+    let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+    for (word, change) in change.iter_mut().enumerate() {
+        *change = sums[word] - counters[word];
     }
+    change[FIRST_EVENT..FIRST_CLASS].fill(0);
+    inner.stop_for_cycle(|| {
+        let Footprint { frames, chunks } = inner.allocator.footprint();
+        for (counter, count) in [(Counter::LiveFrames, frames), (Counter::LiveChunks, chunks)] {
+            change[counter.word()] = count - inner.counter(counter);
+        }
+        tally::add(&inner.medium, &change);
+    })
 }

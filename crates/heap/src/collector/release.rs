@@ -8,6 +8,7 @@ use firn_format::plan::Phase;
 use firn_format::statistics::{Counter, WORDS};
 use firn_media::{Medium, MediumExt, Scope};
 
+use super::drained::Drained;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::order::{Perturbation, Perturbed, in_order};
@@ -17,14 +18,17 @@ use crate::relocation::plan::frames_of;
 use crate::steps;
 use crate::tally;
 
-impl<M: Medium> Inner<M> {
+impl<M: Medium> Drained<'_, M> {
     /// Ends a cycle of which every object has moved and every reference is healed.
     ///
     /// Crash: until the phase is RELEASE the cycle is resumed, from then on recovery frees the pages.
     /// Errors: an operation stayed open.
-    pub(super) fn close_cycle(&self, cycle: &Arc<Cycle<M>>) -> Result<(), Error> {
-        let _scope = self.medium.scope(Scope::Finish);
-        let release = &mut Release { inner: self, cycle };
+    pub(super) fn close(&self) -> Result<(), Error> {
+        let _scope = self.inner.medium.scope(Scope::Finish);
+        let release = &mut Release {
+            inner: self.inner,
+            cycle: &self.cycle,
+        };
         in_order!(try release => look_at_all);
         in_order!(release => write_back_copies, persist_copies);
         in_order!(try release => leave_cycle, release_on_media);
@@ -114,7 +118,7 @@ impl<M: Medium> Release<'_, M> {
     ///
     /// Errors: the frame table is damaged.
     fn open_pages(&mut self) -> Result<(), Error> {
-        self.inner.open_pages(self.cycle)
+        open_pages(self.inner, self.cycle)
     }
 
     /// M7: slots that were freed while somebody looked at objects by address.
@@ -150,64 +154,64 @@ impl<M: Medium> Perturbed for Release<'_, M> {
     }
 }
 
-impl<M: Medium> Inner<M> {
-    /// The volatile side: what was emptied may be used again, and what was filled.
-    fn open_pages(&self, cycle: &Cycle<M>) -> Result<(), Error> {
-        let medium = &self.medium;
-        let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
-        // T4e: the phase is durable. Entries that name settled words may still be replayed, so the
-        // plan's frames wait as all freed frames do (A2).
-        let stamp = self.redo.counter();
-        for entry in &cycle.entries {
-            let frames = frames_of(entry);
-            let footprint = self
+/// The volatile side: what was emptied may be used again, and what was filled.
+fn open_pages<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>) -> Result<(), Error> {
+    let medium = &inner.medium;
+    let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
+    // T4e: the phase is durable. Entries that name settled words may still be replayed, so the
+    // plan's frames wait as all freed frames do (A2).
+    let stamp = inner.redo.counter();
+    for entry in &cycle.entries {
+        let frames = frames_of(entry);
+        let footprint = inner
+            .allocator
+            .set_run_live(medium, entry.source, frames, 0)?;
+        change[Counter::LiveFrames.word()] += footprint.frames;
+        change[Counter::LiveChunks.word()] += footprint.chunks;
+        if cycle.lacks_blocks.load(Ordering::Relaxed) {
+            let run = FrameRun {
+                frame: entry.source,
+                frames,
+            };
+            inner.allocator.space().lock(medium).may_lack_blocks(run);
+        }
+        if inner.keeps_addresses && footprint.chunks < 0 {
+            inner
                 .allocator
-                .set_run_live(medium, entry.source, frames, 0)?;
-            change[Counter::LiveFrames.word()] += footprint.frames;
-            change[Counter::LiveChunks.word()] += footprint.chunks;
-            if cycle.lacks_blocks.load(Ordering::Relaxed) {
-                let run = FrameRun {
-                    frame: entry.source,
-                    frames,
-                };
-                self.allocator.space().lock(medium).may_lack_blocks(run);
-            }
-            if self.keeps_addresses && footprint.chunks < 0 {
-                self.allocator
-                    .space()
-                    .lock(medium)
-                    .shun(entry.source.chunk());
-            }
-            match self.keeps_addresses {
-                true => self.allocator.leave_emptied(entry.source),
-                false => self
-                    .allocator
-                    .give_emptied(medium, entry.source, frames, stamp),
-            }
+                .space()
+                .lock(medium)
+                .shun(entry.source.chunk());
         }
-        for run in &cycle.destinations {
-            self.allocator
-                .open_filled(medium, run.frame, run.class, stamp)?;
+        match inner.keeps_addresses {
+            true => inner.allocator.leave_emptied(entry.source),
+            false => inner
+                .allocator
+                .give_emptied(medium, entry.source, frames, stamp),
         }
-        for place in self.allocator.take_held(medium) {
-            self.allocator.release_one(medium, place, stamp);
-        }
-        let kept = match self.keeps_addresses {
-            true => cycle.header.entry_frames(),
-            false => 0,
-        };
-        let plan = FrameRun {
-            frame: cycle.plan.plus(kept),
-            frames: cycle.header.frames() - kept,
-        };
-        if plan.frames > 0 {
-            self.allocator.give_frames(medium, plan, stamp);
-        }
-        let mut space = self.allocator.space().lock(medium);
-        space.keep_plan(kept);
-        space.open_all();
-        drop(space);
-        tally::add(medium, &change);
-        Ok(())
     }
+    for run in &cycle.destinations {
+        inner
+            .allocator
+            .open_filled(medium, run.frame, run.class, stamp)?;
+    }
+    for place in inner.allocator.take_held(medium) {
+        inner.allocator.release_one(medium, place, stamp);
+    }
+    let kept = match inner.keeps_addresses {
+        true => cycle.header.entry_frames(),
+        false => 0,
+    };
+    let plan = FrameRun {
+        frame: cycle.plan.plus(kept),
+        frames: cycle.header.frames() - kept,
+    };
+    if plan.frames > 0 {
+        inner.allocator.give_frames(medium, plan, stamp);
+    }
+    let mut space = inner.allocator.space().lock(medium);
+    space.keep_plan(kept);
+    space.open_all();
+    drop(space);
+    tally::add(medium, &change);
+    Ok(())
 }

@@ -1,20 +1,26 @@
 //! What pages hold, run by run, before some of them are chosen.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use firn_format::class::{CLASSES, Class};
 use firn_format::frame::FrameUse;
-use firn_format::geometry::Chunk;
+use firn_format::geometry::{Chunk, Frame};
 use firn_format::statistics::Counter;
-use firn_media::Medium;
+use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK};
 
-use super::summary::{Aim, LARGE, MAX_MOVED_FRAMES, PageSize};
+use super::options::{Aim, PageSize};
 use crate::alloc::{Room, Run};
 use crate::error::Error;
 use crate::inner::Inner;
+use crate::tx::redo::Ring;
 use crate::walk::data_chunks;
 
+/// Largest object that moves, in frames. Larger ones pin their chunk: copying one would hold up
+/// whoever touches it first.
+pub(super) const MAX_MOVED_FRAMES: u64 = 256;
+/// The place of large objects behind the classes.
+pub(super) const LARGE: usize = CLASSES;
 /// In a pool that cannot grow as it likes, what pages waste is at most this part of what is left of it.
 const SHARE_LEFT: f64 = 16.0;
 /// Runs of a pinned chunk that hold at most this share of what they could are emptied, in percent.
@@ -78,6 +84,73 @@ pub(super) struct Stand {
 }
 
 impl Survey {
+    /// Looks at what may be emptied, the emptiest first.
+    ///
+    /// Errors: the frame table is damaged.
+    pub(super) fn of<M: Medium>(inner: &Inner<M>, aim: &Aim) -> Result<Self, Error> {
+        let medium = &inner.medium;
+        let _scope = medium.scope(Scope::Summary);
+        inner.allocator.look_at_all(medium)?;
+        end_quarantine(inner);
+        let mut survey = Self::unsorted(inner, aim)?;
+        // Runs that held nothing were given back.
+        end_quarantine(inner);
+        let fullness = |c: &Candidate| c.filled * FRAMES_PER_CHUNK / c.frames.max(1);
+        survey.candidates.sort_by_key(|c| (fullness(c), c.frames));
+        Ok(survey)
+    }
+
+    fn unsorted<M: Medium>(inner: &Inner<M>, aim: &Aim) -> Result<Self, Error> {
+        let medium = &inner.medium;
+        let live_bytes = inner.counter(Counter::LiveBytes).max(0) as u64;
+        let mut surveyor = Surveyor {
+            aim,
+            keeps_addresses: inner.keeps_addresses,
+            fixed: inner.collector.pinned.lock(medium).clone(),
+            dense: Needed::new(),
+            survey: Self {
+                stand: Stand {
+                    live_bytes,
+                    ..Stand::default()
+                },
+                used: HashMap::new(),
+                candidates: Vec::new(),
+                pinned: Vec::new(),
+            },
+        };
+        let of_plans = inner.pages_of_plans();
+        for chunk in data_chunks(medium.len()) {
+            let mut runs = inner.allocator.runs_of(medium, chunk)?;
+            for run in runs.extract_if(.., |run| run.used == 0) {
+                inner
+                    .allocator
+                    .give_empty(medium, &run, inner.redo.counter())?;
+            }
+            let is_pinned = is_pinned(medium, chunk);
+            if runs.is_empty() && !is_pinned {
+                continue;
+            }
+            let all_move = runs.iter().all(|run| surveyor.may_move(run));
+            let stays = is_pinned || of_plans.contains(&chunk) || !all_move;
+            let mut space = inner.allocator.space().lock(medium);
+            if !stays {
+                space.set_aside_no_more(chunk);
+            }
+            let free = space.free_frames(chunk);
+            drop(space);
+            surveyor.count(chunk, &runs, free);
+            match aim.pages {
+                PageSize::Huge => surveyor.add_page(runs, free, stays),
+                PageSize::Small => surveyor.add_runs(runs),
+            }
+        }
+        let Surveyor {
+            dense, mut survey, ..
+        } = surveyor;
+        survey.stand.dense_frames = dense.frames;
+        Ok(survey)
+    }
+
     /// This survey with the sparse runs of pages as candidates, each alone.
     pub(super) fn in_frames(mut self) -> Self {
         let pages = core::mem::take(&mut self.candidates).into_iter();
@@ -102,98 +175,75 @@ impl Stand {
     }
 }
 
-impl<M: Medium> Inner<M> {
-    pub(super) fn survey(&self, aim: &Aim) -> Result<Survey, Error> {
-        let medium = &self.medium;
-        let mut stand = Stand {
-            live_bytes: self.counter(Counter::LiveBytes).max(0) as u64,
-            ..Stand::default()
-        };
-        let fixed = self.collector.pinned.lock(medium).clone();
-        let may_move = |run: &Run| may_move(run) && !fixed.contains(&run.frame);
-        let of_plans = self.pages_of_plans();
-        let mut used = HashMap::new();
-        let mut dense = Needed::new();
-        let (mut candidates, mut pinned) = (Vec::new(), Vec::new());
-        for chunk in data_chunks(medium.len()) {
-            let mut runs = self.allocator.runs_of(medium, chunk)?;
-            for run in runs.extract_if(.., |run| run.used == 0) {
-                self.allocator
-                    .give_empty(medium, &run, self.redo.counter())?;
-            }
-            let is_pinned = self.is_pinned(chunk);
-            if runs.is_empty() && !is_pinned {
-                continue;
-            }
-            let stays = is_pinned || of_plans.contains(&chunk) || !runs.iter().all(&may_move);
-            for run in &runs {
-                dense.add(run);
-                let bytes = run.what.frames() * FRAME_BYTES;
-                match self::may_move(run) {
-                    false => stand.large_bytes += bytes,
-                    true if fixed.contains(&run.frame) => stand.pinned_bytes += bytes,
-                    true => {}
-                }
-            }
-            let mut space = self.allocator.space().lock(medium);
-            if !stays {
-                space.set_aside_no_more(chunk);
-            }
-            let free = space.free_frames(chunk);
-            drop(space);
-            stand.free_frames += free;
-            let frames = runs.iter().map(|run| run.what.frames());
-            used.insert(chunk, frames.sum());
-            match aim.pages {
-                PageSize::Huge => {
-                    stand.pages += 1;
-                    let whole = runs.iter().map(|run| run.what.frames()).sum::<u64>() + free;
-                    if !stays {
-                        let filled = runs.iter().map(filled_bytes).sum();
-                        candidates.push(Candidate {
-                            runs,
-                            filled,
-                            frames: whole.min(FRAMES_PER_CHUNK),
-                        });
-                    } else if !self.keeps_addresses {
-                        // What is emptied there is room for others, unless its addresses stay.
-                        let alone = runs.into_iter().filter(&may_move).map(Candidate::alone);
-                        pinned.extend(alone.filter(Candidate::is_sparse));
-                    }
-                }
-                PageSize::Small => {
-                    for run in runs {
-                        stand.pages += run.what.frames();
-                        let slots = run.class().map_or(1, Class::slots);
-                        let wins = run.used < slots && !fixed.contains(&run.frame);
-                        if wins || aim.everything && may_move(&run) {
-                            candidates.push(Candidate::alone(run));
-                        }
-                    }
-                }
-            }
-        }
-        stand.dense_frames = dense.frames;
-        Ok(Survey {
-            stand,
-            used,
-            candidates,
-            pinned,
-        })
+/// A survey under way.
+struct Surveyor<'a> {
+    aim: &'a Aim,
+    keeps_addresses: bool,
+    /// First frames of runs that the program has pinned.
+    fixed: HashSet<Frame>,
+    /// What all survivors would fill.
+    dense: Needed,
+    survey: Survey,
+}
+
+impl Surveyor<'_> {
+    fn may_move(&self, run: &Run) -> bool {
+        may_be_moved(run) && !self.fixed.contains(&run.frame)
     }
 
-    /// Whether a large object from an earlier chunk reaches into this one.
-    pub(super) fn is_pinned(&self, chunk: Chunk) -> bool {
-        let first = chunk.first_frame();
-        let word = self.medium.load_u64(first.word_at());
-        matches!(
-            FrameUse::from_word(word, first.word_at()),
-            Ok(FrameUse::Tail { .. }) | Err(_)
-        )
+    /// Counts a chunk's runs, and what is free beside them.
+    fn count(&mut self, chunk: Chunk, runs: &[Run], free: u64) {
+        let stand = &mut self.survey.stand;
+        for run in runs {
+            self.dense.add(run);
+            let bytes = run.what.frames() * FRAME_BYTES;
+            match may_be_moved(run) {
+                false => stand.large_bytes += bytes,
+                true if self.fixed.contains(&run.frame) => stand.pinned_bytes += bytes,
+                true => {}
+            }
+        }
+        stand.free_frames += free;
+        let frames = runs.iter().map(|run| run.what.frames());
+        self.survey.used.insert(chunk, frames.sum());
+    }
+
+    /// A chunk as a candidate; of one that stays, its sparse runs.
+    fn add_page(&mut self, runs: Vec<Run>, free: u64, stays: bool) {
+        self.survey.stand.pages += 1;
+        if !stays {
+            let whole = runs.iter().map(|run| run.what.frames()).sum::<u64>() + free;
+            let filled = runs.iter().map(filled_bytes).sum();
+            self.survey.candidates.push(Candidate {
+                runs,
+                filled,
+                frames: whole.min(FRAMES_PER_CHUNK),
+            });
+        } else if !self.keeps_addresses {
+            // What is emptied there is room for others, unless its addresses stay.
+            let moving = runs.into_iter().filter(|run| self.may_move(run));
+            let sparse: Vec<_> = moving
+                .map(Candidate::alone)
+                .filter(Candidate::is_sparse)
+                .collect();
+            self.survey.pinned.extend(sparse);
+        }
+    }
+
+    /// Runs as candidates, each alone.
+    fn add_runs(&mut self, runs: Vec<Run>) {
+        for run in runs {
+            self.survey.stand.pages += run.what.frames();
+            let slots = run.class().map_or(1, Class::slots);
+            let wins = run.used < slots && !self.fixed.contains(&run.frame);
+            if wins || self.aim.everything && self.may_move(&run) {
+                self.survey.candidates.push(Candidate::alone(run));
+            }
+        }
     }
 }
 
-pub(super) fn may_move(run: &Run) -> bool {
+fn may_be_moved(run: &Run) -> bool {
     run.what.frames() <= MAX_MOVED_FRAMES
 }
 
@@ -238,4 +288,22 @@ pub(super) fn frames_for(class: usize, slots: u64) -> u64 {
         Some(class) => slots.div_ceil(class.slots()) * class.frames(),
         None => slots,
     }
+}
+
+/// Whether a large object from an earlier chunk reaches into this one.
+pub(super) fn is_pinned<M: Medium>(medium: &M, chunk: Chunk) -> bool {
+    let first = chunk.first_frame();
+    let word = medium.load_u64(first.word_at());
+    matches!(
+        FrameUse::from_word(word, first.word_at()),
+        Ok(FrameUse::Tail { .. }) | Err(_)
+    )
+}
+
+/// Freed frames wait for older homes to become durable: makes them so.
+fn end_quarantine<M: Medium>(inner: &Inner<M>) {
+    let medium = &inner.medium;
+    inner.redo.settle_homes(medium, &mut Ring::default());
+    let durable = inner.redo.known_durable();
+    inner.allocator.space().lock(medium).end_quarantine(durable);
 }

@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_media::{Lock, Medium};
 
-use super::collection::CollectOptions;
 use super::figures::Collected;
+use super::options::CollectOptions;
 use crate::error::Error;
 use crate::pool::Pool;
 

@@ -1,15 +1,53 @@
-//! A plan on media: reading it, and what its entries say.
+//! A plan on media: writing it, reading it, and what its entries say.
 //!
 //! A plan on media is believed only if it is sound. Its checksums say that it is what somebody wrote; a wrong one would
 //! have recovery copy beyond the pool, or take room for frames that there are not.
 
 use firn_format::class::Class;
 use firn_format::geometry::{BITMAP_WORDS, Frame};
-use firn_format::plan::{ENTRY_WORDS, Entry, PlanHeader, entries_checksum};
-use firn_media::Medium;
-use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+use firn_format::plan::{ENTRY_WORDS, EntriesChecksum, Entry, PlanHeader, entries_checksum};
+use firn_media::{Medium, MediumExt, Scope};
+use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
+use super::scheme::Scheme;
 use crate::error::Error;
+use crate::steps;
+
+/// Entries of a plan that are written together.
+const WRITTEN_TOGETHER: usize = 64;
+
+/// Writes a plan, and writes it back.
+pub(crate) fn write_plan<M: Medium>(
+    medium: &M,
+    plan: Frame,
+    all: &[Entry],
+    units: u64,
+    scheme: &Scheme,
+) -> PlanHeader {
+    let _scope = medium.scope(Scope::Summary);
+    let mut checksum = EntriesChecksum::default();
+    for (piece, entries) in all.chunks(WRITTEN_TOGETHER).enumerate() {
+        let mut words = [0; WRITTEN_TOGETHER * ENTRY_WORDS];
+        for (words, entry) in words.chunks_exact_mut(ENTRY_WORDS).zip(entries) {
+            words.copy_from_slice(&entry.to_words());
+        }
+        let words = &words[..entries.len() * ENTRY_WORDS];
+        checksum.update(words);
+        let at = PlanHeader::entry_at(plan, (piece * WRITTEN_TOGETHER) as u64);
+        medium.store_bytes(at, bytemuck::cast_slice(words));
+    }
+    let header = PlanHeader {
+        entries: all.len() as u64,
+        units,
+        scheme: scheme.number,
+        checksum: checksum.value(),
+    };
+    medium.store_bytes(plan.start(), bytemuck::cast_slice(&header.to_words()));
+    medium.zero(header.settled_at(plan), header.units * WORD_BYTES);
+    let bytes = (1 + header.entries) * LINE_BYTES + header.units * WORD_BYTES;
+    medium.write_back_for(&steps::PLAN_WRITE_BACK, plan.start(), bytes);
+    header
+}
 
 /// Reads what a plan moves where.
 ///

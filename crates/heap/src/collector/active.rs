@@ -1,5 +1,7 @@
-//! Compaction by the collector itself: what nobody has touched yet is moved, source by source in the
-//! order of their addresses.
+//! The third state of a collection: a cycle is in force. The program moves what it touches; the collector moves the rest,
+//! source by source in the order of their addresses.
+
+use std::sync::Arc;
 
 use firn_format::class::Class;
 use firn_format::geometry::Frame;
@@ -7,8 +9,8 @@ use firn_format::plan::Entry;
 use firn_media::Medium;
 use firn_units::{FRAME_BYTES, LINE_BYTES};
 
-use super::collection::CollectOptions;
-use super::summary::PageSize;
+use super::finished::release_sources;
+use super::options::{CollectOptions, PageSize};
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::relocation::cycle::Cycle;
@@ -21,7 +23,7 @@ const PREFETCHED_BYTES: u64 = 192;
 const RELEASED_BYTES: u64 = 8 << 20;
 
 /// How far the collector has come with the sources of a cycle.
-pub(super) struct Progress {
+struct Progress {
     /// The plan's entries in the order of their sources.
     order: Vec<u32>,
     /// Of these, how many have moved.
@@ -42,7 +44,7 @@ pub(super) struct Compacted {
 }
 
 impl Progress {
-    pub(super) fn new<M: Medium>(cycle: &Cycle<M>) -> Self {
+    fn new<M: Medium>(cycle: &Cycle<M>) -> Self {
         // Where they come and which they are: sorting them looks at nothing else.
         let sources = cycle.entries.iter().map(|entry| entry.source);
         let mut order: Vec<(Frame, u32)> = sources.zip(0..).collect();
@@ -53,20 +55,65 @@ impl Progress {
             released: 0,
         }
     }
+
+    /// Gives blocks of sources back of which everything has moved; where whole chunks are given back, not
+    /// those of a chunk in which there is more to move.
+    fn release_moved<M: Medium>(
+        &mut self,
+        inner: &Inner<M>,
+        cycle: &Cycle<M>,
+        pages: PageSize,
+    ) -> Result<u64, Error> {
+        let chunk = |index: u32| cycle.entries[index as usize].source.chunk();
+        let mut end = self.done;
+        if let (PageSize::Huge, Some(&next)) = (pages, self.order.get(end)) {
+            let moved = &self.order[self.released..end];
+            let same = moved
+                .iter()
+                .rev()
+                .take_while(|&&index| chunk(index) == chunk(next));
+            end -= same.count();
+        }
+        let moved = &self.order[self.released..end];
+        let released = release_sources(inner, cycle, moved, pages)?;
+        self.released = end;
+        Ok(released)
+    }
 }
 
-impl<M: Medium> Inner<M> {
-    /// Moves up to `limit` objects.
+/// A cycle in force, and how far the collector itself has come with it.
+pub(super) struct Active<'p, M: Medium> {
+    pub(super) inner: &'p Inner<M>,
+    pub(super) cycle: Arc<Cycle<M>>,
+    /// `None` until the collector moves something itself.
+    progress: Option<Progress>,
+}
+
+impl<'p, M: Medium> Active<'p, M> {
+    pub(super) fn new(inner: &'p Inner<M>, cycle: Arc<Cycle<M>>) -> Self {
+        Self {
+            inner,
+            cycle,
+            progress: None,
+        }
+    }
+
+    /// The cycle that is in force: one that an earlier collection left, or a crash.
+    pub(super) fn of_pool(inner: &'p Inner<M>) -> Option<Self> {
+        let cycle = inner.collector.cycle(&inner.medium)?;
+        Some(Self::new(inner, cycle))
+    }
+
+    /// Moves up to `limit` objects that nobody has touched yet.
     ///
     /// Errors: the medium cannot give blocks back.
     pub(super) fn compact(
-        &self,
-        cycle: &Cycle<M>,
-        progress: &mut Progress,
+        &mut self,
         limit: u64,
         options: &CollectOptions,
     ) -> Result<Compacted, Error> {
-        let medium = &self.medium;
+        let (cycle, medium) = (&*self.cycle, &self.inner.medium);
+        let progress = self.progress.get_or_insert_with(|| Progress::new(cycle));
         let begin = medium.now_ns();
         let mut compacted = Compacted::default();
         let (mut bytes, mut unreleased) = (0, 0);
@@ -90,7 +137,8 @@ impl<M: Medium> Inner<M> {
             progress.done += 1;
             unreleased += frames_of(entry) * FRAME_BYTES;
             if options.release_blocks && unreleased >= RELEASED_BYTES {
-                compacted.released_bytes += self.release_moved(cycle, progress, options.pages)?;
+                compacted.released_bytes +=
+                    progress.release_moved(self.inner, cycle, options.pages)?;
                 unreleased = 0;
             }
             if let Some(rate) = options.bytes_per_second {
@@ -98,34 +146,10 @@ impl<M: Medium> Inner<M> {
             }
         }
         if options.release_blocks {
-            compacted.released_bytes += self.release_moved(cycle, progress, options.pages)?;
+            compacted.released_bytes += progress.release_moved(self.inner, cycle, options.pages)?;
         }
         compacted.all = true;
         Ok(compacted)
-    }
-
-    /// Gives blocks of sources back of which everything has moved; where whole chunks are given back, not
-    /// those of a chunk in which there is more to move.
-    fn release_moved(
-        &self,
-        cycle: &Cycle<M>,
-        progress: &mut Progress,
-        pages: PageSize,
-    ) -> Result<u64, Error> {
-        let chunk = |index: u32| cycle.entries[index as usize].source.chunk();
-        let mut end = progress.done;
-        if let (PageSize::Huge, Some(&next)) = (pages, progress.order.get(end)) {
-            let moved = &progress.order[progress.released..end];
-            let same = moved
-                .iter()
-                .rev()
-                .take_while(|&&index| chunk(index) == chunk(next));
-            end -= same.count();
-        }
-        let moved = &progress.order[progress.released..end];
-        let released = self.release_sources(cycle, moved, pages)?;
-        progress.released = end;
-        Ok(released)
     }
 }
 

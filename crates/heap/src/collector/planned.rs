@@ -1,0 +1,252 @@
+//! The second state of a collection: a plan whose sources are closed and whose destinations are taken. It does not count
+//! yet.
+
+use firn_format::frame::FrameUse;
+use firn_format::geometry::FrameRun;
+use firn_format::plan::PlanHeader;
+use firn_media::Medium;
+
+use super::draft::{Draft, RUNS_AHEAD};
+use super::figures::Ended;
+use super::options::{Aim, PageSize};
+use super::survey::Survey;
+use crate::alloc::{Purpose, Run};
+use crate::error::Error;
+use crate::inner::Inner;
+use crate::steps;
+
+/// A plan that wins something.
+pub(super) struct Planned<'p, M: Medium> {
+    pub(super) inner: &'p Inner<M>,
+    pub(super) draft: Draft,
+    /// Frames for the plan itself.
+    pub(super) frames: FrameRun,
+}
+
+/// A plan, or why there is none.
+type Found<P> = Result<P, Ended>;
+
+impl<'p, M: Medium> Planned<'p, M> {
+    /// Takes what the next plan needs. Where there is no room for what the emptiest page holds, some of what is
+    /// in it moves: a few frames win a few more, and these more again, until there is. In a pool that cannot grow as
+    /// it likes runs move, too, when no page is to be won any more: frames are what is left to be won.
+    ///
+    /// Errors: stop S was not granted, the frame table is damaged; everything is open again.
+    pub(super) fn find(
+        inner: &'p Inner<M>,
+        aim: &Aim,
+        survey: Survey,
+    ) -> Result<Found<Self>, Error> {
+        let found = Self::find_with(inner, aim, &survey)?;
+        // Where addresses stay, what is emptied of a page makes room for nobody.
+        if aim.pages == PageSize::Small || aim.everything || inner.keeps_addresses {
+            return Ok(found);
+        }
+        let target = match found {
+            Ok(_) => return Ok(found),
+            Err(Ended::NoRoom) => 1.0,
+            // Only as far as a limit asks for.
+            Err(_) => f64::INFINITY,
+        };
+        let small = Aim {
+            pages: PageSize::Small,
+            target,
+            ..*aim
+        };
+        Ok(match Self::find_with(inner, &small, &survey.in_frames())? {
+            Err(_) => found,
+            plan => plan,
+        })
+    }
+
+    /// Begins a cycle with the candidates of one survey: as many of them as win something.
+    fn find_with(inner: &'p Inner<M>, aim: &Aim, survey: &Survey) -> Result<Found<Self>, Error> {
+        let mut most = survey.candidates.len();
+        let mut why = Ended::NothingToWin;
+        loop {
+            let selection = survey.select(inner, aim, most)?;
+            if selection.lacks_room {
+                why = Ended::NoRoom;
+            }
+            if selection.reached && why == Ended::NothingToWin {
+                why = Ended::Target;
+            }
+            let sources = survey.sources(inner, aim, &selection);
+            if sources.is_empty() {
+                return Ok(Err(why));
+            }
+            match Self::prepare(inner, aim, survey, sources)? {
+                Ok(planned) => return Ok(Ok(planned)),
+                Err(other) => why = why.max(other),
+            }
+            // Half of them may fit between what stays.
+            if selection.count <= 1 {
+                return Ok(Err(why));
+            }
+            most = selection.first + selection.count / 2;
+        }
+    }
+
+    /// Closes the chosen sources and takes what their plan needs, which does not count yet. If it wins nothing,
+    /// everything is as it was.
+    ///
+    /// Errors: stop S was not granted, the frame table is damaged; everything is open again.
+    fn prepare(
+        inner: &'p Inner<M>,
+        aim: &Aim,
+        survey: &Survey,
+        chosen: Vec<Run>,
+    ) -> Result<Found<Self>, Error> {
+        let mut draft = Draft::default();
+        let frames = close_runs(inner, chosen, &mut draft.closed)
+            .and_then(|()| draft.place_survivors(inner, aim))
+            .and_then(|()| match survey.wins(inner, aim, &draft)? {
+                true => take_plan_frames(inner, &draft).map(Some),
+                false => Ok(None),
+            });
+        if let Ok(Some(frames)) = frames {
+            return Ok(Ok(Self {
+                inner,
+                draft,
+                frames,
+            }));
+        }
+        let lacks_room = draft.entries.len() < draft.closed.len();
+        abandon(inner, &draft, Unused::AtOnce)?;
+        match frames {
+            Err(error) if !error.is_no_room() => Err(error),
+            Ok(_) if !lacks_room => Ok(Err(Ended::NothingToWin)),
+            Ok(_) | Err(_) => Ok(Err(Ended::NoRoom)),
+        }
+    }
+}
+
+/// When destinations that are not filled after all may be used again.
+#[derive(Clone, Copy)]
+pub(super) enum Unused {
+    /// At once: nothing of them was written back but that they were reserved.
+    AtOnce,
+    /// Once a fence has passed what was written back of them.
+    InTime,
+}
+
+/// Closes runs, those in sessions' hands too.
+fn close_runs<M: Medium>(
+    inner: &Inner<M>,
+    chosen: Vec<Run>,
+    closed: &mut Vec<Run>,
+) -> Result<(), Error> {
+    let medium = &inner.medium;
+    let mut open = Vec::new();
+    for (i, run) in chosen.iter().enumerate() {
+        if let Some(soon) = chosen.get(i + RUNS_AHEAD) {
+            inner.allocator.expect(medium, soon.frame.start());
+        }
+        match inner
+            .allocator
+            .close_run(medium, run, inner.redo.counter())?
+        {
+            true => closed.push(*run),
+            false => open.push(*run),
+        }
+    }
+    // Runs in sessions' hands come back while no operation is open; and from then on whatever is
+    // in use in a closed run was committed.
+    inner.stop_for(&steps::STOP_FOR_SOURCES, || {
+        inner.allocator.drain_all(medium)?;
+        for run in open {
+            if inner
+                .allocator
+                .close_run(medium, &run, inner.redo.counter())?
+            {
+                closed.push(run);
+            }
+        }
+        Ok::<_, Error>(())
+    })??;
+    // Nothing is allocated in them any more, so what was pinned in them since they were chosen is known now.
+    let fixed = inner.collector.pinned.lock(medium).clone();
+    for run in closed.extract_if(.., |run| fixed.contains(&run.frame)) {
+        inner
+            .allocator
+            .reopen_run(medium, &run, inner.redo.counter())?;
+    }
+    Ok(())
+}
+
+fn take_plan_frames<M: Medium>(inner: &Inner<M>, draft: &Draft) -> Result<FrameRun, Error> {
+    let medium = &inner.medium;
+    let header = PlanHeader {
+        entries: draft.entries.len() as u64,
+        units: draft.units,
+        scheme: 0,
+        checksum: 0,
+    };
+    let frames = header.frames();
+    let run = match take_beside_plans(inner, frames)? {
+        Some(run) => run,
+        None => {
+            let durable = inner.redo.known_durable();
+            inner
+                .allocator
+                .take_frames(medium, frames, Purpose::Collection, durable)?
+        }
+    };
+    medium.populate(run.start(), run.bytes());
+    for frame in run.each() {
+        let word = FrameUse::Plan.to_word();
+        medium.store_u64(frame.word_at(), word);
+    }
+    Ok(run)
+}
+
+/// Frames for a plan beside those that are kept, where they are kept and the device takes back whole pieces alone.
+fn take_beside_plans<M: Medium>(inner: &Inner<M>, frames: u64) -> Result<Option<FrameRun>, Error> {
+    if !inner.plans_hold_pages() {
+        return Ok(None);
+    }
+    let shared = inner.pages_of_plans();
+    inner
+        .allocator
+        .take_for_plans(&inner.medium, frames, &shared)
+}
+
+/// Undoes a plan that never counted.
+pub(super) fn abandon<M: Medium>(
+    inner: &Inner<M>,
+    draft: &Draft,
+    unused: Unused,
+) -> Result<(), Error> {
+    let medium = &inner.medium;
+    for (run, _, _) in &draft.filled {
+        match unused {
+            Unused::AtOnce => inner.allocator.give_unused(medium, *run),
+            Unused::InTime => {
+                inner
+                    .allocator
+                    .give_frames(medium, *run, inner.redo.counter());
+            }
+        }
+    }
+    for run in &draft.closed {
+        inner
+            .allocator
+            .reopen_run(medium, run, inner.redo.counter())?;
+    }
+    give_left_over(inner);
+    inner.allocator.space().lock(medium).open_all();
+    Ok(())
+}
+
+/// Large objects that were freed in runs that are no sources after all. Slots in such runs are free
+/// already.
+fn give_left_over<M: Medium>(inner: &Inner<M>) {
+    let medium = &inner.medium;
+    for place in inner.allocator.take_held(medium) {
+        if place.class.is_none() {
+            inner
+                .allocator
+                .release_one(medium, place, inner.redo.counter());
+        }
+    }
+}
