@@ -276,18 +276,21 @@ fn collect<'m, M: Medium>(
         }
     }
     if let Loss::Counted(salvaged) = loss {
-        // Where the references of an object are cannot be told if it is not what its type says.
-        let shapes = Shapes::new(&from.types);
-        let medium = &from.medium;
-        items.retain(|item| {
-            let content = cycle.content(item.at);
-            let whole = shapes.references(medium, content, item.header, item.requested, |_| {});
-            whole.is_ok()
-        });
+        keep_whole(from, &cycle, &mut items);
         salvaged.objects = items.len() as u64;
         salvaged.bytes = items.iter().map(|item| item.requested).sum();
     }
     Ok(items)
+}
+
+/// Leaves out objects that are not what their types say: where their references are cannot be told.
+fn keep_whole<M: Medium>(from: &Inner<M>, cycle: &InCycle<'_, M>, items: &mut Vec<Item>) {
+    let shapes = Shapes::new(&from.types);
+    items.retain(|item| {
+        let (content, header) = (cycle.content(item.at), item.header);
+        let whole = shapes.references(&from.medium, content, header, item.requested, |_| {});
+        whole.is_ok()
+    });
 }
 
 struct Writer<'a, M: Medium, N: Medium> {

@@ -41,6 +41,18 @@ pub(crate) struct Lanes {
     pub(crate) migrating: bool,
 }
 
+impl Lanes {
+    /// All of a pool's lanes; the first one is taken first.
+    fn new(count: usize) -> Self {
+        let lanes = (0..count).rev();
+        Self {
+            free: lanes.map(|lane| (lane, Ring::default())).collect(),
+            reserved: 0,
+            migrating: false,
+        }
+    }
+}
+
 /// What recovery found out.
 pub(crate) struct Recovered<M: Medium> {
     /// The new `W_pool`.
@@ -103,12 +115,15 @@ impl<M: Medium> Inner<M> {
         let types = Types::load(&medium).map_err(format)?;
         let lane_count = (superblock.lanes as usize).clamp(1, LANES);
         let keeps = keeps_addresses(superblock.kind, options.log);
-        let kept = Kept::load(&medium, keeps, recovered.resumed.as_deref());
-        let kept = kept.map_err(|source| OpenError::Recovery {
-            pool: medium.name(),
-            source,
+        let kept = Kept::load(&medium, keeps, recovered.resumed.as_deref()).map_err(|source| {
+            let pool = medium.name();
+            OpenError::Recovery { pool, source }
         })?;
         let table = kept.table(&medium);
+        let limits = Limits {
+            sets_aside: keeps,
+            ..limits_of(superblock.limit_bytes, medium.capacity())
+        };
         Ok(Self {
             id: superblock.pool_id,
             kind: superblock.kind,
@@ -119,27 +134,13 @@ impl<M: Medium> Inner<M> {
             writable,
             publish_every: options.publish_every,
             lane_count,
-            lanes: Lock::new(Lanes {
-                free: (0..lane_count)
-                    .rev()
-                    .map(|lane| (lane, Ring::default()))
-                    .collect(),
-                reserved: 0,
-                migrating: false,
-            }),
+            lanes: Lock::new(Lanes::new(lane_count)),
             safepoint: Safepoint::new(&medium, lane_count),
             allocator: Allocator::new(
                 &medium,
-                Limits {
-                    sets_aside: keeps,
-                    ..limits_of(superblock.limit_bytes, medium.capacity())
-                },
+                limits,
                 superblock.kind,
-                match (exact, superblock.kind) {
-                    (true, _) => Tables::Exact,
-                    (false, PoolKind::Explicit) => Tables::Bitmaps,
-                    (false, PoolKind::Traced) => Tables::Frames,
-                },
+                Tables::of(superblock.kind, exact),
                 recovered.resumed.clone(),
                 table,
             ),

@@ -21,8 +21,8 @@ use crate::relocation::media::release_on_media;
 use crate::relocation::resume;
 use crate::steps;
 use crate::superblock::keeps_addresses;
+use crate::tx::entry::{load_header, load_payload};
 use crate::tx::records::{HEADROOM, apply};
-use crate::tx::redo::{load_header, load_payload};
 use crate::tx::undo::{self, UNDO_MARK};
 
 struct Entry {

@@ -20,6 +20,16 @@ pub(crate) struct ReferenceRange {
     pub(crate) what: Refers,
 }
 
+impl ReferenceRange {
+    const fn to_objects(first: VirtAddr, count: u64) -> Self {
+        Self {
+            first,
+            count,
+            what: Refers::ToObjects,
+        }
+    }
+}
+
 /// How words refer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refers {
@@ -62,11 +72,7 @@ impl Shapes {
     ) -> Result<(), String> {
         let body = at + HEADER_BYTES;
         if header.flags() & FLAG_FORWARDED != 0 {
-            visit(ReferenceRange {
-                first: body,
-                count: 1,
-                what: Refers::ToObjects,
-            });
+            visit(ReferenceRange::to_objects(body, 1));
             return Ok(());
         }
         match header.type_id() {
@@ -82,12 +88,7 @@ impl Shapes {
                 if count > requested.saturating_sub(WORD_BYTES) / WORD_BYTES {
                     return Err("an array of references is longer than its object".into());
                 }
-                let first = body + WORD_BYTES;
-                visit(ReferenceRange {
-                    first,
-                    count,
-                    what: Refers::ToObjects,
-                });
+                visit(ReferenceRange::to_objects(body + WORD_BYTES, count));
             }
             id => match self.types.get(id.0 as usize).and_then(Option::as_ref) {
                 None => {

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use firn_format::FormatError;
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Chunk, Frame, REGION_CHUNKS};
+use firn_format::superblock::PoolKind;
 use firn_media::{Lock, Medium, Words};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
@@ -93,6 +94,17 @@ pub(crate) enum Tables {
     Bitmaps,
     /// Which frames are free; the same of runs.
     Frames,
+}
+
+impl Tables {
+    /// What the tables of a pool say whose counters and bitmaps are `exact`, or were left behind by a crash.
+    pub(crate) const fn of(kind: PoolKind, exact: bool) -> Self {
+        match (exact, kind) {
+            (true, _) => Tables::Exact,
+            (false, PoolKind::Explicit) => Tables::Bitmaps,
+            (false, PoolKind::Traced) => Tables::Frames,
+        }
+    }
 }
 
 type Region<M> = Box<[OnceLock<ChunkState<M>>]>;
@@ -211,6 +223,21 @@ impl<M: Medium> Chunks<M> {
         Ok(self.cell(chunk).get_or_init(|| state))
     }
 
+    /// Closes a run of the cycle that a crash interrupted, as it was. Returns how many slots the cycle fills of a
+    /// destination.
+    fn filled_at_crash(&self, words: &M::Words, frame: Frame) -> Option<u64> {
+        let cycle = self.resumed.as_ref()?;
+        let (state, filled) = match cycle.part(frame)? {
+            Part::Source(_) => (FrameState::Source, None),
+            Part::Destination(index) => {
+                let units = cycle.destinations[index].units;
+                (FrameState::Destination, Some(units))
+            }
+        };
+        words.store(base(frame) + STATE, state as u64);
+        filled
+    }
+
     fn read_media(
         &self,
         medium: &M,
@@ -240,42 +267,11 @@ impl<M: Medium> Chunks<M> {
                 }
                 _ => continue,
             };
-            // Runs of the cycle that a crash interrupted are closed, as they were.
-            let part = self
-                .resumed
-                .as_ref()
-                .and_then(|cycle| Some((cycle, cycle.part(frame)?)));
-            let mut filled = slots;
-            if let Some((cycle, part)) = part {
-                let state = match part {
-                    Part::Source(_) => FrameState::Source,
-                    Part::Destination(index) => {
-                        filled = cycle.destinations[index].units;
-                        FrameState::Destination
-                    }
-                };
-                words.store(base(frame) + STATE, state as u64);
-            }
-            if !self.bitmaps_hold() {
-                // Unknown which slots live: none is free until a transaction frees it or a trace
-                // says so, and one counts as living so that the frame stays.
-                words.store(base(frame) + LIVE, filled);
-                live_frames += filled.min(1);
-                footprint.frames += (filled.min(1) * what.frames()) as i64;
-                for word in 0..BITMAP_WORDS {
-                    let free = slot_mask(slots, word) & !slot_mask(filled, word);
-                    words.store(base(frame) + FREE + word as usize, free);
-                }
-                continue;
-            }
-            let mut live = 0;
-            for word in 0..BITMAP_WORDS {
-                let mask = slot_mask(slots, word);
-                let used = medium.load_u64(frame.bitmap_at() + word * 8) & mask;
-                live += u64::from(used.count_ones());
-                words.store(base(frame) + FREE + word as usize, !used & mask);
-            }
-            words.store(base(frame) + LIVE, live);
+            let filled = self.filled_at_crash(&words, frame).unwrap_or(slots);
+            let live = match self.bitmaps_hold() {
+                true => read_bitmap(medium, &words, frame, slots),
+                false => fill_unknown(&words, frame, slots, filled),
+            };
             live_frames += live.min(1);
             footprint.frames += (live.min(1) * what.frames()) as i64;
         }
@@ -389,6 +385,30 @@ fn is_whole<M: Medium>(medium: &M, head: Frame) -> Result<bool, FormatError> {
         }
     }
     Ok(true)
+}
+
+/// Takes in a run's allocation bits. Returns how many slots hold an object.
+fn read_bitmap<M: Medium>(medium: &M, words: &M::Words, frame: Frame, slots: u64) -> u64 {
+    let mut live = 0;
+    for word in 0..BITMAP_WORDS {
+        let mask = slot_mask(slots, word);
+        let used = medium.load_u64(frame.bitmap_at() + word * WORD_BYTES) & mask;
+        live += u64::from(used.count_ones());
+        words.store(base(frame) + FREE + word as usize, !used & mask);
+    }
+    words.store(base(frame) + LIVE, live);
+    live
+}
+
+/// Takes a run for one of which nobody knows what lives in it: none of the slots that may be filled is free until a
+/// transaction frees it or a trace says so, and all of them count as living, so that the frame stays.
+fn fill_unknown(words: &impl Words, frame: Frame, slots: u64, filled: u64) -> u64 {
+    words.store(base(frame) + LIVE, filled);
+    for word in 0..BITMAP_WORDS {
+        let free = slot_mask(slots, word) & !slot_mask(filled, word);
+        words.store(base(frame) + FREE + word as usize, free);
+    }
+    filled
 }
 
 #[cfg(test)]

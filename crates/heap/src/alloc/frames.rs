@@ -171,6 +171,37 @@ impl Space {
         taken.map(move |i| chunk.first_frame().plus(i))
     }
 
+    /// Takes a run of frames that are known to be free, with blocks.
+    ///
+    /// Errors: the device has none for it.
+    fn take_known<M: Medium>(
+        &mut self,
+        medium: &M,
+        frames: u64,
+        purpose: Purpose,
+    ) -> Result<Option<FrameRun>, Error> {
+        if !self.leaves_reserve(frames, purpose) {
+            return Ok(None);
+        }
+        let Some(run) = self.find_run(frames, purpose) else {
+            return Ok(None);
+        };
+        self.back(medium, run)?;
+        self.note_taken(medium, run);
+        Ok(Some(run))
+    }
+
+    /// A run is taken. The page in which a long one ends is set aside, in pools that want that.
+    fn note_taken<M: Medium>(&mut self, medium: &M, run: FrameRun) {
+        self.mark(run, false);
+        self.note_frontier(medium, run.frame.chunk());
+        let end = run.frame.plus(run.frames);
+        let ends_within = end.index_in_chunk() != 0;
+        if self.limits.sets_aside && run.frames >= LONG_FRAMES && ends_within {
+            self.set_aside(end.chunk());
+        }
+    }
+
     /// Takes a run of frames. `durable` is the number below which all homes are known durable. The
     /// frames have blocks on the device; what they hold is arbitrary, their words are still free.
     fn take<M: Medium>(
@@ -189,39 +220,27 @@ impl Space {
         let mut may_ask = purpose != Purpose::Collection && self.has_refusals();
         let mut refusal = None;
         loop {
-            if self.leaves_reserve(frames, purpose)
-                && let Some(run) = self.find_run(frames, purpose)
-            {
-                match self.back(medium, run) {
-                    // Those were found to be hollow: others are not, perhaps.
-                    Err(error) if error.is_no_room() => {
-                        refusal = Some(error);
-                        continue;
-                    }
-                    other => other?,
+            match self.take_known(medium, frames, purpose) {
+                // Those were found to be hollow: others are not, perhaps.
+                Err(error) if error.is_no_room() => {
+                    refusal = Some(error);
+                    continue;
                 }
-                self.mark(run, false);
-                self.note_frontier(medium, run.frame.chunk());
-                let end = run.frame.plus(run.frames);
-                let ends_within = end.index_in_chunk() != 0;
-                if self.limits.sets_aside && frames >= LONG_FRAMES && ends_within {
-                    self.set_aside(end.chunk());
-                }
-                return Ok(run);
+                Err(error) => return Err(error),
+                Ok(Some(run)) => return Ok(run),
+                Ok(None) => {}
             }
             // One chunk after the other, until one has room: whoever opened the pool, what is free in it serves
             // before it grows.
             if self.look_ahead(medium, chunks)? || self.look_behind(medium, chunks)? {
                 continue;
             }
+            let bytes = frames * FRAME_BYTES;
             if reach == Reach::Held {
-                let bytes = frames * FRAME_BYTES;
                 return Err(Error::PoolFull { bytes });
             }
             let grown = match self.growth_refused {
-                true => Err(Error::PoolFull {
-                    bytes: frames * FRAME_BYTES,
-                }),
+                true => Err(Error::PoolFull { bytes }),
                 false => self.grow(medium, frames, purpose),
             };
             match grown {

@@ -19,11 +19,14 @@ mod lent;
 mod lists;
 mod look;
 mod offers;
+mod release;
 mod reserve;
 mod slot;
 mod slots;
 mod survey;
+mod take;
 mod taken;
+mod whole;
 
 pub(crate) use cache::Cache;
 pub(crate) use chunk_frames::GROUP_FRAMES;
@@ -33,7 +36,8 @@ pub(crate) use footprint::Footprint;
 pub(crate) use frames::{Limits, Reach, Space};
 pub(crate) use reserve::{Purpose, Room};
 pub(crate) use slot::{Place, Slot, end_of_slot, locate};
-pub(crate) use slots::{Allocator, Homes};
+pub(crate) use slots::Allocator;
+pub(crate) use take::Homes;
 pub(crate) use taken::TakenSlots;
 
 /// New objects up to this size are logged whole (rule A1, choice a); larger ones are written at home

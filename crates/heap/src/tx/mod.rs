@@ -3,6 +3,7 @@
 mod bits;
 pub(crate) mod changes;
 mod commit;
+pub(crate) mod entry;
 mod frames;
 pub(crate) mod gather;
 mod homes;
@@ -487,12 +488,6 @@ impl<'t, M: Medium> Tx<'t, M> {
     ) -> Result<Obj<'t, T, Self>, Error> {
         let size = u64::from(T::DESCRIPTOR.size);
         self.alloc_filled(type_id, size, |body| value.encode(&mut Body(body)))
-    }
-
-    pub(crate) fn store_at(self, at: VirtAddr, words: &[u64]) {
-        for (i, &word) in words.iter().enumerate() {
-            self.store_word(at + i as u64 * 8, word);
-        }
     }
 }
 

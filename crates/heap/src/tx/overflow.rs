@@ -8,6 +8,7 @@ use super::redo;
 use crate::alloc::Reach;
 use crate::error::Error;
 use crate::inner::Inner;
+use crate::tx::entry::fits_slot;
 use firn_format::geometry::FrameRun;
 
 /// Frames for the part of an entry that does not fit into its slot.
@@ -17,7 +18,7 @@ pub(super) fn take_overflow<M: Medium>(
     words: usize,
 ) -> Result<Vec<FrameRun>, Error> {
     let mut runs: Vec<FrameRun> = Vec::new();
-    if redo::fits_slot(words) {
+    if fits_slot(words) {
         return Ok(runs);
     }
     inner.end_logs();

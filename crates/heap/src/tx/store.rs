@@ -143,6 +143,12 @@ impl<'t, T, M: Medium> Obj<'t, T, Tx<'t, M>> {
 }
 
 impl<'t, M: Medium> Tx<'t, M> {
+    pub(crate) fn store_at(self, at: VirtAddr, words: &[u64]) {
+        for (i, &word) in words.iter().enumerate() {
+            self.store_word(at + i as u64 * 8, word);
+        }
+    }
+
     /// Stores bytes that are no references.
     pub(crate) fn store_range(self, at: VirtAddr, bytes: &[u8]) {
         self.note_stores(at, bytes.len() as u64);

@@ -16,12 +16,13 @@ use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 use super::bits;
 use super::overflow::take_overflow;
-use super::redo::{Ring, load_header, load_payload, store_long};
+use super::redo::Ring;
 use crate::alloc::Reach;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::steps;
 use crate::tx::changes::Change;
+use crate::tx::entry::{load_header, load_payload, store_long};
 use crate::tx::records::{HEADROOM, apply};
 use firn_format::geometry::FrameRun;
 
