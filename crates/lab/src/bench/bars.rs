@@ -157,8 +157,8 @@ impl Bar {
 
 pub(super) const NONE: &str = "–";
 const UNEXPLAINED: &str = "no reason is known yet";
-const NEIGHBOURS: &str = "the cores were shared with a neighbour nearly all the while it was measured, see \
-                          *a step in registers*";
+const NEIGHBOURS: &str = "a neighbour shared the cores nearly all the time, see *a step in \
+                          registers*";
 pub(super) const MISSED: &str = "**missed**";
 
 fn verdict(met: bool) -> &'static str {
@@ -353,7 +353,7 @@ pub(super) fn reopenings(bar: &Reopening, options: &Options, figures: &[Figure])
         bars.push(Bar {
             ratio: format!("{ratio:.2}"),
             ..Bar::ours(
-                "the most objects over the fewest".to_owned(),
+                "most objects over fewest".to_owned(),
                 format!("{:.1} ms, {:.1} ms", ms(many), ms(few)),
                 "equal within 20 %".to_owned(),
                 (1.0 / REOPEN_EQUAL..=REOPEN_EQUAL).contains(&ratio),

@@ -20,50 +20,48 @@ target/release/firn bench --rival libpmemobj,lmdb,redb --write docs/performance.
 cargo xtask test --long           # what tests show
 ```
 
-How fast the simulated machine is, is on a page of its own: [machine-performance.md](machine-performance.md).
+[machine-performance.md](machine-performance.md) says how fast the simulated machine is.
 ";
 
 const NOTES: &str = "\
 ## How to read it
 
-- Times are CPU time of the threads that are measured, but for reopening, which is wall time. Each is
-  the median of blocks (of three passes for the map), and Firn's blocks alternate with the rival's. The machine is virtual and shared:
-  from run to run figures move by a tenth and more. Minimum and maximum over
-  blocks stand below.
+- Times are CPU time of the measured threads, except for reopening, which is wall time. Each is the median of
+  blocks (of three passes for the map), and Firn's blocks alternate with the rival's. The machine is virtual and
+  shared: figures vary by a tenth and more from run to run. Minimum and maximum over blocks are given below.
 - Pools lie on a tmpfs that is treated as persistent memory under ADR (`assume_persistent`): each line is
-  written back and fenced for real, in DRAM. What a persistent DIMM would add comes on top, for both.
-- The kernel gives Firn's pools huge pages, because they ask it to (docs/decisions/huge-pages.md), the rivals'
-  pages of 4 KiB. Where it says *in pages of 4 KiB* Firn's pool has them too.
+  really written back and fenced, in DRAM. A persistent DIMM would add its own cost, for both.
+- The kernel gives Firn's pools huge pages on request (docs/decisions/huge-pages.md), and the rivals'
+  pages of 4 KiB. Rows *in pages of 4 KiB* use these for Firn's pool too.
 - Fences are exact: counted on the crash medium, which runs the same code. The rival's are counted by
-  stepping through its instructions one by one.
+  single-stepping its instructions.
 - *The call* is the time of `alloc_bytes` (which copies the content in) or of `free` inside a transaction
-  of 64 objects, by the thread's clock around their loop. The bar is read as this. *Marginal* is what one
-  more object adds to a whole transaction, the slope between 4 and 16 objects: with the link's store, its
+  of 64 objects, by the thread's clock around the loop of calls. The bar applies to this. *Marginal* is the cost of
+  one more object in a whole transaction, the slope between 4 and 16 objects. It includes the link's store and a
   share of the log and of the commit, where the allocator has work too. Where it is above 60 and 40 ns,
-  the bar is met for the call and would be missed in that wider reading.
-- The rival's allocation and free are calls that are durable by themselves, so their ratio compares
-  unlike things; the transactions above compare like with like.
+  the bar is met for the call and would be missed in this wider reading.
+- The rival's allocation and free are calls that are durable by themselves, so these ratios compare
+  unlike things. The transactions above compare like with like.
 - The percentage is what the second thread adds to the CPU time of one. *Over a pool each* is the control: the
-  same two threads in one pool over the same two in pools of their own, which share nothing but the machine,
-  the median of the blocks' ratios. Only this is the pool's doing; the bar says *no loss* and names no
-  tolerance; a tenth, about what blocks differ by themselves, is ours. Each case has pools of its own, or
-  one would find the frames as another left them.
-- *A line to the other core* is how long a cache line takes from one core to the other. The host moves
-  this machine's cores: while it measured, they were as near and as far from each other as minimum and
-  maximum say. Whatever threads share costs more where they are far.
-- *A step in registers* is six short chains of operations, and no memory: how fast the host lets this machine
-  run, taken by each thread before and after its calls of the allocator. A neighbour on the other half of a
-  core makes it, and everything else, longer by a half and more. Blocks around whose calls it took at most a
-  tenth more than ever are *undisturbed*; the calls' bars are held against their median if there are five,
-  with that of all blocks beside it. The percentages are of all.
+  median over blocks of the ratio of two threads in one pool to the same two in separate pools, which share
+  only the machine. This alone measures contention in the pool. The bar says *no loss* and names no
+  tolerance; we allow a tenth, about the variation between blocks. Each case has pools of its own, because
+  otherwise it would start with the frames as another case left them.
+- *A line to the other core* is how long a cache line takes from one core to the other. The host migrates
+  this machine's cores: during the measurement their distance varied between minimum and maximum. Data shared by
+  threads costs more when the cores are far apart.
+- *A step in registers* is six short chains of operations without memory accesses. It shows how fast the host
+  lets this machine run; each thread takes it before and after its calls of the allocator. A neighbour on the other
+  hyperthread of a core makes it, and everything else, slower by a half and more. Blocks whose surrounding steps took at
+  most a tenth longer than the fastest are *undisturbed*. If there are five, the bars of the calls apply to their
+  median, with that of all blocks beside it. The percentages are of all blocks.
 - Allocating 64 KiB has a bar in fences, not in time: either heap writes back about a thousand lines, and
-  what Firn saves in fences hardly shows; a ratio below one is slower than the rival.
-- Reopening opens the file, recovers, makes a session and commits the first insert, which allocates and
-  links an entry. The process before was killed with SIGKILL in the middle of transactions. Objects are
-  entries of a map, 8 bytes of key and 64 of value, in a pool on disk,
-  opened with default options, with the page cache warm. Space that
-  the crash may have left free is found by a trace, which runs later beside the program and is not in
-  this time.
+  the fences that Firn saves hardly show. A ratio below one is slower than the rival.
+- Reopening opens the file, recovers, creates a session and commits the first insert, which allocates and
+  links an entry. The previous process was killed with SIGKILL in the middle of transactions. Objects are
+  entries of a map, 8 bytes of key and 64 of value, in a pool on disk, opened with default options, with a warm page
+  cache. Space that the crash may have left free is found by a trace, which runs later beside the program and is
+  not included.
 ";
 
 /// Writes the page of these figures to a file.

@@ -26,18 +26,19 @@ const STOP_NS: f64 = 200_000.0;
 /// With the barrier over without.
 const IDLE: f64 = 1.05;
 /// Why bars are missed, where they are.
-const SPARSE_PAGE: &str = "of so few pages each is worth several hundredths, and the last sparse ones \
-                           are not emptied where their objects would fill as many others";
-const METADATA: &str = "the pool's metadata, some megabytes, do not shrink";
-const SMALL_GAPS: &str = "free space goes back in pieces of 64 KiB, and between pages of 4 KiB that \
-                          were emptied one by one most are smaller";
-const BEHIND: &str = "the program is faster than the collector, so that the ratio rises while it works; \
-                      and while a cycle is open its sources count beside its destinations (see the peak)";
-const STEPS: &str = "the steps stand in the table below; most of it are misses of the cache: a line of the \
-                     mark bitmap, the object and its copy, a reference to it; the reader waits for the same \
-                     memory. In some passes the host had to find memory for the destinations first, and \
-                     they take up to twice as long (minimum and maximum in the last table; \
-                     docs/decisions/huge-pages.md)";
+const SPARSE_PAGE: &str = "with so few pages each is worth several hundredths, and the last sparse \
+                           ones are not emptied if their objects would fill as many others";
+const METADATA: &str = "the pool has a few megabytes of metadata, which do not shrink";
+const SMALL_GAPS: &str = "free space goes back in pieces of 64 KiB, and most gaps between pages of \
+                          4 KiB that were emptied one by one are smaller";
+const BEHIND: &str = "the program is faster than the collector, so the ratio rises while the \
+                      collector works; and during a cycle its sources count beside its \
+                      destinations (see the peak)";
+const STEPS: &str = "the steps are in the table below; most of the time is cache misses: a line of \
+                     the mark bitmap, the object and its copy, a reference to it; the reader waits \
+                     for the same memory. In some passes the host first had to find memory for the \
+                     destinations, and they took up to twice as long (minimum and maximum in the \
+                     last table; docs/decisions/huge-pages.md)";
 const REOPENING: Reopening = Reopening {
     structure: reopen::COMPACTING.structure,
     what: "reopen after kill -9 in the middle of a compaction, to the first insert",
@@ -85,7 +86,7 @@ fn dense(case: &density::Case, figures: &[Figure]) -> Option<[Bar; 2]> {
     )
     .because(SPARSE_PAGE);
     let falls = Bar::ours(
-        format!("the file's blocks fall with it (`{name}`)"),
+        format!("the file's blocks shrink too (`{name}`)"),
         format!("{blocks:.2}x, footprint {footprint:.2}x"),
         format!("{:.0} % of the footprint's", BLOCKS_FALL * 100.0),
         blocks >= footprint * BLOCKS_FALL,
@@ -157,10 +158,10 @@ fn moved(figures: &[Figure]) -> Option<[Bar; 2]> {
     let ns = figure.compaction.ns_cpu_per_moved?;
     let fences = figure.fences_per_op?;
     let program = figure.compaction.ns_program_per_moved?;
-    let what = format!("CPU time an object moved, the program's share included (`{name}`)");
+    let what = format!("CPU time per moved object, including the program's share (`{name}`)");
     let memory = figure.compaction.ns_memory_per_moved.unwrap_or_default();
     let took = format!(
-        "{ns:.0} ns, {program:.0} of them the program's (not {memory:.0} that gets from another pool take longer, too)"
+        "{ns:.0} ns, {program:.0} of them the program's (excluding {memory:.0} by which gets from another pool are slower too)"
     );
     let theirs = find(figures, false, moving::DEFRAG, 1);
     let least = DEFRAG_NS / MOVED_NS;
@@ -180,7 +181,7 @@ fn moved(figures: &[Figure]) -> Option<[Bar; 2]> {
     Some([
         time.because(STEPS),
         Bar::ours(
-            format!("fences of its own an object moved (`{name}`)"),
+            format!("own fences per moved object (`{name}`)"),
             fences.to_string(),
             "0".to_owned(),
             fences == 0.0,

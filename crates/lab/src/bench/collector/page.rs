@@ -9,21 +9,21 @@ use super::bars::bars;
 const NOTES: &str = "
 - Objects are values of an ordered map (`map`), of a flat array of references (`refs`) or of a singly
   linked list (`list`), of 128 bytes, or (`mixed`) log-uniform from 16 bytes to 32 KiB. The ratio is the
-  footprint of pages with an object over the bytes that the program asked for. One 2 MiB page is a
-  twentieth of what stays of a million objects of 128 bytes.
-- An object moved is charged with all CPU time of the collecting thread, from marking to the end of the
-  last cycle, the four steps of which stand below. For `move` a second thread gets entries all the
-  while; what its gets took longer than the mean of before and after is the program's share, less what
-  they took longer when it was another pool that was packed beside them: cores share the memory.
-  `pmemobj_defrag` packs an AVL tree in turns with that: all references listed by the caller, nobody
-  else at work.
+  footprint of pages with an object over the bytes that the program asked for. For a million objects of 128
+  bytes, one 2 MiB page is a twentieth of what remains.
+- The cost of a moved object includes all CPU time of the collecting thread, from marking to the end of the
+  last cycle; the four steps are listed below. For `move`, a second thread gets entries all the
+  while. The program's share is how much longer its gets took than the mean of before and after, less how much
+  longer they took while another pool was compacted, because cores share the memory.
+  `pmemobj_defrag` compacts an AVL tree in turns with that: the caller lists all references, and nothing else
+  runs.
 - The reduction is FFCCD's equation 1: (footprint without a collector - footprint with one) / (footprint
-  without one - live bytes), of means over a phase, the looks during a collection included, where sources
-  and destinations both count. The *highest ratio* leaves those looks out, the *peak* does not.
-- A stop is the time in which operations are kept from beginning: the wait until those that are open have
-  ended, 50 us at most before the request is *withdrawn* at first, and the work. The bar is in CPU time of
-  the thread that asks; the table below has wall time.
-- Without the barrier objects are read through a view that does not ask whether one is being moved.
+  without one - live bytes), of means over a phase. It includes samples during a collection, when sources
+  and destinations both count. The *highest ratio* excludes those samples, the *peak* does not.
+- A stop is the time during which operations may not begin: the wait until open ones have
+  ended, at first at most 50 us before the request is *withdrawn*, and the work. The bar is in CPU time of
+  the requesting thread; the table below has wall time.
+- Without the barrier, objects are read through a view that does not check whether one is being moved.
 ";
 
 /// Adds the section, if there are figures of the collector.

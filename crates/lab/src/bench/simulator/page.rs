@@ -18,53 +18,53 @@ cargo build --release -p firn
 target/release/firn bench --machine --write docs/machine-performance.md
 ```
 
-Millions of memory operations (loads, stores, write-backs, fences; requests, where it says so) that the simulated
-machine takes in a second of one core of the host.
+Figures are millions of memory operations (loads, stores, write-backs, fences; requests where stated) that the
+simulated machine executes in a second of one core of the host.
 ";
 
 const NOTES: &str = "\
 ## How to read it
 
 - Time is CPU time of the thread, the median over blocks. Every round runs a block of each pattern, and a
-  mechanism's share is taken round by round. The host is virtual and shared: a neighbour on the other half of a core
-  makes everything longer by a half and more. Before and after each block the host does the same chains of
-  operations in registers; a block is *undisturbed* if they took at most a tenth longer than ever. Where there are at
-  least three such blocks the bar is held against their median, else against that of all.
-- One access of four is a store; loads wait for each other (`Overlap::Chain`). Drawing a random address is part of
+  mechanism's share is computed round by round. The host is virtual and shared: a neighbour on the other hyperthread of
+  a core makes everything slower by a half and more. Before and after each block the host runs the same chains of
+  operations in registers; a block is *undisturbed* if they took at most a tenth longer than the fastest. If there are
+  at least three such blocks, the bar applies to their median, else to that of all blocks.
+- One access of four is a store; loads depend on each other (`Overlap::Chain`). Drawing a random address is part of
   the time.
 - *The mix* draws 95, 4, 0.9 and 0.1 percent of its addresses from working sets of 16 KiB, 128 KiB, 1 MiB and 512
   MiB. FFCCD's machine has two levels of cache.
-- *With data images* memory has content, twice: what the program sees, and what a power failure leaves. Patterns
-  without them are about time alone.
-- *Requests* go straight to the memory controller, as those of a trace do, to both devices in turns, 32 under way at
+- *With data images*, memory has content, twice: what the program sees, and what a power failure leaves. Patterns
+  without them simulate time alone.
+- *Requests* go straight to the memory controller, as a trace's do, alternating between both devices, 32 in flight at
   a time; a quarter are writes. `misses`, among all figures, is a core whose accesses all miss, so that each request
   comes after translation and all caches.
-- *Lines moved*: every 32nd access a line is copied and written back, by `relocate` where the mechanism has it, by
-  loads and stores where not; where there is `checklookup`, every eighth access asks it. *The heap with a list* is
-  `firn simulate` as a whole, whose program compacts its pool as it goes (`--driver program`): what the heap itself
-  computes is part of it.
+- *Lines moved*: every 32nd access copies a line and writes it back, with `relocate` if the mechanism has it, otherwise
+  with loads and stores. If there is `checklookup`, every eighth access calls it. *The heap with a list* is
+  `firn simulate` as a whole, with a program that compacts its pool as it runs (`--driver program`); it includes the
+  heap's own computation.
 ";
 
 const PEERS_NOTE: &str = "\
-## Beside what others publish
+## Published figures of others
 
-**Unlike things.** These simulators execute programs and model cores out of order; Firn's machine has cores in order
-and is given memory operations by the heap, with the number of instructions between them. They count instructions,
-of which some third touches memory; their figures are of other hosts. Read it as orders of magnitude.
+**Not directly comparable.** These simulators execute programs and model out-of-order cores. Firn's machine has
+in-order cores and gets memory operations from the heap, with the number of instructions between them. The others
+count instructions, of which about a third access memory, and ran on other hosts. Compare orders of magnitude only.
 ";
 
 /// Who, what is modelled, how fast, and who says so.
 const PEERS: [[&str; 4]; 6] = [
     [
         "gem5",
-        "a full system, cores out of order",
+        "a full system, out-of-order cores",
         "0.1 to 0.2 M instructions/s",
         "Sandberg, Hagersten, Black-Schaffer, IISWC 2015: about 0.1 for typical full-system simulators of such cores; \
          up to 0.2 is commonly reported of gem5",
     ],
     [
         "Sniper",
-        "cores out of order, by intervals between misses",
+        "out-of-order cores, by intervals between misses",
         "several M instructions/s",
         "its authors: \"up to several MIPS\", all host cores together",
     ],
@@ -75,14 +75,14 @@ const PEERS: [[&str; 4]; 6] = [
         "Sanchez and Kozyrakis, ISCA 2013: up to 1,500 on 16 host cores",
     ],
     [
-        "zsim, cores out of order",
+        "zsim, out-of-order cores",
         "the same with detailed cores",
         "19 M instructions/s a host core",
-        "the same: up to 300 on 16 host cores",
+        "Sanchez and Kozyrakis, ISCA 2013: up to 300 on 16 host cores",
     ],
     [
         "ChampSim",
-        "cores out of order, driven by traces",
+        "out-of-order cores, driven by traces",
         "0.03 to 0.05 M instructions/s",
         "its users' logs, such as ChampSim issue 176: four cores, 400 M instructions in 2 h 6 min",
     ],
@@ -94,10 +94,9 @@ const PEERS: [[&str; 4]; 6] = [
     ],
 ];
 
-const NEIGHBOURS: &str =
-    "the core was shared with a neighbour nearly all the while, see *undisturbed*";
+const NEIGHBOURS: &str = "a neighbour shared the core nearly all the time, see *undisturbed*";
 const SIMULATION: &str =
-    "what limits it is in docs/decisions/simulated-machine.md, under *What the bars hang on*";
+    "what limits it is in docs/decisions/simulated-machine.md, under *What limits the bars*";
 
 pub(super) fn page(host: &Machine, options: &SimulatorOptions, rates: &[Rate]) -> String {
     let mut page = HEAD.to_owned();
@@ -125,7 +124,7 @@ pub(super) fn page(host: &Machine, options: &SimulatorOptions, rates: &[Rate]) -
     page.push('\n');
     page.push_str(PEERS_NOTE);
     page.push('\n');
-    let columns = ["", "what it models", "speed", "who says so"];
+    let columns = ["", "what it models", "speed", "source"];
     let peers = PEERS.iter().map(|row| row.map(str::to_owned).to_vec());
     table(&mut page, &columns, peers);
     page.push_str("\n## Mechanisms\n\n");

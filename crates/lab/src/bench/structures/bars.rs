@@ -26,15 +26,16 @@ const DATABASE: f64 = 3.0;
 const FILE: f64 = 1.5;
 
 /// Why bars are missed, where they are.
-const MISSES: &str = "one at a time a get waits for memory, and what is checked of each object keeps the \
-                      processor from beginning as many at once as the rival's, which checks nothing \
+const MISSES: &str = "a single get waits for memory, and the checks of each object keep the \
+                      processor from overlapping as many gets as the rival, which checks nothing \
                       (docs/decisions/short-searches.md); values in the nodes would cost more \
                       (docs/decisions/values-beside-nodes.md)";
-const LEAVES: &str = "a tree waits for cache misses on its way down as the rival's does, and for the leaves \
-                      beside a sparse one";
+const LEAVES: &str = "a tree waits for cache misses on the path down, as the rival's does, and for \
+                      the leaves beside a sparse one";
 const LAGGING: &str = "the ratio rises while the collector works, see the collector's section";
-const NODES: &str = "the map's entries and nodes have 164 bytes for 136 of key and value when four of five \
-                     entries are gone at random, and the collector may have just begun to pack them";
+const NODES: &str = "the entries and nodes of the map take 164 bytes for 136 of key and value \
+                     after four of five entries were deleted at random, and the collector may have \
+                     only begun to compact them";
 
 /// All bars of which there are figures.
 pub(super) fn bars(figures: &[Figure]) -> Vec<Bar> {
@@ -184,11 +185,11 @@ fn get(figures: &[Figure], shape: Shape, kind: &str, s: &Setting, least: f64) ->
     let our = ours(figures, shape, kind, s)?.ns_cpu_per_op;
     let their = theirs(figures, shape, kind).next()?.ns_cpu_per_op;
     let when = match s.ratios {
-        None => "everything there",
+        None => "all present",
         Some(_) => "80 % deleted, packed",
     };
     let how = if kind.starts_with("get_each") {
-        ", 100 asked for at once"
+        ", 100 at once"
     } else {
         ""
     };
@@ -205,9 +206,10 @@ fn get(figures: &[Figure], shape: Shape, kind: &str, s: &Setting, least: f64) ->
 }
 
 /// Why two threads are slower than one apart.
-const COUNTER: &str = "what is lost in a pool each is the machine's; in one pool each commit takes the line \
-                       of the number that orders commits from the other core, and every fourth of a lane \
-                       looks at the other's entries (see *a line to the other core*)";
+const COUNTER: &str = "the loss with a pool each is due to the machine; in one pool each commit \
+                       takes the line with the commit counter from the other core, and every \
+                       fourth commit of a lane reads the entries of the other (see *a line to the \
+                       other core*)";
 
 fn both(figures: &[Figure], shape: Shape) -> Option<Bar> {
     let of = |threads| find(figures, true, &together::name(shape), threads);
@@ -218,7 +220,7 @@ fn both(figures: &[Figure], shape: Shape) -> Option<Bar> {
         Bar::ours(
             format!("two threads on two structures over one, {}", shape.name()),
             format!(
-                "{:.2}x (in a pool each {:.2}x)",
+                "{:.2}x (with a pool each {:.2}x)",
                 throughput(two),
                 throughput(apart)
             ),
