@@ -15,9 +15,9 @@ use crate::failure::Failure;
 use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
-Times are CPU time of the threads that are measured, medians over blocks that alternate between what is
-compared. With --rival, inside a checkout, the rival's program is built first. With --machine it is the
-simulated machine that is measured: memory operations a second of one core of this computer.
+Times are CPU time of the measured threads, medians over blocks that alternate between the systems
+compared. With --rival, inside a checkout, the rival's program is built first. With --machine the
+simulated machine itself is measured: memory operations a second on one core of this computer.
 
 Examples:
   firn bench --only transactions
@@ -36,40 +36,40 @@ const RIVALS: &str = "crates/rivals/Cargo.toml";
 
 #[derive(Args, Debug)]
 pub struct Bench {
-    /// Measures others too, in turns
+    /// Also measures these systems, in turns with Firn
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub rival: Vec<RivalName>,
-    /// Measures how fast a simulated machine is, and nothing else: its name, or the path of a description
+    /// Measures only the speed of a simulated machine: its name, or the path of a description
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "ffccd", conflicts_with_all = ["rival", "structure"])]
     pub machine: Option<String>,
-    /// Runs the phases on this structure, and nothing else
+    /// Runs only the phases on this structure
     #[arg(long, value_name = "NAME")]
     pub structure: Vec<String>,
-    /// Measures only this part, or only this operation
+    /// Measures only this section or operation
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
-    /// Blocks, of which the median counts
+    /// Number of blocks; figures are their median
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub blocks: u64,
-    /// Operations of a block; 20000 if not given, a simulated machine's 2000000
+    /// Operations in a block [default: 20000, or 2000000 with --machine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub n: Option<u64>,
-    /// Durability that pools in memory are treated with
+    /// Persistence domain assumed for pools in memory
     #[arg(long, value_name = "DOMAIN", default_value = "adr")]
     pub domain: DomainName,
-    /// Where pools in memory go, a tmpfs
+    /// Directory for pools in memory, on a tmpfs
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     pub memory_dir: PathBuf,
-    /// Entries of the map, and objects that the collector works on
+    /// Entries of the map, and objects for the collector
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub entries: u64,
-    /// Entries of a pool that is reopened after a kill
+    /// Entries of the pools that are reopened after a kill
     #[arg(long, value_name = "N", default_values_t = [1_000_000, 10_000_000], value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub objects: Vec<u64>,
-    /// Where pools that are reopened go, on disk; beside the program if not given
+    /// Directory for reopened pools, on disk [default: beside the program]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Writes machine, bars and figures as a page of Markdown
+    /// Writes machine, bars and figures to this Markdown file
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
     /// Reopens this pool and writes to it until killed: what the bench calls itself for

@@ -21,25 +21,25 @@ use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
 The real heap, its structures, its collector and its recovery run on simulated memory that loses power.
-What was acknowledged must be there after every crash, the operation in flight as a whole or not at all;
-structure and pool must be sound, an interrupted cycle of the collector must end, and nothing may leak.
+After every crash, everything acknowledged must be there, and the operation in flight entirely or not at all.
+Structure and pool must be sound, an interrupted collector cycle must end, and nothing may leak.
 
---exhaustive tries every sequence of up to LEN letters: inserts of three keys, a change, a removal, an
-insert and a removal that are aborted, and the collector's beginning of a cycle, one object moved, and end.
-Every sequence also comes while a cycle is under way. Each event of each is crashed, with every image that
+--exhaustive tries every sequence of up to LEN operations: inserts of three keys, a change, a removal, an
+insert and a removal that are aborted, and the collector starting a cycle, moving one object, and ending it.
+Every sequence is also tried during an open cycle. Each event is crashed, with every image that
 the crash may leave, and again inside the recovery.
 
---injections makes runs of 500 operations of --threads simulated threads, beside a collector or, in one of
-two, with the collector driven by the program's own changes, and crashes each of them at up to 16 moments
-that are drawn, with a drawn image. What the collector moved must be where media says, the program goes on
-with what came next, and after a collection exactly as many objects live as where nothing crashed.
---settings ffccd-7.1 does so in the 26 settings of FFCCD, section 7.1.
+--injections makes runs of 500 operations of --threads simulated threads, half of them beside a collector
+thread and half with the collector driven by the program's own changes. Each run is crashed at up to 16 random
+moments with a random image. Moved objects must be where media says, the program continues with its next
+operation, and after a collection the number of live objects must be that of a run without crashes.
+--settings ffccd-7.1 does this in the 26 settings of FFCCD, section 7.1.
 
---log keeps what was done: the same command goes on where it was broken off, by --minutes or by hand.
---from-run begins with another run, for other machines; --logs prints what several logs say together.
+--log records what was done, so that the same command continues after --minutes or an interruption.
+--from-run starts with another run, for use on other machines; --logs prints several logs combined.
 
-One seed gives one campaign, whatever the number of processors: the hash of all executions is printed. What
-fails is shortened and kept in a file, and the command that replays it is printed. Exit status 1 then.
+One seed determines one campaign, whatever the number of processors; a hash of all executions is printed.
+A failure is shortened and saved to a file, the command that replays it is printed, and the exit status is 1.
 
 Examples:
   firn crash
@@ -77,13 +77,13 @@ const OF_SETTINGS: [&str; 5] = ["structure", "scheme", "domain", "pool", "thread
 
 #[derive(Args, Debug)]
 pub struct Crash {
-    /// The settings that a paper crashed: ffccd-7.1
+    /// The settings of a paper's crash test: ffccd-7.1
     #[arg(long, value_name = "NAME", requires = "injections", conflicts_with_all = OF_SETTINGS)]
     pub settings: Option<String>,
-    /// Structures to crash; all if not given
+    /// Structures to crash [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub structure: Vec<String>,
-    /// Relocation schemes; all that keep what was committed if not given
+    /// Relocation schemes [default: all that keep committed data]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub scheme: Vec<String>,
     /// What survives a crash: adr, eadr, process
@@ -100,26 +100,26 @@ pub struct Crash {
     /// Threads of the program, 1, 2, 4 or 8; more than one need --injections
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: usize,
-    /// Tries every crash of every sequence of up to LEN letters, 1 to 3; without --injections, of 1
+    /// Tries every crash of every sequence of up to LEN operations, 1 to 3 [default: 1, without --injections]
     #[arg(long, value_name = "LEN", conflicts_with = "injections")]
     pub exhaustive: Option<usize>,
     /// Injects N crashes into long runs of each combination
     #[arg(long, value_name = "N")]
     pub injections: Option<u64>,
-    /// Number of the first run; 16 injections a run
+    /// Number of the first run; a run has 16 injections
     #[arg(long, value_name = "RUN", default_value_t = 0, requires = "injections")]
     pub from_run: u64,
-    /// Begins nothing more after M minutes
+    /// Starts nothing new after M minutes
     #[arg(long, value_name = "M", requires = "injections")]
     pub minutes: Option<u64>,
-    /// Adds what was done to a log, and does not repeat what it says
+    /// Appends finished work to a log, and skips work that the log has already
     #[arg(long, value_name = "FILE", requires = "injections")]
     pub log: Option<PathBuf>,
-    /// Crashes inside recovery, one after the other, 0 to 2
+    /// Number of successive crashes inside recovery, 0 to 2
     #[arg(long, value_name = "D", default_value_t = 1)]
     pub depth: u32,
-    /// How the images of a moment are tried: lazy (those told apart that recovery tells apart), each-word
-    /// (torn log entries by each word that their checksum covers, too), eager (each by itself)
+    /// How the images of a moment are tried: lazy (only those that recovery distinguishes), each-word (the
+    /// same, but torn log entries by each word under their checksum), eager (each by itself)
     #[arg(
         long,
         value_name = "WAY",
@@ -127,19 +127,19 @@ pub struct Crash {
         conflicts_with = "injections"
     )]
     pub exploration: String,
-    /// What everything random follows from
+    /// Random seed
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
-    /// Leaves out a step of the heap's, to see that it is missed
+    /// Leaves out this step of the heap, to verify that the campaign finds the fault
     #[arg(long, value_name = "NAME")]
     pub plant: Option<String>,
-    /// Where files of findings go
+    /// Directory for files of findings
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
-    /// Runs again what a file of a finding says
+    /// Replays the finding in this file
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_CAMPAIGNS)]
     pub replay: Option<PathBuf>,
-    /// Prints what logs say together
+    /// Prints these logs combined
     #[arg(
         long,
         value_name = "FILE",

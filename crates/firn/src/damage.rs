@@ -19,15 +19,15 @@ use crate::figures::count;
 use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
-Small real pools of every structure, closed, crashed with entries in their logs, in the middle of
-transactions with undo logs, or in the middle of a cycle of the collector, traced ones and explicit ones, are
-damaged: bits flip, words and lines come from elsewhere or are zero, references lead to other objects, frames
-change places, the end is cut off, fields of superblock, registry, logs, plan, frame table and bitmaps are
-wrong with their checksums right. Each pool is opened, checked, read, changed, collected and closed. A clear
-error is fine, and so is a sound answer; a panic, an address beyond the pool, a loop that does not end, or a
-sound pool that loses what is put in is a finding. Exit status 1 then.
+Makes small real pools of every structure, traced and explicit: closed, or crashed with entries in their logs,
+in the middle of transactions with undo logs, or in the middle of a collector cycle. Then damages them: flips
+bits, replaces words and lines by others or zeros, changes references, swaps frames, cuts off the end,
+and changes fields of superblock, registry, logs, plan, frame table and bitmaps with valid checksums. Each pool
+is opened, checked, read, changed, collected and closed. A clear error is acceptable, and so is a correct answer.
+A panic, an address beyond the pool, an endless loop, or a sound pool that loses data is a finding; the exit
+status is 1 then.
 
-Damage that leads to an answer not seen before is damaged further. With --runs one seed gives one campaign.
+Damage that leads to a new answer is damaged further. With --runs one seed determines one campaign.
 
 Examples:
   firn damage
@@ -40,10 +40,10 @@ const OF_CAMPAIGNS: [&str; 6] = ["structure", "seconds", "runs", "seed", "corpus
 
 #[derive(Args, Debug)]
 pub struct Damage {
-    /// Structures to damage; all if not given
+    /// Structures to damage [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub structure: Vec<String>,
-    /// Goes on for N seconds
+    /// Runs for N seconds
     #[arg(
         long,
         value_name = "N",
@@ -55,16 +55,16 @@ pub struct Damage {
     /// Damages N pools
     #[arg(long, value_name = "N")]
     pub runs: Option<u64>,
-    /// What everything random follows from
+    /// Random seed
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
-    /// Where damage that led to new answers is read from, and kept
+    /// Directory from which damage that led to new answers is read, and to which it is saved
     #[arg(long, value_name = "DIR")]
     pub corpus: Option<PathBuf>,
-    /// Where files of findings go
+    /// Directory for files of findings
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
-    /// Damages a pool again as a file says
+    /// Replays the damage in this file
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_CAMPAIGNS)]
     pub replay: Option<PathBuf>,
 }

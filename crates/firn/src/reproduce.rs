@@ -12,19 +12,19 @@ use crate::failure::Failure;
 use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
-FFCCD's figures and tables on its simulated machine: what the paper prints, what comes out here, how far apart they
-are and why. The heap, its structures and its collector are the real ones; the program drives the collector as the
-paper prints it (section 5).
+FFCCD's figures and tables on its simulated machine: the printed values, ours, how far apart they are and why. The
+heap, its structures and its collector are the real ones; the program drives the collector as the paper prints it
+(section 5).
 
-  quick    50 000 objects, on a machine whose caches are smaller by as much: a minute or two
+  quick    50 000 objects, on a machine with proportionally smaller caches: a minute or two
   tenth    500 000 objects on the machine as it is
   paper    5 000 000 objects, as printed
 
-Outcomes of runs are kept in the directory, a line each, and not run again: the same command goes on where it was
-broken off. The directory gets one page, index.html, that needs no other file.
+Outcomes are saved in the directory, one a line, and not run again, so the same command continues after an
+interruption. The directory gets one page, index.html, that needs no other file.
 
-What there is: fig5, table1, table3, fig14, section4.3, section7.1, sweeps. What is run for which of them is told
-before it is, and about how long the rest will take.
+Available: fig5, table1, table3, fig14, section4.3, section7.1, sweeps. Before each run the command says what it is for
+and about how long the rest will take.
 
 Examples:
   firn reproduce ffccd --scale quick
@@ -38,13 +38,13 @@ pub struct Reproduce {
     /// Only these figures and tables
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// How large runs are: quick, tenth, paper
+    /// Size of the runs: quick, tenth, paper
     #[arg(long, value_name = "SCALE", default_value = "quick")]
     pub scale: String,
-    /// Where outcomes and the page go
+    /// Directory for outcomes and the page
     #[arg(long, value_name = "DIRECTORY", default_value = "firn-reproduction")]
     pub out: PathBuf,
-    /// What everything random follows from
+    /// Random seed
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 }

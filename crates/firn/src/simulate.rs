@@ -11,13 +11,13 @@ use crate::figures::count;
 use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
-The real heap and a structure of it run on a simulated computer: cores with store buffers, caches,
-translation, a write-pending queue, DRAM and persistent memory, with the numbers of a paper's machine. Objects
+The real heap and one of its structures run on a simulated computer: cores with store buffers, caches,
+translation, a write-pending queue, DRAM and persistent memory, with the parameters of a paper's machine. Objects
 with values of 128 bytes are inserted; then four of five are deleted at random, inserted again and deleted
-again, one a transaction (FFCCD, section 6). With a scheme objects move on another core meanwhile.
+again, one a transaction (FFCCD, section 6). With a scheme, another core moves objects meanwhile.
 
-Cores are in order, unlike those that gem5 and Sniper model; docs/decisions/simulated-machine.md says what is
-assumed. One seed is one execution.
+Cores are in order, unlike those that gem5 and Sniper model; docs/decisions/simulated-machine.md lists the
+assumptions. One seed determines one execution.
 
 Examples:
   firn simulate
@@ -33,35 +33,35 @@ pub struct Simulate {
     /// The workload
     #[arg(long, value_name = "NAME", default_value = "linked_list")]
     pub workload: String,
-    /// Objects that are inserted first
+    /// Number of objects inserted at first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub n: u64,
-    /// The hardware that the machine has besides; what the scheme needs if not given
+    /// Additional hardware of the machine [default: what the scheme needs]
     #[arg(long, value_name = "NAME")]
     pub mechanism: Option<String>,
-    /// How objects move while the program runs; `none` if they stay
+    /// How objects move while the program runs; `none` if they do not
     #[arg(long, value_name = "NAME", default_value = "none")]
     pub scheme: String,
     /// Who collects: a thread with a core of its own, or the program as FFCCD prints it (section 5)
     #[arg(long, value_name = "WHO", default_value = "thread", value_parser = ["thread", "program"])]
     pub driver: String,
-    /// Allocations and frees between two looks of a program that collects
+    /// Allocations and frees between two polls, with --driver program
     #[arg(long, value_name = "N", default_value_t = 256)]
     pub every: u64,
-    /// Ratio of page bytes to live bytes above which they move
+    /// Ratio of page bytes to live bytes above which objects move
     #[arg(long, value_name = "RATIO", default_value_t = 1.5)]
     pub trigger: f64,
-    /// Ratio at which they stop
+    /// Ratio at which they stop moving
     #[arg(long, value_name = "RATIO", default_value_t = 1.25)]
     pub target: f64,
-    /// What everything random follows from
+    /// Random seed
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 }
 
 #[derive(Args, Debug)]
 pub struct Machines {
-    /// The machine whose numbers are printed; all machines if not given
+    /// The machine whose parameters are printed [default: a list of all machines]
     pub name: Option<String>,
 }
 
@@ -107,7 +107,9 @@ fn print(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
     for (name, number) in &simulation.counts {
         output.line(&format!("{name}: {}", count(*number)))?;
     }
-    output.line("cycles and waits: of the program's core; the rest: of all cores and devices")?;
+    output.line(
+        "cycles and waits are those of the program's core, the rest those of all cores and devices",
+    )?;
     output.line(&format!(
         "{} memory operations; {} objects were to move; pages are {:.2} times the live bytes at the end",
         count(simulation.events),
