@@ -1,5 +1,5 @@
 /*
- * Firn: objects in a pool that survive crashes, with transactions, and a collector that moves them together while
+ * Firn: objects in a pool that survive crashes, with transactions, and a collector that compacts the pool while
  * the program runs.
  *
  *   pool         firn_create, firn_open, firn_close            one file
@@ -9,33 +9,33 @@
  *   object       firn_alloc, FIRN_LOAD, FIRN_STORE             typed; a type says where its references are
  *   reference    firn_ref in the pool, FIRN_FOLLOW, FIRN_LINK  one word
  *
- * Pointers. A function that yields an object yields a pointer to its bytes in the pool. It is valid until the
- * operation ends in which it was obtained, and not a moment longer: between operations the collector may move the
- * object. What has to be kept longer is kept in the pool, or in a handle (firn_handle_strong). The bytes are
- * constant: they change through FIRN_STORE and FIRN_LINK alone, in a transaction.
- * A test finds pointers that are kept too long with FIRN_COLLECT=safepoints in its environment when it opens the pool:
+ * Pointers. A function that yields an object returns a pointer to its bytes in the pool. The pointer is valid until
+ * the operation ends in which it was obtained: between operations the collector may move the object. To keep an object
+ * longer, refer to it in the pool or through a handle (firn_handle_strong). The bytes are constant: they change only
+ * through FIRN_STORE and FIRN_LINK, in a transaction.
+ * To find pointers that are kept too long, set FIRN_COLLECT=safepoints in a test's environment when it opens the pool:
  * then everything moves at the end of every operation.
  *
- * Transactions gather what they store and put it in place when they commit. So in a transaction that has stored
- * something an object is read with FIRN_LOAD, which sees it; the bytes that a pointer leads to are those of before.
+ * Transactions buffer their stores and apply them at commit. So once a transaction has stored something, read objects
+ * with FIRN_LOAD, which sees these stores; a pointer leads to the old bytes.
  * In an operation that only reads, the two are the same.
  *
- * Failures. A function returns a status, or a pointer that is null when it fails; firn_last_status and
- * firn_last_message then say what went wrong, in this thread. A transaction in which a call failed that changes
- * something cannot be committed: firn_tx_commit rolls it back and returns the first failure. Looking something up
- * that is not there is no such failure.
+ * Failures. A function returns a status, or a null pointer if it fails; firn_last_status and firn_last_message then
+ * describe the failure, for each thread. If a call that changes something fails in a transaction, the transaction
+ * cannot be committed: firn_tx_commit rolls it back and returns the first failure. Looking up something that is not
+ * there is not such a failure.
  *
- * Threads. A pool may be used by all threads, each through a session of its own, which stays on the thread that
- * opened it. Reading an object that another thread may be changing needs the lock that both agree on
- * (firn_lock_shared, firn_lock_exclusive).
+ * Threads. All threads may use a pool, each through a session of its own, which stays on the thread that opened it. To
+ * read an object that another thread may be changing, take the lock that both agree on (firn_lock_shared,
+ * firn_lock_exclusive).
  *
- * Processes. A forked child of a program has its pools in its hands, and its parent goes on with them: every call fails
- * with FIRN_FORKED there. A child may exit, and destructors may run; it may open other pools, and the same ones once the
- * parent has closed them. Where a call cannot fail, through pointers, a child of fork(3) reads what was there at the
- * fork, or later, and what it stores stays its own. vfork and posix_spawn are as ever.
+ * Processes. A forked child inherits its parent's pools, which the parent continues to use: in the child every call
+ * fails with FIRN_FORKED. The child may exit, run destructors, open other pools, and open the same ones once the
+ * parent has closed them. Accesses through pointers cannot fail: a child of fork(3) reads the bytes as of the fork or
+ * later, and its stores stay private. vfork and posix_spawn work as usual.
  *
- * Durable means: safe from the end of the process always; safe from a loss of power if the pool lies in persistent
- * memory (a file system with DAX). On an ordinary file firn_sync makes a point that survives that, too.
+ * Durable data always survives the end of the process. It survives a power failure if the pool lies in persistent
+ * memory (a file system with DAX). On an ordinary file, firn_sync makes everything up to that point survive one, too.
  *
  * Needs C11, or C++11 (see firn.hpp for C++20), with the extensions of GCC and Clang.
  */
@@ -52,59 +52,59 @@ extern "C" {
 
 /* ------------------------------------------------------------------------------------------------ failures */
 
-/* What became of a call. */
+/* The result of a call. */
 typedef enum firn_status {
 	FIRN_OK = 0,
 	/* An argument is null, out of range or contradicts another. Nothing was done. */
 	FIRN_INVALID = 1,
-	/* Called at the wrong moment: outside an operation, on another thread, on something closed. Nothing was done. */
+	/* Called at the wrong time: outside an operation, on another thread, on something closed. Nothing was done. */
 	FIRN_MISUSE = 2,
 	/* There is no such file, root or type. */
 	FIRN_NOT_FOUND = 3,
-	/* There is such a file, or such a root, already. */
+	/* The file or root already exists. */
 	FIRN_EXISTS = 4,
-	/* Another process, or another open of this one, has the pool. */
+	/* The pool is already open in another process, or in this one. */
 	FIRN_IN_USE = 5,
-	/* The system refused. */
+	/* The operating system denied permission. */
 	FIRN_PERMISSION = 6,
-	/* The system failed. */
+	/* The operating system reported an error. */
 	FIRN_IO = 7,
 	/* The pool, or the device below it, is full. */
 	FIRN_NO_SPACE = 8,
-	/* An object, a transaction or a name is too large; all sessions, roots or types are taken. */
+	/* An object, a transaction or a name is too large, or all sessions, roots or types are in use. */
 	FIRN_TOO_LARGE = 9,
-	/* No object is allocated there: it was freed, belongs to another pool, or never was one. */
+	/* No object is allocated there: it was freed, is in another pool, or never existed. */
 	FIRN_NOT_ALLOCATED = 10,
-	/* An object, or a stored type, is not what the program takes it for. */
+	/* An object or a stored type differs from what the program expects. */
 	FIRN_WRONG_TYPE = 11,
-	/* Two transactions wait for each other: roll back and start over. firn_transaction does so. */
+	/* Two transactions wait for each other: roll back and restart. firn_transaction does so. */
 	FIRN_CONFLICT = 12,
-	/* An operation stayed open, a session is open, or a collection is under way. */
+	/* An operation stayed open, a session is open, or a collection is running. */
 	FIRN_BUSY = 13,
-	/* The pool is open for reading. */
+	/* The pool is open read-only. */
 	FIRN_READ_ONLY = 14,
-	/* The file is no pool, or one of another program. */
+	/* The file is not a pool, or is one of another program. */
 	FIRN_NOT_A_POOL = 15,
 	/* The pool was not closed; open it for writing once. */
 	FIRN_NEEDS_RECOVERY = 16,
-	/* What lies in the pool makes no sense. */
+	/* The pool is damaged. */
 	FIRN_DAMAGED = 17,
-	/* The body of a transaction asked for its end. Never returned by the library on its own. */
+	/* The body of a transaction requested a rollback. Never returned by the library itself. */
 	FIRN_ABORTED = 18,
-	/* The library failed where it should not; the message says where. */
+	/* A bug of the library; the message says where. */
 	FIRN_INTERNAL = 19,
-	/* This is a forked child of the process that opened the pool, which goes on with it. */
+	/* This process is a forked child of the one that opened the pool. */
 	FIRN_FORKED = 20
 } firn_status;
 
-/* The status of this thread's last failure, FIRN_OK if there was none since it was last cleared. */
+/* The status of this thread's last failure, or FIRN_OK if there was none since it was last cleared. */
 firn_status firn_last_status(void);
 
-/* What it was, in a sentence that names the thing and the way out; "" if there was none. Valid until the next call
- * of this thread. */
+/* Its message, a sentence that names the thing and the way out; "" if there was none. Valid until the next call of
+ * this thread. */
 const char *firn_last_message(void);
 
-/* Forgets it. */
+/* Clears the last failure. */
 void firn_clear_status(void);
 
 /* The name of a status, "FIRN_OK" for instance. */
@@ -115,8 +115,8 @@ const char *firn_version(void);
 
 /* --------------------------------------------------------------------------------------------------- types */
 
-/* A reference to an object, as it lies in the pool. All zeros is the null reference. Its word changes when the
- * object is moved: compare what FIRN_FOLLOW yields instead, within one operation. */
+/* A reference to an object, as stored in the pool. All zeros is the null reference. The word changes when the object
+ * moves: to compare objects, compare what FIRN_FOLLOW yields, within one operation. */
 typedef struct firn_ref {
 	uint64_t word;
 } firn_ref;
@@ -130,11 +130,12 @@ typedef struct firn_field {
 	uint32_t bytes;
 } firn_field;
 
-/* A type. It must stay where it is as long as a pool is open that it was used with: make it static.
+/* A type. It must stay at its address as long as a pool is open that it was used with: make it static.
  *
- * In a pool a type's name has one version and one layout. A type that is used with another than is stored is refused,
- * and so is one whose references lead, as far as it says, to a type that would be. So a program that has an object
- * may follow its references without a check. What a table does not say cannot be compared; FIRN_LAYOUT says all. */
+ * In a pool a type's name has one version and one layout. A type with another version or layout than the stored one
+ * is refused, and so is a type whose declared references lead to such a type. So a program that has an object may
+ * follow its references without a check. Only what the table declares can be compared; FIRN_LAYOUT declares
+ * everything. */
 typedef struct firn_type {
 	/* Unique within a pool. */
 	const char *name;
@@ -142,7 +143,7 @@ typedef struct firn_type {
 	uint32_t version;
 	/* Bytes of an object, at most 8 of alignment. */
 	uint32_t size;
-	/* How many fields there are; with FIRN_MEMBERS added these are the fields of as many firn_members. */
+	/* Number of fields; with FIRN_MEMBERS added, these are the fields of that many firn_members. */
 	uint32_t field_count;
 	const firn_field *fields;
 } firn_type;
@@ -157,19 +158,19 @@ typedef enum firn_member_kind {
 	FIRN_UNSIGNED = 1,
 	FIRN_SIGNED = 2,
 	FIRN_FLOAT = 3,
-	/* Bytes that the library knows no more of. */
+	/* Bytes that the library does not interpret. */
 	FIRN_OPAQUE = 4
 } firn_member_kind;
 
-/* A member of an object's structure, with all that is to be said of it. */
+/* A complete description of a member of an object's structure. */
 typedef struct firn_member {
 	firn_field field;
 	/* A firn_member_kind. */
 	uint32_t kind;
-	/* Bytes of an element, if it is an array; otherwise all of them. */
+	/* Bytes of an element if it is an array, otherwise its size. */
 	uint32_t element;
-	/* Yields the type that references lead to, the same each time. Null if that is not said: for objects of
-	 * bytes, arrays of references, and objects of several types. */
+	/* Returns the type that the references lead to, always the same one. Null if it is not declared: for objects
+	 * of bytes, arrays of references, and objects of several types. */
 	const firn_type *(*to)(void);
 } firn_member;
 
@@ -179,22 +180,22 @@ typedef struct firn_member {
  *     struct node { firn_ref next; firn_ref kids[4]; uint64_t key; };
  *     FIRN_TYPE(node_type, struct node, "node", 1, next, kids);
  *
- * A reference that is not named is not followed: what only it refers to is reclaimed. */
+ * A reference that is not named is not followed: an object that only it refers to is reclaimed. */
 #define FIRN_TYPE(variable, c_type, name, version, ...)                                                                \
 	static const firn_field variable##_fields[] = {FIRN_EACH(FIRN_FIELD, c_type, __VA_ARGS__)};                    \
 	static const firn_type variable = {name, version, FIRN_SIZE_OF(c_type),                                        \
 					   sizeof variable##_fields / sizeof variable##_fields[0], variable##_fields}
 
 /* Defines the static firn_type `variable` with all its members, at most 16, each in parentheses: a reference with the
- * variable of the type that it leads to, anything else alone. What is so said is compared with the pool when the type
- * is used first, and so are the types that its references lead to. At file scope, in any order:
+ * variable of its target's type, anything else alone. When the type is first used, this description and those of the
+ * types that its references lead to are compared with the pool. At file scope, in any order:
  *
  *     struct list { firn_ref first; uint64_t len; };
  *     struct node { firn_ref next; firn_ref list; uint64_t key; };
  *     FIRN_LAYOUT(list_type, struct list, "list", 1, (first, node_type), (len));
  *     FIRN_LAYOUT(node_type, struct node, "node", 1, (next, node_type), (list, list_type), (key));
  *
- * The type of a reference that may lead to more than one, or to an object of bytes, is firn_any. */
+ * The target of a reference to objects of several types, or to an object of bytes, is firn_any. */
 #define FIRN_LAYOUT(variable, c_type, name, version, ...)                                                              \
 	static inline const firn_type FIRN_EACH(FIRN_TYPE_LED_TO, c_type, __VA_ARGS__);                                \
 	static const firn_member variable##_members[] = {FIRN_EACH(FIRN_MEMBER, c_type, __VA_ARGS__)};                 \
@@ -202,20 +203,20 @@ typedef struct firn_member {
 		name, version, FIRN_SIZE_OF(c_type),                                                                   \
 		FIRN_MEMBERS + (uint32_t)(sizeof variable##_members / sizeof variable##_members[0]),                   \
 		&variable##_members[0].field};                                                                         \
-	/* No reference need lead to the type. */                                                                      \
+	/* Unused if no reference leads to it. */                                                                      \
 	__attribute__((unused)) static inline const firn_type *variable##_led_to(void)                                 \
 	{                                                                                                              \
 		return &variable;                                                                                      \
 	}                                                                                                              \
 	static inline const firn_type *variable##_led_to(void)
 
-/* Where FIRN_LAYOUT does not say which type a reference leads to. */
+/* The target of references for which FIRN_LAYOUT names no type. */
 static inline const firn_type *firn_any_led_to(void)
 {
 	return NULL;
 }
 
-/* The same for a type without references, of whose members nothing is said. */
+/* Defines a type without references, whose members are not described. */
 #define FIRN_TYPE_WITHOUT_REFERENCES(variable, c_type, name, version)                                                  \
 	static const firn_type variable = {name, version, FIRN_SIZE_OF(c_type), 0, NULL}
 
@@ -226,61 +227,63 @@ typedef struct firn_pool firn_pool;
 
 /* What decides which objects live. */
 typedef enum firn_kind {
-	/* What can be reached from a root. The rest is reclaimed, so nothing leaks; freeing is possible and sooner. */
+	/* Objects reachable from a root. The rest is reclaimed, so nothing leaks; freeing explicitly is faster. */
 	FIRN_TRACED = 0,
-	/* What was allocated and not freed. */
+	/* Objects that were allocated and not freed. */
 	FIRN_EXPLICIT = 1
 } firn_kind;
 
-/* How persistent the memory is taken to be. */
+/* The persistence domain that is assumed. */
 typedef enum firn_domain {
-	/* As it is. */
+	/* The actual one. */
 	FIRN_AS_IT_IS = 0,
-	/* Persistent with write-backs and fences, whatever it is: to measure code for persistent memory elsewhere. It
-	 * promises nothing about a loss of power then. */
+	/* Memory that is persistent with write-backs and fences, whatever it is: to measure code for persistent
+	 * memory elsewhere. Does not protect against a power failure. */
 	FIRN_ASSUME_ADR = 1,
-	/* The same, caches included. */
+	/* The same, with persistent caches. */
 	FIRN_ASSUME_EADR = 2
 } firn_domain;
 
 /* How a pool is created or opened. Zeros are the defaults. */
 typedef struct firn_options {
-	/* What the program calls the pool's content, up to 64 bytes; checked when it is opened. Null is "". */
+	/* The name of the pool's content, up to 64 bytes; checked at open. Null is "". */
 	const char *layout;
-	/* The most bytes that the pool may have; stored with it, so the limit holds for every program that opens it. 0 makes
-	 * a pool that grows up to its capacity, and opens one with the limit that it has; another number changes that, and
-	 * UINT64_MAX takes it away. A transaction's log may take as much again while it runs; firn_close cuts that off. */
+	/* Maximum size of the pool in bytes; stored with it, so the limit holds for every program that opens it. 0
+	 * creates a pool that grows up to its capacity, and opens one with its stored limit; another number changes
+	 * the limit, and UINT64_MAX removes it. While a transaction runs, its log may take as much space again;
+	 * firn_close cuts that off. */
 	uint64_t max_bytes;
-	/* Bytes of address space to reserve: how far it can grow while it is open; 0 for 1 TiB. */
+	/* Bytes of address space to reserve: the maximum size while it is open; 0 for 1 TiB. */
 	uint64_t capacity;
-	/* Sessions at one time, at most 64, which is what 0 stands for. Looked at when the pool is created. */
+	/* Maximum number of sessions at one time, up to 64; 0 for 64. Used when the pool is created. */
 	uint32_t sessions;
-	/* Looked at when the pool is created. */
+	/* Used when the pool is created. */
 	firn_kind kind;
 	firn_domain domain;
-	/* Not 0: the pool may lie on any file system. By itself a pool is opened for writing only where a store to blocks
-	 * that it has needs no others: ext2, ext3, ext4, xfs, tmpfs, DAX. Elsewhere (btrfs, overlayfs, NFS) a store on a
-	 * full disk ends the program with SIGBUS. */
+	/* Not 0: allows any file system. By default a pool is opened for writing only on file systems where a store
+	 * to allocated blocks needs no new ones: ext2, ext3, ext4, xfs, tmpfs, DAX. Elsewhere (btrfs, overlayfs, NFS)
+	 * a store to a full disk kills the program with SIGBUS. */
 	int any_file_system;
 } firn_options;
 
-/* Makes a pool in a new file, or in memory that goes with the process if `path` is null. `options` may be null.
- * The pool belongs to the caller, who closes it.
- * The file appears whole: it is made under another name, `.NAME.firn-new`, and gets its own last. What a killed
- * program left under the other name is removed; while another process makes the same pool, this fails with FIRN_EXISTS.
+/* Creates a pool in a new file, or in memory that ends with the process if `path` is null. `options` may be null. The
+ * caller owns the pool and closes it.
+ * The file appears complete: it is created as `.NAME.firn-new` and renamed last. A leftover file of a killed program
+ * is removed. While another process creates the same pool, this fails with FIRN_EXISTS.
  * Fails: FIRN_EXISTS, FIRN_PERMISSION, FIRN_NO_SPACE, FIRN_INVALID, FIRN_IO; no file is left behind.
  * Durable on return: an empty pool. */
 firn_status firn_create(const char *path, const firn_options *options, firn_pool **pool);
 
-/* Opens the pool in a file, and recovers it if it was not closed: what was committed is there, what was not is not.
- * That takes time in the work that was in flight, not in the size of the pool.
- * A pool that was open on an ordinary file when the machine went down is FIRN_DAMAGED; firn_salvage makes a new one of it.
- * Fails: FIRN_IN_USE if another process has it open, or this one has it or a copy of it open for storing (firn copy
- * --new-id makes copies that are pools of their own); FIRN_NOT_FOUND, FIRN_NOT_A_POOL, FIRN_DAMAGED, FIRN_PERMISSION,
+/* Opens the pool in a file, and recovers it if it was not closed: everything committed is there, and nothing else.
+ * Recovery time depends on the work in flight, not on the pool's size.
+ * A pool that was open on an ordinary file when the machine went down is FIRN_DAMAGED; firn_salvage makes a new one
+ * from it.
+ * Fails: FIRN_IN_USE if another process has it open, or this one has it or a copy of it open for writing (firn copy
+ * --new-id makes copies with a new identity); FIRN_NOT_FOUND, FIRN_NOT_A_POOL, FIRN_DAMAGED, FIRN_PERMISSION,
  * FIRN_INVALID, FIRN_IO. */
 firn_status firn_open(const char *path, const firn_options *options, firn_pool **pool);
 
-/* Opens the pool in a file without ever storing to it, beside other readers.
+/* Opens the pool in a file read-only, beside other readers.
  * Fails: as firn_open, and FIRN_NEEDS_RECOVERY. */
 firn_status firn_open_read_only(const char *path, const firn_options *options, firn_pool **pool);
 
@@ -289,54 +292,55 @@ typedef struct firn_salvaged {
 	/* Objects in the new pool, and their bytes. */
 	uint64_t objects;
 	uint64_t bytes;
-	/* References to what is lost: null in the new pool. */
+	/* References to lost objects: null in the new pool. */
 	uint64_t lost_references;
-	/* Roots whose objects are lost: not in the new pool. */
+	/* Roots whose objects are lost: missing in the new pool. */
 	uint64_t lost_roots;
-	/* Places that made no sense; a thousand are counted. */
+	/* Damaged places, at most a thousand. */
 	uint64_t findings;
 } firn_salvaged;
 
-/* Makes a new pool, in the file `new_path`, of what is whole in a pool that was open on an ordinary file when the
- * machine went down, which firn_open refuses with FIRN_DAMAGED. The old file is only read. What makes sense and can be
- * reached is copied; what refers to the rest becomes null. A pool of a program that was written for libpmemobj is taken
- * as it is, if nothing in it makes no sense, or not at all. `tell`, if it is not null, is called with a sentence for
- * each loss, which lasts as long as the call, and with `context`. `salvaged`, if it is not null, gets the numbers.
+/* Makes a new pool, in the file `new_path`, from the intact objects of a pool that was open on an ordinary file when
+ * the machine went down, which firn_open refuses with FIRN_DAMAGED. The old file is only read. Intact objects that
+ * can be reached are copied; references to others become null. A pool of a libpmemobj program is copied as it is if
+ * it is undamaged, or not at all. `tell`, if not null, is called with a sentence for each loss, valid during the
+ * call, and with `context`. `salvaged`, if not null, receives the numbers.
  *
- * Bytes of an object that are no references have no checksum: whether they are the last ones nothing can tell.
+ * Non-reference bytes of an object have no checksum: nothing can tell whether they are the latest ones.
  *
- * `options` are those of both pools; what the new one is like the old one says. It may be null.
+ * `options` apply to both pools and may be null; the old pool determines the properties of the new one.
  * Fails: FIRN_NOT_FOUND, FIRN_IN_USE, FIRN_NOT_A_POOL, FIRN_DAMAGED, FIRN_EXISTS, FIRN_NO_SPACE, FIRN_PERMISSION,
  * FIRN_IO; there is no new file then. Durable on return: the new pool, closed. */
 firn_status firn_salvage(const char *path, const char *new_path, const firn_options *options,
 			 void (*tell)(const char *what, void *context), void *context, firn_salvaged *salvaged);
 
-/* Closes a pool, which is not to be used afterwards. A null pool is none. Any thread may.
- * Fails: FIRN_BUSY while sessions or handles are open or a collection is under way: the pool stays open then. */
+/* Closes a pool, which must not be used afterwards. Null is ignored. Any thread may call this.
+ * Fails: FIRN_BUSY while sessions or handles are open or a collection is running: the pool then stays open. */
 firn_status firn_close(firn_pool *pool);
 
-/* Bytes beyond which a pool does not grow; 0 where only its capacity says, and of a pool that is none. */
+/* A pool's maximum size in bytes; 0 if only its capacity limits it, and for a null pool. */
 uint64_t firn_limit(firn_pool *pool);
 
-/* Makes everything committed so far durable on the device, whatever it is. This thread may have no operation open.
+/* Makes everything committed so far durable on the device, whatever its kind. This thread must have no operation
+ * open.
  * Fails: FIRN_BUSY, FIRN_IO. */
 firn_status firn_sync(firn_pool *pool);
 
-/* Registers a type before its first use, so that no transaction has to.
- * The types that its references lead to are registered along with it.
- * Fails: FIRN_WRONG_TYPE if one of them is stored with another layout or version; FIRN_INVALID; FIRN_TOO_LARGE if there
- * are too many. Durable on return: all of them, or none. */
+/* Registers a type before its first use, so that no transaction has to. The types that its references lead to are
+ * registered with it.
+ * Fails: FIRN_WRONG_TYPE if one of them is stored with another layout or version; FIRN_INVALID; FIRN_TOO_LARGE if
+ * there are too many. Durable on return: all of them, or none. */
 firn_status firn_register(firn_pool *pool, const firn_type *type);
 
-/* Makes a new object of an old one, which are as long as their types. The new one holds zeros before; references are
- * copied from the old one as they are. It must come back. */
+/* Converts an old object to a new one, each as long as its type. The new object is zero at first, except that
+ * references are copied from the old one. The function must return. */
 typedef void (*firn_convert)(const void *old_object, void *new_object, void *argument);
 
-/* Turns every object of type `from` into one of type `to`, which has the same name and a higher version: every one that
- * can be reached, and in an explicit pool every one that is allocated. What lies behind an old object's type goes along.
- * `*objects`, which may be null, is how many there were: none if the pool has that version already.
- * Comes before any session. Until it has succeeded a pool in which it has begun opens no session, in no program.
- * Fails: FIRN_BUSY while sessions or handles are open or a collection is under way, FIRN_WRONG_TYPE if the pool has
+/* Converts every object of type `from` to type `to`, which has the same name and a higher version: every reachable
+ * one, and in an explicit pool every allocated one. Bytes behind an old object's type are copied.
+ * `*objects`, which may be null, receives the number of converted objects: 0 if the pool has that version already.
+ * Must precede any session. If a migration has begun and not succeeded, no program can open a session.
+ * Fails: FIRN_BUSY while sessions or handles are open or a collection is running, FIRN_WRONG_TYPE if the pool has
  * another version or layout, FIRN_MISUSE if the types do not belong together, FIRN_READ_ONLY, FIRN_NO_SPACE,
  * FIRN_DAMAGED, FIRN_INVALID. Durable on return; after a crash or a failure midway call it again. */
 firn_status firn_migrate(firn_pool *pool, const firn_type *from, const firn_type *to, firn_convert convert,
@@ -344,15 +348,15 @@ firn_status firn_migrate(firn_pool *pool, const firn_type *from, const firn_type
 
 /* ------------------------------------------------------------------------------------------------- sessions */
 
-/* A thread's access to a pool. The fields are the library's: its inline functions read them. */
+/* A thread's access to a pool. The fields are private to the library's inline functions. */
 typedef struct firn_session {
-	/* Where in memory the object would begin that lies at byte 0 of the pool. */
+	/* Address in memory of byte 0 of the pool. */
 	const unsigned char *objects;
 	/* The bits of a reference that say where an object lies. */
 	uint64_t mask;
 	/* The bits of a reference that say in which pool. */
 	uint64_t pool;
-	/* Zero while reading needs no help: no object is being moved, nothing was stored. */
+	/* Zero on the fast path: no object is being moved, nothing was stored. */
 	uint64_t flags;
 } firn_session;
 
@@ -361,80 +365,80 @@ typedef struct firn_session {
 #define FIRN_MOVING ((uint64_t)2)
 #define FIRN_STORED ((uint64_t)4)
 
-/* Opens a session for the calling thread, who closes it.
- * Fails: FIRN_TOO_LARGE when all are in use, FIRN_NO_SPACE. */
+/* Opens a session for the calling thread, which closes it.
+ * Fails: FIRN_TOO_LARGE if all are in use, FIRN_NO_SPACE. */
 firn_status firn_session_open(firn_pool *pool, firn_session **session);
 
-/* Closes a session, which is not to be used afterwards. A null one is none.
- * Fails: FIRN_MISUSE if an operation is open or the thread is another: the session stays open then. */
+/* Closes a session, which must not be used afterwards. Null is ignored.
+ * Fails: FIRN_MISUSE if an operation is open or this is another thread: the session then stays open. */
 firn_status firn_session_close(firn_session *session);
 
 /* ----------------------------------------------------------------------------------------------- operations */
 
-/* Begins an operation that reads, or one within it, or within a transaction; each needs its own end.
+/* Begins a reading operation, or a nested one within it or within a transaction; each needs its own end.
  * Fails: FIRN_MISUSE on another thread. */
 firn_status firn_read_begin(firn_session *session);
 
-/* Ends it. What was obtained in the outermost one is no longer valid, its locks are given back.
+/* Ends it. The end of the outermost one invalidates everything obtained in it and releases its locks.
  * Fails: FIRN_MISUSE if none is open. */
 firn_status firn_read_end(firn_session *session);
 
-/* Begins a transaction, or a part of the one that is open, which can be rolled back by itself.
- * Fails: FIRN_MISUSE inside an operation that reads, FIRN_READ_ONLY. */
+/* Begins a transaction, or a nested part of the open one, which can be rolled back by itself.
+ * Fails: FIRN_MISUSE inside a reading operation, FIRN_READ_ONLY. */
 firn_status firn_tx_begin(firn_session *session);
 
-/* Commits. Durable on return, with one fence; before that fence nothing of it survives a crash. The commit of a part
- * leaves what it did to the rest of the transaction.
- * Fails: with the first failure of a call in it; FIRN_NO_SPACE, FIRN_TOO_LARGE. It was rolled back then: there is
- * nothing left to end. FIRN_MISUSE if none is open. */
+/* Commits. Durable on return, with one fence; before that fence nothing of it survives a crash. Committing a nested
+ * part merges its changes into the transaction.
+ * Fails: with the first failure of a call in it; FIRN_NO_SPACE, FIRN_TOO_LARGE. The transaction was then rolled back
+ * and has ended. FIRN_MISUSE if none is open. */
 firn_status firn_tx_commit(firn_session *session);
 
-/* Rolls a transaction, or the innermost part of it, back.
+/* Rolls back a transaction, or its innermost nested part.
  * Fails: FIRN_MISUSE if none is open. */
 firn_status firn_tx_abort(firn_session *session);
 
-/* What a transaction does; any other status than FIRN_OK rolls it back. */
+/* The body of a transaction; returning anything but FIRN_OK rolls it back. */
 typedef firn_status (*firn_body)(firn_session *session, void *argument);
 
-/* Runs a transaction: begins it, calls `body`, and commits or rolls back. After FIRN_CONFLICT it starts over, so
- * what `body` does outside the pool should be harmless to repeat. Inside a transaction it runs a part of it.
+/* Runs a transaction: begins it, calls `body`, and commits or rolls back. After FIRN_CONFLICT it restarts, so effects
+ * of `body` outside the pool must be safe to repeat. Inside a transaction it runs a nested part.
  * Fails: with what `body` returns, and as firn_tx_commit. */
 firn_status firn_transaction(firn_session *session, firn_body body, void *argument);
 
-/* Takes the lock with this number for reading, to the end of the operation. All structures that a number is chosen
- * for have locks of their own (firn_new_lock).
+/* Takes the lock with this number for reading, until the operation ends. Structures with different numbers
+ * (firn_new_lock) have different locks.
  * Fails: FIRN_CONFLICT in a transaction that would have to wait against the order of locks. */
 firn_status firn_lock_shared(firn_session *session, uint64_t lock);
 
-/* Takes it for writing, to the end of the transaction.
+/* Takes it for writing, until the transaction ends.
  * Fails: FIRN_CONFLICT, FIRN_MISUSE outside a transaction. */
 firn_status firn_lock_exclusive(firn_session *session, uint64_t lock);
 
-/* A new number for a lock; store it in the structure that it is for. 0 if the session is none. */
+/* A new lock number; store it in the structure that it guards. 0 for a null session. */
 uint64_t firn_new_lock(firn_session *session);
 
 /* -------------------------------------------------------------------------------------------------- objects */
 
-/* Allocates an object and stores a copy of `front` in it, type->size bytes; zeros if that is null. References in
- * `front` are made by firn_reference. The object is there when the transaction has committed; in a traced pool it is
- * reclaimed once no root leads to it.
+/* Allocates an object and stores a copy of `front` in it, type->size bytes; zeros if `front` is null. Create
+ * references in `front` with firn_reference. The object exists once the transaction has committed; in a traced pool
+ * it is reclaimed when no root leads to it.
  * Fails (null): FIRN_NO_SPACE, FIRN_NOT_ALLOCATED for a reference that names no object of the pool, FIRN_WRONG_TYPE,
  * FIRN_MISUSE. */
 const void *firn_alloc(firn_session *session, const firn_type *type, const void *front);
 
-/* The same for an object of `bytes` bytes, at least type->size, of which the first `front_bytes` are copied and the
- * others zero: for a structure with an array at its end. What lies behind type->size holds no references. */
+/* Allocates an object of `bytes` bytes, at least type->size. The first `front_bytes` are copied, the others are zero:
+ * for a structure with an array at its end. Bytes behind type->size hold no references. */
 const void *firn_alloc_sized(firn_session *session, const firn_type *type, const void *front, size_t front_bytes,
 			     size_t bytes);
 
-/* Allocates an object that holds a copy of `len` bytes, and its length. It has no type of the program's. */
+/* Allocates an object that holds a copy of `len` bytes, and its length. It has none of the program's types. */
 const void *firn_alloc_bytes(firn_session *session, const void *bytes, size_t len);
 
 /* Allocates an array of `len` null references. */
 const void *firn_alloc_refs(firn_session *session, size_t len);
 
-/* Frees an object when the transaction commits. In a traced pool nothing may refer to it then; what still does would
- * come to name whatever is allocated there next. That it was freed twice the commit says.
+/* Frees an object when the transaction commits. In a traced pool nothing may refer to it then, because a remaining
+ * reference would name whatever is allocated there next. The commit reports a double free.
  * Fails: FIRN_NOT_ALLOCATED, FIRN_MISUSE. */
 firn_status firn_free(firn_session *session, const void *object);
 
@@ -451,7 +455,7 @@ firn_status firn_store(firn_session *session, const void *object, size_t offset,
  * Fails: FIRN_INVALID if no reference lies there, FIRN_NOT_ALLOCATED, FIRN_MISUSE. */
 firn_status firn_link(firn_session *session, const void *object, size_t offset, const void *to);
 
-/* Bytes of an object, as the program asked for them; 0 if it is none. Those of an array include its length. */
+/* Bytes of an object, as requested; 0 if it is not one. An array's include its length. */
 size_t firn_size(firn_session *session, const void *object);
 
 /* Whether an object has this type. */
@@ -469,7 +473,7 @@ int firn_is(firn_session *session, const void *object, const firn_type *type);
 		firn_loaded_.value;                                                                                    \
 	})
 
-/* Stores a field; yields a status. */
+/* Stores a field; returns a status. */
 #define FIRN_STORE(session, object, field, stored)                                                                     \
 	__extension__({                                                                                                \
 		__typeof__((object)->field) firn_stored_ = (stored);                                                   \
@@ -480,16 +484,16 @@ int firn_is(firn_session *session, const void *object, const firn_type *type);
 /* The object that a reference field names, or null: the read barrier. */
 #define FIRN_FOLLOW(session, object, field) firn_follow((session), &(object)->field)
 
-/* Makes a reference field name an object, or nothing; yields a status. */
+/* Makes a reference field name an object, or nothing; returns a status. */
 #define FIRN_LINK(session, object, field, to)                                                                          \
 	firn_link((session), (object), offsetof(__typeof__(*(object)), field), (to))
 
 /* An object of bytes ----------------------------------------------------------------------------------------- */
 
-/* How many bytes it holds; 0 if it is none. */
+/* Number of bytes; 0 if it is not an object of bytes. */
 size_t firn_bytes_len(firn_session *session, const void *object);
 
-/* The bytes, where they lie: for operations that only read. A transaction copies them with firn_bytes_copy.
+/* The bytes in place: for operations that only read. A transaction copies them with firn_bytes_copy.
  * Fails (null): FIRN_WRONG_TYPE, FIRN_MISUSE in a transaction. */
 const void *firn_bytes(firn_session *session, const void *object, size_t *len);
 
@@ -503,7 +507,7 @@ firn_status firn_bytes_store(firn_session *session, const void *object, size_t o
 
 /* An array of references ------------------------------------------------------------------------------------- */
 
-/* How many references it holds; 0 if it is none. */
+/* Number of references; 0 if it is not an array of references. */
 size_t firn_refs_len(firn_session *session, const void *object);
 
 /* The object that one of them names, or null.
@@ -516,56 +520,56 @@ firn_status firn_refs_set(firn_session *session, const void *object, size_t inde
 
 /* A word outside transactions -------------------------------------------------------------------------------- */
 
-/* Stores `desired` in the word at byte `offset` if it holds `*expected`, in one locked instruction, and otherwise puts
- * what it holds in `*expected`. Others see it at once; durable it is after firn_persist. For counters and flags, not
- * for references. In an operation that reads, with the lock held that writers of the object take.
+/* Stores `desired` in the word at byte `offset` if it holds `*expected`, in one locked instruction; otherwise stores
+ * the word's value in `*expected`. Others see the change at once; it is durable after firn_persist. For counters and
+ * flags, not for references. Call it in a reading operation, holding the lock that writers of the object take.
  * Fails: FIRN_CONFLICT if the word held something else; FIRN_INVALID, FIRN_NOT_ALLOCATED, FIRN_MISUSE. */
 firn_status firn_compare_exchange(firn_session *session, const void *object, size_t offset, uint64_t *expected,
 				  uint64_t desired);
 
-/* Makes the word at byte `offset` durable as it is, or later.
+/* Makes the current value of the word at byte `offset`, or a later one, durable.
  * Fails: FIRN_INVALID, FIRN_NOT_ALLOCATED, FIRN_MISUSE. */
 firn_status firn_persist(firn_session *session, const void *object, size_t offset);
 
 /* ---------------------------------------------------------------------------------------- roots and handles */
 
-/* The object of the root `name`. With a type it must have that one.
+/* The object of the root `name`. If `type` is given, the object must have it.
  * Fails (null): FIRN_NOT_FOUND, FIRN_WRONG_TYPE. */
 const void *firn_root(firn_session *session, const char *name, const firn_type *type);
 
-/* The name of a root, kept for operations that look the root up often: each turns it into the root's object in a few
- * loads. It means what the name means, in every pool and at every moment, and any thread may use it. */
+/* The name of a root, for operations that look the root up often: each lookup takes a few loads. It means the same as
+ * the name, in every pool and at any time, and any thread may use it. */
 typedef struct firn_root_name firn_root_name;
 
-/* A name of a root, which need not be there yet. Belongs to the caller, who drops it.
+/* Creates a root name; the root need not exist yet. The caller owns the name and drops it.
  * Fails (null): FIRN_INVALID for a name that no root can have. */
 firn_root_name *firn_root_name_new(const char *name);
 
-/* Drops one. A null one is none. Nobody uses it meanwhile. */
+/* Drops a root name, which nobody may be using. Null is ignored. */
 void firn_root_name_drop(firn_root_name *name);
 
 /* As firn_root. */
 const void *firn_root_named(firn_session *session, const firn_root_name *name, const firn_type *type);
 
-/* Makes an object the root `name`, a new one or instead of another; removes the root if it is null.
- * Fails: FIRN_TOO_LARGE for too many roots, FIRN_INVALID for the name, FIRN_NOT_FOUND for a root to be removed,
+/* Makes an object the root `name`, creating or replacing the root; removes the root if the object is null.
+ * Fails: FIRN_TOO_LARGE for too many roots, FIRN_INVALID for the name, FIRN_NOT_FOUND for a missing root to remove,
  * FIRN_MISUSE. */
 firn_status firn_set_root(firn_session *session, const char *name, const void *object);
 
 /* A variable of the program that names an object across operations, wherever it is moved. */
 typedef struct firn_handle firn_handle;
 
-/* A handle that keeps its object alive. Made in an operation; belongs to the caller, who drops it.
+/* A handle that keeps its object alive. Created in an operation; the caller owns it and drops it.
  * Fails (null): FIRN_NOT_ALLOCATED, FIRN_MISUSE. */
 firn_handle *firn_handle_strong(firn_session *session, const void *object);
 
-/* A handle that names nothing any more once its object was reclaimed. */
+/* A weak handle: it names nothing once its object was reclaimed. */
 firn_handle *firn_handle_weak(firn_session *session, const void *object);
 
-/* The object that a handle names; null for a weak one whose object is gone, and for one of another pool. */
+/* A handle's object; null for a weak handle whose object is gone, and for a handle of another pool. */
 const void *firn_handle_get(firn_session *session, const firn_handle *handle);
 
-/* Drops a handle. A null one is none. Any thread may. */
+/* Drops a handle. Null is ignored. Any thread may call this. */
 void firn_handle_drop(firn_handle *handle);
 
 /* ----------------------------------------------------------------------------------------------- collection */
@@ -580,14 +584,14 @@ typedef enum firn_pages {
 
 /* How a pool is kept compact. Zeros are the defaults. */
 typedef struct firn_collecting {
-	/* Bytes of pages over bytes of objects at which objects begin to move; 0 for 1.5. */
+	/* Ratio of page bytes to object bytes above which a collection starts; 0 for 1.5. */
 	double trigger;
-	/* The same at which that ends, at least 1 and below the trigger; 0 for 1.25. */
+	/* Ratio at which it stops, at least 1 and below the trigger; 0 for 1.25. */
 	double target;
 	firn_pages pages;
-	/* Bytes of pages below which nothing moves; 0 for 4 MiB. */
+	/* A pool with fewer bytes of pages is not collected; 0 for 4 MiB. */
 	uint64_t least_bytes;
-	/* How often the ratio is looked at, in microseconds; 0 for 10,000. */
+	/* Interval at which the ratio is polled, in microseconds; 0 for 10,000. */
 	uint64_t interval_us;
 } firn_collecting;
 
@@ -596,54 +600,54 @@ typedef struct firn_collected {
 	uint64_t cycles;
 	uint64_t moved_objects;
 	uint64_t moved_bytes;
-	/* Objects of a traced pool that nothing reached. */
+	/* Unreachable objects of a traced pool. */
 	uint64_t reclaimed_objects;
-	/* Bytes of pages that objects above 1 MiB hold, which do not move. */
+	/* Bytes of pages held by objects above 1 MiB, which do not move. */
 	uint64_t large_bytes;
-	/* Not 0 if nothing moved where something was to be won, because there was no room for the first objects: the pool
-	 * is full to its last page, or its device is. */
+	/* Not 0 if more could be gained but there was no room to move the first objects: the pool or its device is
+	 * full to the last page. */
 	int lacked_room;
 } firn_collected;
 
-/* Starts a thread that watches a pool, and collects when its ratio is above the trigger (FFCCD, section 5). `how` may
+/* Starts a thread that watches a pool and collects when its ratio is above the trigger (FFCCD, section 5). `how` may
  * be null.
- * Fails: FIRN_BUSY if one watches already, FIRN_INVALID, FIRN_IO. */
+ * Fails: FIRN_BUSY if one is running already, FIRN_INVALID, FIRN_IO. */
 firn_status firn_init(firn_pool *pool, const firn_collecting *how);
 
-/* Lets the collection that is under way finish and ends the thread (FFCCD, section 5). firn_close does so, too.
- * Fails: with what made the thread give up, if it did; it is ended all the same. FIRN_MISUSE if there is none. */
+/* Lets a running collection finish and ends the thread (FFCCD, section 5). firn_close does so, too.
+ * Fails: with the error that stopped the thread, if any; it has ended all the same. FIRN_MISUSE if there is none. */
 firn_status firn_exit(firn_pool *pool);
 
-/* Ends what a crash interrupted: a collection, and the count of what lives (FFCCD, section 5). firn_open has made the
- * pool usable and this need not be called; until somebody does, space that the crash left in doubt is not used. Takes
- * time in the size of the pool, and stops all operations for it. This thread may have none open.
+/* Completes what a crash interrupted: a collection, and the count of live objects (FFCCD, section 5). firn_open has
+ * made the pool usable, so this is optional; until then, space that the crash left in doubt is not used. Takes time
+ * proportional to the pool, during which all operations are stopped. This thread must have none open.
  * Fails: FIRN_BUSY, FIRN_READ_ONLY, FIRN_DAMAGED. */
 firn_status firn_recovery(firn_pool *pool);
 
-/* Collects now, down to the target: reclaims what cannot be reached, moves objects together, frees the pages they
- * leave. Other threads may go on meanwhile; this one may have no operation open. `how` and `collected` may be null.
+/* Collects now, down to the target: reclaims unreachable objects, compacts the others, and frees the emptied pages.
+ * Other threads may continue meanwhile; this one must have no operation open. `how` and `collected` may be null.
  * Fails: FIRN_BUSY, FIRN_READ_ONLY, FIRN_DAMAGED, FIRN_NO_SPACE. */
 firn_status firn_collect(firn_pool *pool, const firn_collecting *how, firn_collected *collected);
 
-/* Bytes of pages that hold objects over the bytes of those objects, as they were asked for; 1 for an empty pool, 0 for
- * no pool. */
+/* Bytes of pages that hold objects over the requested bytes of those objects; 1 for an empty pool, 0 for a null pool.
+ */
 double firn_ratio(firn_pool *pool, firn_pages pages);
 
-/* Gives the blocks of free space back to the device; `*bytes`, which may be null, says how many.
+/* Gives the blocks of free space back to the device; `*bytes`, which may be null, receives their size.
  * Fails: FIRN_IO. */
 firn_status firn_release_free_space(firn_pool *pool, uint64_t *bytes);
 
-/* Is told of each thing that is wrong with a pool. */
+/* Called for each problem found in a pool. */
 typedef void (*firn_finding)(uint64_t at, const char *what, void *argument);
 
-/* Walks the pool while no operation is open, and tells `finding`, which may be null, of each thing that is wrong.
- * `*findings`, which may be null, is their number.
+/* Checks the pool while no operation is open, and calls `finding`, which may be null, for each problem. `*findings`,
+ * which may be null, receives their number.
  * Fails: FIRN_BUSY. */
 firn_status firn_check(firn_pool *pool, firn_finding finding, void *argument, size_t *findings);
 
 /* ------------------------------------------------------------------------------------- what is inline of it */
 
-/* The way of firn_follow where objects are being moved or the transaction has stored something. */
+/* The slow path of firn_follow: objects are being moved, or the transaction has stored something. */
 const void *firn_follow_slow(firn_session *session, const firn_ref *field);
 
 #define FIRN_LIKELY(condition) __builtin_expect(!!(condition), 1)
@@ -658,7 +662,7 @@ static inline const void *firn_follow(firn_session *session, const firn_ref *fie
 	return firn_follow_slow(session, field);
 }
 
-/* The reference that names an object, or nothing: to be stored in this operation. */
+/* A reference to an object, or to nothing, to be stored in this operation. */
 static inline firn_ref firn_reference(const firn_session *session, const void *object)
 {
 	firn_ref reference = {0};

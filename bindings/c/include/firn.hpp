@@ -1,5 +1,5 @@
 /*
- * Firn for C++20: thin over firn.h, whose comments say what is durable when.
+ * Firn for C++20: a thin layer over firn.h, whose comments describe durability.
  *
  *     struct node {
  *         static constexpr auto firn_name = "node";
@@ -17,19 +17,19 @@
  *     for (auto node = reading.root<struct node>("list"); node; node = reading.follow(node->next))
  *         std::cout << node->data << '\n';
  *
- * Types. An object's type is trivially copyable, has a standard layout, is aligned to 8 bytes at most, and has a name
- * that the pool knows it by: firn_name, and firn_version if that is not 1. Its references are firn::ptr<T>, alone, in
- * std::array, or in a structure of such; they are found from the type itself if it is an aggregate of at most 16
- * members without C arrays, otherwise FIRN_REFERENCES names them. What may not be stored is refused by the compiler.
- * A type is compared with the pool when it is used first, with all types that its references lead to: with the kind,
- * place and size of their members if they were found, not their names. One that changed needs a higher version and a
- * migration (pool::migrate). Two instances of a template need two names.
+ * Types. An object's type is trivially copyable, has a standard layout and at most 8 bytes of alignment, and has a name
+ * by which the pool knows it: firn_name, and firn_version if that is not 1. Its references are firn::ptr<T>, alone, in
+ * std::array, or in a nested structure. They are found automatically if the type is an aggregate of at most 16
+ * members without C arrays; otherwise FIRN_REFERENCES names them. The compiler rejects what cannot be stored.
+ * When a type is first used, it is compared with the pool, together with all types that its references lead to: kind,
+ * offset and size of their members if these were found, but not their names. A changed type needs a higher version and
+ * a migration (pool::migrate). Two instances of a template need two names.
  *
  * Operations. A reading or a transaction is open from its beginning to the end of its scope, on one thread. An obj<T> is
- * good as long: a program without NDEBUG that uses one longer is stopped, and told where the operation ended. In a
- * transaction that has stored to an object `->` shows it as it was before; get() shows it as it will be.
+ * valid that long: a program without NDEBUG that uses it longer is stopped, with a message that says where the operation
+ * ended. In a transaction that has stored to an object, `->` shows its old content, get() its new content.
  *
- * Failures are exceptions, firn::error, but for what is looked for and not there. An exception that leaves a transaction
+ * Failures are exceptions, firn::error, except for lookups that find nothing. An exception that leaves a transaction
  * rolls it back.
  */
 #ifndef FIRN_HPP
@@ -60,7 +60,7 @@
 namespace firn
 {
 
-/* A call that failed: what it was, and the status that firn.h names. */
+/* A failed call: its message, and its status as named by firn.h. */
 class error : public std::runtime_error
 {
 public:
@@ -81,7 +81,7 @@ private:
 namespace detail
 {
 
-/* Where something is called from, as a parameter that nobody passes. */
+/* The caller's location, as a default argument. */
 struct place {
 	const char *file;
 	unsigned line;
@@ -100,7 +100,7 @@ inline void check(firn_status status)
 		throw error(status);
 }
 
-/* The object that a call yields; it failed if there is none. */
+/* The object that a call returns; none means that it failed. */
 inline const void *checked(const void *object)
 {
 	if (object == nullptr)
@@ -164,7 +164,7 @@ public:
 		return at_ != nullptr;
 	}
 
-	/* The bytes where they lie: in a transaction, from before what it stored. */
+	/* The bytes in place: in a transaction, without its stores. */
 	const T *operator->() const
 	{
 		return address();
@@ -180,14 +180,14 @@ public:
 #ifndef NDEBUG
 		tether_.check();
 		if (at_ == nullptr) {
-			std::fprintf(stderr, "firn: there is no object to be used\n");
+			std::fprintf(stderr, "firn: an empty obj is used\n");
 			std::abort();
 		}
 #endif
 		return at_;
 	}
 
-	/* The same, null for none. */
+	/* As above, but null for none. */
 	const T *address_or_null() const
 	{
 		return at_ == nullptr ? nullptr : address();
@@ -240,8 +240,8 @@ public:
 		return made;
 	}
 
-	/* Makes a new, closed pool in a file of what is whole in one that was open on an ordinary file when the machine went
-	 * down; see firn_salvage. `lost` gets a sentence for each loss. */
+	/* Makes a new, closed pool in a file from the intact objects of one that was open on an ordinary file when the machine
+	 * went down; see firn_salvage. `lost` receives a sentence for each loss. */
 	static firn_salvaged salvage(const char *path, const char *new_path, const firn_options &options = {},
 				     std::vector<std::string> *lost = nullptr)
 	{
@@ -256,7 +256,7 @@ public:
 		return salvaged;
 	}
 
-	/* In memory, which goes with the process. */
+	/* In memory that ends with the process. */
 	static pool in_memory(const firn_options &options = {})
 	{
 		return create(nullptr, options);
@@ -274,20 +274,20 @@ public:
 
 	~pool()
 	{
-		/* A forked child ends with its parent's pools in its hands. */
+		/* A forked child ends while it still holds its parent's pools. */
 		firn_status closed = firn_close(pool_);
 		if (closed != FIRN_OK && closed != FIRN_FORKED)
 			std::fprintf(stderr, "firn: a pool was not closed: %s\n", firn_last_message());
 	}
 
-	/* The same, and says what keeps it from being closed. */
+	/* As above, but reports what prevents closing. */
 	void close()
 	{
 		detail::check(firn_close(pool_));
 		pool_ = nullptr;
 	}
 
-	/* Bytes beyond which it does not grow; none where only its capacity says. */
+	/* Its maximum size in bytes; none if only its capacity limits it. */
 	std::optional<std::uint64_t> limit() const
 	{
 		std::uint64_t bytes = firn_limit(pool_);
@@ -299,9 +299,9 @@ public:
 		detail::check(firn_sync(pool_));
 	}
 
-	/* Turns every object of type Old into one of type New with `convert`, called with a const Old & (firn_migrate).
-	 * Both have one name, New the higher version. References are passed on as ptr<New>::of(old.next.ref()). It
-	 * must not throw. Returns how many objects there were. */
+	/* Converts every object of type Old to type New with `convert`, called with a const Old & (firn_migrate).
+	 * Both types have the same name, New the higher version. Pass references on as ptr<New>::of(old.next.ref()).
+	 * `convert` must not throw. Returns the number of objects. */
 	template <class Old, class New, class F> std::uint64_t migrate(F &&convert)
 	{
 		std::uint64_t objects = 0;
@@ -316,7 +316,7 @@ public:
 		return objects;
 	}
 
-	/* Starts a thread that keeps the pool compact, and ends it (FFCCD, section 5). */
+	/* Starts and ends a thread that keeps the pool compact (FFCCD, section 5). */
 	void start_collecting(const firn_collecting &how = {})
 	{
 		detail::check(firn_init(pool_, &how));
@@ -339,7 +339,7 @@ public:
 		return firn_ratio(pool_, pages);
 	}
 
-	/* What is wrong with the pool, a sentence each. */
+	/* The problems found in the pool, a sentence each. */
 	std::vector<std::string> check()
 	{
 		std::vector<std::string> found;
@@ -382,8 +382,8 @@ public:
 			std::fprintf(stderr, "firn: a session was not closed: %s\n", firn_last_message());
 	}
 
-	/* Runs `body` in a transaction, which is durable on return. An exception rolls it back and passes on. It starts over
-	 * where two transactions wait for each other: what `body` does outside the pool should be harmless to repeat. */
+	/* Runs `body` in a transaction, which is durable on return. An exception rolls it back and propagates. It restarts if
+	 * two transactions wait for each other: effects of `body` outside the pool must be safe to repeat. */
 	template <class Body>
 	auto transaction(Body &&body, detail::place here = detail::place::here());
 
@@ -396,7 +396,7 @@ private:
 	firn_session *session_ = nullptr;
 };
 
-/* The name of a root, kept for operations that look the root up often. Any thread uses it. */
+/* The name of a root, for operations that look the root up often. Any thread may use it. */
 class root_name
 {
 public:
@@ -427,14 +427,14 @@ private:
 namespace detail
 {
 
-/* What both kinds of operation can do. */
+/* Common to both kinds of operation. */
 class operation
 {
 public:
 	operation(const operation &) = delete;
 	operation &operator=(const operation &) = delete;
 
-	/* The object that a reference of the pool names, or none. */
+	/* The object that a reference names, or none. */
 	template <class T> obj<T> follow(const ptr<T> &reference) const
 	{
 		return object<T>(firn_follow(session_, &reference.ref()));
@@ -450,7 +450,7 @@ public:
 		return object<T>(found);
 	}
 
-	/* The same of a name that is kept. */
+	/* As above, for a root_name. */
 	template <class T> obj<T> root(const root_name &name) const
 	{
 		firn_clear_status();
@@ -468,7 +468,7 @@ public:
 		return value;
 	}
 
-	/* The same of a member. */
+	/* A copy of a member as the operation sees it. */
 	template <class T, class M> M get(const obj<T> &of, M T::*member) const
 	{
 		M value;
@@ -542,7 +542,7 @@ protected:
 		return static_cast<std::size_t>(reinterpret_cast<const char *>(&(of.address()->*member)) - start);
 	}
 
-	/* Where the bytes of a string member lie, for operations that only read. */
+	/* The bytes of a string member in place, for operations that only read. */
 	template <class T> std::string_view text_of(const obj<T> &of, string T::*member) const
 	{
 		const void *bytes = firn_follow(session_, &(of.address()->*member).ref_);
@@ -561,7 +561,7 @@ protected:
 		return made;
 	}
 
-	/* Frees the bytes of a string member, which has them alone. */
+	/* Frees the bytes of a string member, which no other member may share. */
 	template <class T> void free_string(const obj<T> &of, string T::*member)
 	{
 		const void *bytes = firn_follow(session_, &(of.address()->*member).ref_);
@@ -580,7 +580,7 @@ private:
 
 } // namespace detail
 
-/* An operation that reads, to the end of its scope. */
+/* A reading operation, until the end of its scope. */
 class reading : public detail::operation
 {
 public:
@@ -595,7 +595,7 @@ public:
 		(void)firn_read_end(session());
 	}
 
-	/* The text of a string member, where it lies. */
+	/* The text of a string member, in place. */
 	template <class T> std::string_view view(const obj<T> &of, string T::*member) const
 	{
 		return text_of(of, member);
@@ -630,21 +630,21 @@ public:
 		detail::check(firn_link(session(), of.address(), offset(of, member), to.address_or_null()));
 	}
 
-	/* Makes a string member this text. What it was stays another's, if that was copied from here; in a traced pool it is
-	 * reclaimed once it is nobody's. */
+	/* Sets a string member to this text. Copies of the member keep the old text; a traced pool reclaims it when the last
+	 * one is gone. */
 	template <class T> void set(const obj<T> &of, string T::*member, std::string_view text)
 	{
 		string made = made_of(text);
 		detail::check(firn_store(session(), of.address(), offset(of, member), &made, sizeof made));
 	}
 
-	/* A string of this text, to be stored in this transaction as a part of something. */
+	/* A string of this text, to be stored in this transaction as part of an object. */
 	string text(std::string_view text)
 	{
 		return made_of(text);
 	}
 
-	/* Makes a string member empty, and frees what it was, which no other may have: for explicit pools. */
+	/* Makes a string member empty and frees its bytes, which no other member may share: for explicit pools. */
 	template <class T> void free(const obj<T> &of, string T::*member)
 	{
 		free_string(of, member);
@@ -656,7 +656,7 @@ public:
 		detail::check(firn_store(session(), of.address(), 0, &value, sizeof value));
 	}
 
-	/* The reference to an object, to be stored in this transaction as a part of something. */
+	/* A reference to an object, to be stored in this transaction as part of another. */
 	template <class T> ptr<T> reference(const obj<T> &to) const
 	{
 		return ptr<T>::of(firn_reference(session(), to.address_or_null()));
@@ -677,7 +677,7 @@ public:
 		detail::check(firn_lock_exclusive(session(), lock));
 	}
 
-	/* Runs a part of it, which an exception rolls back by itself before it passes on. */
+	/* Runs a nested part; an exception rolls the part back and propagates. */
 	template <class Body> auto nested(Body &&body)
 	{
 		detail::check(firn_tx_begin(session()));
@@ -711,7 +711,7 @@ private:
 		}
 	}
 
-	/* A commit that fails has rolled back: there is nothing left to abort. */
+	/* A failed commit has already rolled back. */
 	static firn_status committed(firn_session *session)
 	{
 		firn_status status = firn_tx_commit(session);

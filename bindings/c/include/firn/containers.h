@@ -1,28 +1,28 @@
 /*
- * Collections in a pool, over firn.h: the structures that programs in Rust have.
+ * Collections in a pool, on top of firn.h: the data structures that Rust programs have.
  *
  *   firn_map      ordered: byte strings to byte strings, a B+tree that logs few lines
- *   firn_hash     the same unordered: a hash table that grows without a stop
+ *   firn_hash     the same, unordered: a hash table that grows incrementally
  *   firn_vector   byte strings by position, growing at the end
  *
- * A collection is an object: it is a root, or a reference of another object names it (firn_link), and a pointer to it
- * is good for the operation in which it was obtained. It is reclaimed, with all that it holds, when nothing leads to
- * it in a traced pool; in an explicit one it is emptied (firn_map_clear and its like) and then freed (firn_free).
+ * A collection is an object: it is a root, or a reference of another object names it (firn_link). A pointer to it is
+ * valid for the operation in which it was obtained. In a traced pool it is reclaimed with its whole content when nothing
+ * leads to it; in an explicit pool it must be emptied (firn_map_clear and similar calls) and then freed (firn_free).
  *
- * A call that changes a collection belongs to the transaction that is open, and keeps the collection's lock for
- * writing to the end of it. A call that looks something up works in any operation, sees what its transaction has done,
- * and holds the lock for reading: in a transaction to its end, in an operation that reads during the call. So several
- * calls of a transaction see one moment, those of an operation that reads each their own.
+ * A call that changes a collection belongs to the open transaction, and holds the collection's write lock to its end. A
+ * lookup works in any operation and sees the changes of its own transaction. It holds the read lock: in a transaction
+ * until the end, in a reading operation during the call. So several calls of a transaction see one state, those of a
+ * reading operation each their own.
  *
- * What is found is copied into the session's memory, and valid until the next call of the session that finds
- * something, whichever collection it is for; to that call it may be passed. That a thing is not there a call says with
- * FIRN_NOT_FOUND; it is no failure: firn_last_status stays as it was, and the transaction may be committed.
+ * A result is copied into the session's memory. It is valid until the session's next call that finds something, in
+ * whichever collection; it may be passed to that call. A call returns FIRN_NOT_FOUND if a thing is not there. That is
+ * not a failure: firn_last_status does not change, and the transaction may be committed.
  *
- * All calls fail with FIRN_INVALID, FIRN_NOT_ALLOCATED or FIRN_WRONG_TYPE for what is no such collection, FIRN_MISUSE
- * outside an operation, FIRN_CONFLICT in a transaction that would have to wait against the order of locks,
- * FIRN_DAMAGED. Those that change something fail with FIRN_MISUSE outside a transaction, FIRN_NO_SPACE,
- * FIRN_TOO_LARGE; the transaction cannot be committed then. Other threads wait for them only where they use the same
- * collection, or one of those that share its lock: a pool has 256.
+ * All calls fail with FIRN_INVALID, FIRN_NOT_ALLOCATED or FIRN_WRONG_TYPE if the object is not such a collection, with
+ * FIRN_MISUSE outside an operation, FIRN_CONFLICT in a transaction that would have to wait against the order of locks,
+ * and FIRN_DAMAGED. Calls that change something also fail with FIRN_MISUSE outside a transaction, FIRN_NO_SPACE and
+ * FIRN_TOO_LARGE; the transaction then cannot be committed. Other threads wait for them only if they use the same
+ * collection, or one that shares its lock: a pool has 256.
  */
 #ifndef FIRN_CONTAINERS_H
 #define FIRN_CONTAINERS_H
@@ -51,43 +51,43 @@ typedef struct firn_entry {
 
 /* ---------------------------------------------------------------------------------------------- ordered map */
 
-/* Makes an empty map, which nothing names yet: link it, or make it a root, in the same transaction.
- * Fails (null): as said above. */
+/* Creates an empty map, which nothing names yet: link it, or make it a root, in the same transaction.
+ * Fails (null): as described above. */
 const void *firn_map_new(firn_session *session);
 
-/* The map of the root `name`; in a transaction it is made if there is no such root.
- * Fails (null): FIRN_NOT_FOUND in an operation that reads, FIRN_WRONG_TYPE if the root is something else. */
+/* The map of the root `name`; a transaction creates it if there is no such root.
+ * Fails (null): FIRN_NOT_FOUND in a reading operation, FIRN_WRONG_TYPE if the root is something else. */
 const void *firn_map_root(firn_session *session, const char *name);
 
-/* The same of a name that is kept. */
+/* As above, for a firn_root_name. */
 const void *firn_map_named(firn_session *session, const firn_root_name *name);
 
-/* How many entries it has, in constant time; 0 if it is none. */
+/* Number of entries, in constant time; 0 if it is not a map. */
 uint64_t firn_map_len(firn_session *session, const void *map);
 
-/* Finds the value of a key; `*value`, which may be null, says where it is. In logarithmic time.
+/* Finds the value of a key and stores it in `*value`, which may be null. In logarithmic time.
  * Not there: FIRN_NOT_FOUND. */
 firn_status firn_map_get(firn_session *session, const void *map, const void *key, size_t key_len, firn_span *value);
 
-/* Inserts, or replaces the value of a key that is there; `*replaced`, which may be null, says which.
+/* Inserts a key, or replaces its value; `*replaced`, which may be null, says which.
  * Fails: FIRN_TOO_LARGE. */
 firn_status firn_map_insert(firn_session *session, const void *map, const void *key, size_t key_len, const void *value,
 			    size_t value_len, int *replaced);
 
-/* Removes a key. Works in a full pool too.
+/* Removes a key. Also works in a full pool.
  * Not there: FIRN_NOT_FOUND. */
 firn_status firn_map_remove(firn_session *session, const void *map, const void *key, size_t key_len);
 
 /* Removes all entries, in time linear in their number. */
 firn_status firn_map_clear(firn_session *session, const void *map);
 
-/* Where firn_map_scan begins, and which way it goes. */
+/* Start and direction of firn_map_scan. */
 typedef enum firn_seek {
-	/* From the least key up; the key that is given does not matter. */
+	/* From the smallest key up; the given key is ignored. */
 	FIRN_FIRST = 0,
 	/* From the greatest key down. */
 	FIRN_LAST = 1,
-	/* From the given key up, from the next one if it is not there. */
+	/* From the given key up, or from the next one if it is missing. */
 	FIRN_FROM = 2,
 	/* From behind the given key up. */
 	FIRN_AFTER = 3,
@@ -97,23 +97,23 @@ typedef enum firn_seek {
 	FIRN_BEFORE = 5
 } firn_seek;
 
-/* Finds entries in the order of their keys, bytes compared as numbers: at most `room`, fewer where they come to more
- * than 64 KiB. `*count` is their number, 0 at the end. To go on, seek behind the last one. */
+/* Finds entries in the order of their keys, compared as unsigned bytes: at most `room`, or fewer if they exceed 64
+ * KiB. `*count` is their number, 0 at the end. To continue, seek behind the last one. */
 firn_status firn_map_scan(firn_session *session, const void *map, firn_seek seek, const void *key, size_t key_len,
 			  firn_entry *entries, size_t room, size_t *count);
 
-/* Tells `finding`, which may be null, of each invariant that does not hold; `*findings`, which may be null, is their
- * number. In linear time. `at` is where the map lies. */
+/* Calls `finding`, which may be null, for each violated invariant; `*findings`, which may be null, receives their
+ * number. In linear time. `at` is the address of the map. */
 firn_status firn_map_check(firn_session *session, const void *map, firn_finding finding, void *argument,
 			   size_t *findings);
 
 /* -------------------------------------------------------------------------------------------- unordered map */
 
-/* As the functions of a map. Looking up, inserting and removing take constant time. */
+/* As for a map. Looking up, inserting and removing take constant time. */
 const void *firn_hash_new(firn_session *session);
 const void *firn_hash_root(firn_session *session, const char *name);
 
-/* The same of a name that is kept. */
+/* As above, for a firn_root_name. */
 const void *firn_hash_named(firn_session *session, const firn_root_name *name);
 uint64_t firn_hash_len(firn_session *session, const void *hash);
 firn_status firn_hash_get(firn_session *session, const void *hash, const void *key, size_t key_len, firn_span *value);
@@ -124,24 +124,24 @@ firn_status firn_hash_clear(firn_session *session, const void *hash);
 firn_status firn_hash_check(firn_session *session, const void *hash, firn_finding finding, void *argument,
 			    size_t *findings);
 
-/* Finds entries in no order: at most `room`, fewer where they come to more than 64 KiB. `*position` is 0 at first and
- * says afterwards where to go on; `*count` is 0 at the end. While the map stays as it is each entry comes once;
+/* Finds entries in no particular order: at most `room`, or fewer if they exceed 64 KiB. `*position` is 0 at first and
+ * afterwards says where to continue; `*count` is 0 at the end. If the map does not change, each entry comes once;
  * inserting or removing in between may hide some, or show some twice. */
 firn_status firn_hash_scan(firn_session *session, const void *hash, uint64_t *position, firn_entry *entries,
 			   size_t room, size_t *count);
 
-/* Finds where a scan comes to a key first; `position` may be null.
+/* Finds the position at which a scan meets a key; `position` may be null.
  * Not there: FIRN_NOT_FOUND. */
 firn_status firn_hash_position(firn_session *session, const void *hash, const void *key, size_t key_len,
 			       uint64_t *position);
 
 /* --------------------------------------------------------------------------------------------------- vector */
 
-/* As the functions of a map of these names. */
+/* As for a map. */
 const void *firn_vector_new(firn_session *session);
 const void *firn_vector_root(firn_session *session, const char *name);
 
-/* The same of a name that is kept. */
+/* As above, for a firn_root_name. */
 const void *firn_vector_named(firn_session *session, const firn_root_name *name);
 uint64_t firn_vector_len(firn_session *session, const void *vector);
 firn_status firn_vector_clear(firn_session *session, const void *vector);
@@ -155,7 +155,7 @@ firn_status firn_vector_get(firn_session *session, const void *vector, uint64_t 
 /* Appends an element. */
 firn_status firn_vector_push(firn_session *session, const void *vector, const void *bytes, size_t len);
 
-/* Removes the last element; `*value`, which may be null, is what it was.
+/* Removes the last element and stores it in `*value`, which may be null.
  * Not there: FIRN_NOT_FOUND. */
 firn_status firn_vector_pop(firn_session *session, const void *vector, firn_span *value);
 
@@ -163,16 +163,16 @@ firn_status firn_vector_pop(firn_session *session, const void *vector, firn_span
  * Fails: FIRN_INVALID beyond the end. */
 firn_status firn_vector_set(firn_session *session, const void *vector, uint64_t index, const void *bytes, size_t len);
 
-/* Inserts an element at `index`, which may be the end; what is behind moves on. In time linear in what is behind.
+/* Inserts an element at `index`, which may be the end, and shifts those behind it. In time linear in their number.
  * Fails: FIRN_INVALID beyond the end. */
 firn_status firn_vector_insert(firn_session *session, const void *vector, uint64_t index, const void *bytes,
 			       size_t len);
 
-/* Removes the element at `index`; what is behind moves back. In time linear in what is behind.
+/* Removes the element at `index` and shifts those behind it. In time linear in their number.
  * Fails: FIRN_INVALID beyond the end. */
 firn_status firn_vector_remove(firn_session *session, const void *vector, uint64_t index);
 
-/* Shortens the vector to `len` elements if it is longer, in time linear in how many go. */
+/* Shortens the vector to `len` elements if it is longer, in time linear in the number removed. */
 firn_status firn_vector_truncate(firn_session *session, const void *vector, uint64_t len);
 
 #ifdef __cplusplus

@@ -21,7 +21,7 @@ namespace firn
 
 /* ------------------------------------------------------------------------------------------------- references */
 
-/* A reference to an object, as it lies in the pool: a word. It is followed in an operation. */
+/* A reference to an object, as stored in the pool: one word. It is followed in an operation. */
 template <class T> class ptr
 {
 public:
@@ -37,7 +37,7 @@ public:
 		return (ref_.word & ~std::uint64_t{15}) != 0;
 	}
 
-	/* Words differ while objects move: compare what they lead to. */
+	/* Words may differ while objects move: compare the objects they lead to. */
 	bool operator==(const ptr &) const = delete;
 
 	const firn_ref &ref() const noexcept
@@ -63,8 +63,8 @@ namespace detail
 class operation;
 }
 
-/* Text as a member of an object: a word that names its bytes, none for "". An operation's get reads it, a transaction's
- * set has it name new bytes; so what was copied from it stays as it was. */
+/* Text as a member of an object: a word that names its bytes, or nothing for "". An operation's get reads it; a
+ * transaction's set makes it name new bytes, so copies of the old text do not change. */
 class string
 {
 public:
@@ -84,8 +84,7 @@ private:
 	firn_ref ref_{0};
 };
 
-/* Names the members of T, at least one, that are references, where they are not found by themselves: inside the type,
- * public. */
+/* Names the reference members of T, at least one, if they cannot be found automatically: inside the type, public. */
 #define FIRN_REFERENCES(T, ...)                                                                                        \
 	static std::vector<::firn_field> firn_references()                                                             \
 	{                                                                                                              \
@@ -191,7 +190,7 @@ template <class T> constexpr auto members(T &of)
 	}
 }
 
-/* What may be a part of an object. */
+/* Types that may be part of an object. */
 template <class T> constexpr bool is_storable();
 
 template <class... T> constexpr bool are_storable(std::tuple<T &...> *)
@@ -229,7 +228,7 @@ template <class... T> constexpr bool any_holds_references(std::tuple<T &...> *)
 	return (holds_references<std::remove_cv_t<T>>() || ...);
 }
 
-/* Whether a part of an object has references, for a type that may be stored. */
+/* Whether a storable type has references. */
 template <class T> constexpr bool holds_references()
 {
 	if constexpr (is_ptr<T>::value || says_references<T>)
@@ -246,8 +245,7 @@ template <class T> constexpr bool holds_references()
 
 template <class T> const firn_type *type();
 
-/* What yields the type that a reference leads to, if the pool knows it by a name. A type that is not complete here
- * cannot be said. */
+/* Returns the type that a reference leads to, if the pool knows it by a name; not possible for an incomplete type. */
 template <class T> constexpr auto led_to() -> const firn_type *(*)(void)
 {
 	if constexpr (named<T>)
@@ -311,7 +309,7 @@ template <class T> void find_members(const T &part, std::size_t offset, std::vec
 	}
 }
 
-/* A type as the library wants it, made once. */
+/* The library's description of a type, made once. */
 template <class T> const firn_type *type()
 {
 	static_assert(named<T>, "firn: the type has no firn_name, by which the pool knows it");

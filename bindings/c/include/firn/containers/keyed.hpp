@@ -25,7 +25,7 @@ public:
 	using value_type = std::pair<const K, V>;
 	using key_argument = typename key_bytes<K>::argument;
 
-	/* The value of a key, if it is there. */
+	/* The value of a key, if it exists. */
 	std::optional<V> get(key_argument key) const
 	{
 		firn_span found;
@@ -44,7 +44,7 @@ public:
 		return contains(key) ? 1 : 0;
 	}
 
-	/* The value of a key, which has to be there. */
+	/* The value of a key, which must exist. */
 	V at(key_argument key) const
 	{
 		firn_span found;
@@ -74,7 +74,7 @@ protected:
 	}
 };
 
-/* What a transaction can do with a collection of keys besides. `View` is what every operation can. */
+/* Additional operations of a transaction on a collection of keys. `View` has those of every operation. */
 template <class View, class Calls> class keyed : public View
 {
 public:
@@ -85,7 +85,7 @@ public:
 	using iterator = typename View::iterator;
 	using size_type = typename View::size_type;
 
-	/* Stands for the value of a key. Reading it yields V{} if the key is not there, and inserts nothing. */
+	/* A proxy for the value of a key. Reading it yields V{} if the key is missing, and inserts nothing. */
 	class place
 	{
 	public:
@@ -126,7 +126,7 @@ public:
 		return place(*this, key);
 	}
 
-	/* Inserts if the key is not there; where it is now, and whether it is new. */
+	/* Inserts if the key is missing; returns its position and whether it is new. */
 	std::pair<iterator, bool> insert(const std::pair<const K, V> &entry)
 	{
 		bool is_new = !this->contains(entry.first);
@@ -142,13 +142,13 @@ public:
 				put(entry.first, entry.second);
 	}
 
-	/* Inserts, or replaces the value; true if it is new. */
+	/* Inserts, or replaces the value; true if the key is new. */
 	bool insert_or_assign(key_argument key, value_argument value)
 	{
 		return put(key, value);
 	}
 
-	/* Removes a key: 1 if it was there. */
+	/* Removes a key; returns 1 if it existed. */
 	size_type erase(key_argument key)
 	{
 		typename key_bytes<K>::room room;

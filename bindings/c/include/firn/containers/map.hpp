@@ -28,7 +28,7 @@ struct map_calls {
 
 template <detail::key K, class V> class map;
 
-/* An ordered map, to be read. */
+/* An ordered map, read-only. */
 template <detail::key K, class V>
 class map_view : public detail::keyed_view<detail::map_calls, map<K, V>, K, V>
 {
@@ -43,7 +43,7 @@ public:
 	{
 	}
 
-	/* The same of a name that is kept. */
+	/* As above, for a root_name. */
 	map_view(const reading &in, const root_name &name) : base(in, name)
 	{
 	}
@@ -53,7 +53,7 @@ public:
 	{
 	}
 
-	/* A place among the entries, which are in the order of their keys. */
+	/* An iterator; entries are in key order. */
 	class iterator : public detail::fetched<value_type>
 	{
 	public:
@@ -140,7 +140,7 @@ protected:
 	{
 	}
 
-	/* The same of a name that is kept. */
+	/* As above, for a root_name. */
 	map_view(const transaction &in, const root_name &name) : base(in, name)
 	{
 	}
@@ -181,12 +181,12 @@ public:
 	using typename base::iterator;
 	using base::erase;
 
-	/* The map of the root `name`, made if there is no such root. */
+	/* The map of the root `name`, created if there is no such root. */
 	map(transaction &in, const char *name) : base(in, name)
 	{
 	}
 
-	/* The same of a name that is kept. */
+	/* As above, for a root_name. */
 	map(transaction &in, const root_name &name) : base(in, name)
 	{
 	}
@@ -196,13 +196,13 @@ public:
 	{
 	}
 
-	/* A new map, which nothing names yet. */
+	/* A new map, which nothing refers to yet. */
 	explicit map(transaction &in)
 		: base(in, in.template object<map>(detail::checked(firn_map_new(in.session()))))
 	{
 	}
 
-	/* Removes an entry; the one behind it. */
+	/* Removes an entry; returns the next one. */
 	iterator erase(iterator at)
 	{
 		K key = at->first;

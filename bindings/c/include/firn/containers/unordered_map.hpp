@@ -28,7 +28,7 @@ struct hash_calls {
 
 template <detail::key K, class V> class unordered_map;
 
-/* An unordered map, to be read. */
+/* An unordered map, read-only. */
 template <detail::key K, class V>
 class unordered_map_view : public detail::keyed_view<detail::hash_calls, unordered_map<K, V>, K, V>
 {
@@ -43,7 +43,7 @@ public:
 	{
 	}
 
-	/* The same of a name that is kept. */
+	/* As above, for a root_name. */
 	unordered_map_view(const reading &in, const root_name &name) : base(in, name)
 	{
 	}
@@ -53,7 +53,7 @@ public:
 	{
 	}
 
-	/* A place among the entries, which are in no order. */
+	/* An iterator; entries are in no particular order. */
 	class iterator : public detail::fetched<value_type>
 	{
 	public:
@@ -92,7 +92,7 @@ public:
 		}
 
 		const unordered_map_view *of_ = nullptr;
-		/* Where to go on behind what was fetched. */
+		/* Where to continue after the fetched entries. */
 		std::uint64_t position_ = 0;
 	};
 	using const_iterator = iterator;
@@ -126,7 +126,7 @@ protected:
 	{
 	}
 
-	/* The same of a name that is kept. */
+	/* As above, for a root_name. */
 	unordered_map_view(const transaction &in, const root_name &name) : base(in, name)
 	{
 	}
@@ -144,12 +144,12 @@ class unordered_map : public detail::keyed<unordered_map_view<K, V>, detail::has
 	using base = detail::keyed<unordered_map_view<K, V>, detail::hash_calls>;
 
 public:
-	/* The map of the root `name`, made if there is no such root. */
+	/* The map of the root `name`, created if there is no such root. */
 	unordered_map(transaction &in, const char *name) : base(in, name)
 	{
 	}
 
-	/* The same of a name that is kept. */
+	/* As above, for a root_name. */
 	unordered_map(transaction &in, const root_name &name) : base(in, name)
 	{
 	}
@@ -159,7 +159,7 @@ public:
 	{
 	}
 
-	/* A new map, which nothing names yet. */
+	/* A new map, which nothing refers to yet. */
 	explicit unordered_map(transaction &in)
 		: base(in, in.template object<unordered_map>(detail::checked(firn_hash_new(in.session()))))
 	{

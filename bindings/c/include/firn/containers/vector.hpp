@@ -27,7 +27,7 @@ struct vector_calls {
 
 template <class T> class vector;
 
-/* A vector, to be read. */
+/* A vector, read-only. */
 template <class T> class vector_view : public detail::container_view<detail::vector_calls, vector<T>>
 {
 	using base = detail::container_view<detail::vector_calls, vector<T>>;
@@ -41,7 +41,7 @@ public:
 	{
 	}
 
-	/* The same of a name that is kept. */
+	/* As above, for a root_name. */
 	vector_view(const reading &in, const root_name &name) : base(in, name)
 	{
 	}
@@ -60,7 +60,7 @@ public:
 		return detail::value_bytes<T>::decode(detail::span_of(found));
 	}
 
-	/* The element at `index`, which has to be there. */
+	/* The element at `index`, which must exist. */
 	T at(size_type index) const
 	{
 		firn_span found;
@@ -84,7 +84,7 @@ public:
 		return at(this->size() - 1);
 	}
 
-	/* A place among the elements. */
+	/* An iterator. */
 	class iterator
 	{
 	public:
@@ -206,7 +206,7 @@ protected:
 	{
 	}
 
-	/* The same of a name that is kept. */
+	/* As above, for a root_name. */
 	vector_view(const transaction &in, const root_name &name) : base(in, name)
 	{
 	}
@@ -227,12 +227,12 @@ public:
 	using typename vector_view<T>::iterator;
 	using typename vector_view<T>::size_type;
 
-	/* The vector of the root `name`, made if there is no such root. */
+	/* The vector of the root `name`, created if there is no such root. */
 	vector(transaction &in, const char *name) : vector_view<T>(in, name)
 	{
 	}
 
-	/* The same of a name that is kept. */
+	/* As above, for a root_name. */
 	vector(transaction &in, const root_name &name) : vector_view<T>(in, name)
 	{
 	}
@@ -242,13 +242,13 @@ public:
 	{
 	}
 
-	/* A new vector, which nothing names yet. */
+	/* A new vector, which nothing refers to yet. */
 	explicit vector(transaction &in)
 		: vector_view<T>(in, in.template object<vector>(detail::checked(firn_vector_new(in.session()))))
 	{
 	}
 
-	/* Stands for an element. */
+	/* A proxy for an element. */
 	class place
 	{
 	public:
@@ -301,7 +301,7 @@ public:
 		detail::is_there(firn_vector_pop(this->session(), this->container_at(), nullptr));
 	}
 
-	/* Inserts in front of `at`, in time linear in what is behind; where it is now. */
+	/* Inserts in front of `at`, in time linear in the elements behind; returns its position. */
 	iterator insert(iterator at, argument value)
 	{
 		byte_span encoded = bytes::encode(value);
@@ -310,7 +310,7 @@ public:
 		return at;
 	}
 
-	/* Removes an element, in time linear in what is behind; the one behind it. */
+	/* Removes an element, in time linear in the elements behind; returns the next one. */
 	iterator erase(iterator at)
 	{
 		detail::check(firn_vector_remove(this->session(), this->container_at(), at.index_));

@@ -15,7 +15,7 @@ namespace firn
 namespace detail
 {
 
-/* Whether something is there, as a call says that looked for it. */
+/* Whether a lookup found something, from its status. */
 inline bool is_there(firn_status status)
 {
 	if (status == FIRN_NOT_FOUND)
@@ -24,7 +24,7 @@ inline bool is_there(firn_status status)
 	return true;
 }
 
-/* What holds a value that operator-> can lead to. */
+/* Holds a value for operator->. */
 template <class T> struct arrow {
 	T value;
 
@@ -34,10 +34,10 @@ template <class T> struct arrow {
 	}
 };
 
-/* Entries that an iterator in a reading fetches at once. */
+/* Number of entries that an iterator in a reading fetches at once. */
 inline constexpr std::size_t batch_entries = 32;
 
-/* Entries that an iterator has fetched, and the one that it is at; none at the end. Copies of an iterator share them. */
+/* The fetched entries of an iterator, and its current one; none at the end. Copies of an iterator share them. */
 template <class Entry> class fetched
 {
 public:
@@ -57,7 +57,7 @@ public:
 		return {here()};
 	}
 
-	/* Of two iterators of one collection: whether they are at the same key, or both at the end. */
+	/* Whether two iterators of one collection are at one key, or both at the end. */
 	bool operator==(const fetched &other) const
 	{
 		if (is_end() || other.is_end())
@@ -76,7 +76,7 @@ protected:
 		return (*entries_)[at_];
 	}
 
-	/* Goes on among what was fetched, if that goes on. */
+	/* Advances within the fetched entries, if possible. */
 	bool step()
 	{
 		if (at_ + 1 == entries_->size())
@@ -93,7 +93,7 @@ protected:
 		return true;
 	}
 
-	/* Takes others, of which there may be none. */
+	/* Replaces the fetched entries; there may be none. */
 	void take(std::vector<Entry> entries)
 	{
 		at_ = 0;
@@ -105,7 +105,7 @@ private:
 	std::size_t at_ = 0;
 };
 
-/* A collection, in an operation. `Calls` are the functions of containers.h, `Self` what a reference is to. */
+/* A collection, in an operation. `Calls` are the functions of containers.h, `Self` is the target of references. */
 template <class Calls, class Self> class container_view
 {
 public:
@@ -126,13 +126,13 @@ public:
 		return size() == 0;
 	}
 
-	/* The object that it is: for ptr members, roots and handles. */
+	/* Its object: for ptr members, roots and handles. */
 	const obj<Self> &object() const
 	{
 		return object_;
 	}
 
-	/* What is wrong with it, a sentence each. */
+	/* Its violated invariants, a sentence each. */
 	std::vector<std::string> check() const
 	{
 		std::vector<std::string> found;

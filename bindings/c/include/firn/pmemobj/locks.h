@@ -1,5 +1,5 @@
 /*
- * Locks that lie in a pool. A part of firn/pmemobj.h, which includes it.
+ * Locks in a pool. A part of firn/pmemobj.h, which includes it.
  */
 #ifndef FIRN_PMEMOBJ_LOCKS_H
 #define FIRN_PMEMOBJ_LOCKS_H
@@ -12,7 +12,7 @@ extern "C" {
 
 /* ---------------------------------------------------------------------------------------------------- locks */
 
-/* Volatile locks in persistent memory: zeros are a lock that nobody holds, and so is what another process left. */
+/* Volatile locks in persistent memory: a zeroed lock is free, and so is a lock that another process left. */
 typedef union {
 	uint64_t align;
 	char padding[64];
@@ -23,7 +23,7 @@ typedef PMEMmutex PMEMcond;
 void *firn_pobj_lock(PMEMobjpool *pop, void *lock) FIRN_POBJ_AS(lock);
 void firn_pobj_lock_zero(PMEMobjpool *pop, void *lock) FIRN_POBJ_AS(lock_zero);
 
-/* For C99, in which time.h does not name it. */
+/* For C99, whose time.h does not declare it. */
 typedef const struct timespec firn_pobj_moment;
 
 /* The system's locks, called from the program so that ThreadSanitizer sees them. Their own header declares only some of

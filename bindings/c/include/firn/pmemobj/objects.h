@@ -1,5 +1,5 @@
 /*
- * Objects of a pool, their bytes, and their types as libpmemobj's macros have them. A part of firn/pmemobj.h, which includes it.
+ * Objects of a pool, their bytes, and libpmemobj's type macros. A part of firn/pmemobj.h, which includes it.
  */
 #ifndef FIRN_PMEMOBJ_OBJECTS_H
 #define FIRN_PMEMOBJ_OBJECTS_H
@@ -12,7 +12,7 @@ extern "C" {
 
 /* -------------------------------------------------------------------------------------------------- objects */
 
-/* What a thread knows of the pool that it is inside of. */
+/* A thread's cached facts about the pool in which it has an operation open. */
 struct firn_pobj_cache {
 	uint64_t pool;
 	unsigned char *base;
@@ -28,8 +28,8 @@ __attribute__((weak, visibility("hidden"))) __thread struct firn_pobj_cache firn
 
 void *firn_pobj_direct(uint64_t id, uint64_t at, struct firn_pobj_cache *cache, int to_read) FIRN_POBJ_AS(direct);
 
-/* Whether what is at an offset of that pool is where it was: in the pool, in a page that nothing is moved from. Before
- * anything was moved no page has to be looked at. */
+/* Whether an offset of that pool is still current: in the pool, in a page that nothing is moved from. Before anything
+ * was moved no page has to be looked up. */
 static inline int firn_pobj_stays(const struct firn_pobj_cache *here, uint64_t id, uint64_t at)
 {
 	return FIRN_LIKELY(here->pool == id) &&
@@ -37,9 +37,9 @@ static inline int firn_pobj_stays(const struct firn_pobj_cache *here, uint64_t i
 		(FIRN_LIKELY(at - 1 < here->last) && FIRN_LIKELY(here->marks[at >> 12] == 0)));
 }
 
-/* From here on an OID is two numbers: passed as one, a compiler keeps it in memory as well, and whoever follows one OID
- * to the next waits for that store at each. */
-/* The object's bytes; valid as said above. */
+/* From here on an OID is two numbers: passed as one value, a compiler keeps it in memory as well, and a chain of OIDs
+ * waits for that store at each step. */
+/* The object's bytes; see above for how long the pointer is valid. */
 static inline void *pmemobj_direct(PMEMoid oid)
 {
 	struct firn_pobj_cache *here = &firn_pobj_here;
@@ -49,7 +49,7 @@ static inline void *pmemobj_direct(PMEMoid oid)
 	return firn_pobj_direct(id, at, here, 0);
 }
 
-/* The same, for reading only: while objects are being moved it costs less. */
+/* As above, for reading only: cheaper while objects are being moved. */
 static inline const void *firn_pmemobj_direct_ro(PMEMoid oid)
 {
 	struct firn_pobj_cache *here = &firn_pobj_here;
@@ -73,15 +73,15 @@ static inline int firn_oid_equals(PMEMoid a, PMEMoid b)
 /* The OID of a byte of a pool. */
 PMEMoid pmemobj_oid(const void *addr) FIRN_POBJ_AS(oid);
 
-/* The open pool of an object, or of a byte; null if there is none. */
+/* The open pool of an object or a byte; null if there is none. */
 PMEMobjpool *pmemobj_pool_by_oid(PMEMoid oid) FIRN_POBJ_AS(pool_by_oid);
 PMEMobjpool *pmemobj_pool_by_ptr(const void *addr) FIRN_POBJ_AS(pool_by_ptr);
 
-/* Bytes of an object, as many as were asked for, and the number of its type; 0 if it is none. */
+/* Requested bytes of an object, and its type number; 0 if it is not one. */
 size_t pmemobj_alloc_usable_size(PMEMoid oid) FIRN_POBJ_AS(usable_size);
 uint64_t pmemobj_type_num(PMEMoid oid) FIRN_POBJ_AS(type_num);
 
-/* The objects of a pool by address, the root left out. */
+/* The objects of a pool in address order, without the root. */
 PMEMoid pmemobj_first(PMEMobjpool *pop) FIRN_POBJ_AS(first);
 PMEMoid pmemobj_next(PMEMoid oid) FIRN_POBJ_AS(next);
 
@@ -95,7 +95,7 @@ firn_status firn_pobj_alloc(PMEMobjpool *pop, PMEMoid *oidp, size_t size, uint64
 firn_status firn_pobj_realloc(PMEMobjpool *pop, PMEMoid *oidp, size_t size, uint64_t type_num) FIRN_POBJ_AS(realloc);
 firn_status firn_pobj_free(PMEMoid *oidp) FIRN_POBJ_AS(free);
 
-/* Allocates, has the object filled, makes it durable and stores its OID: all of it or nothing. New bytes are zeros. */
+/* Allocates an object, runs its constructor, makes it durable and stores its OID, atomically. New bytes are zeros. */
 static inline int pmemobj_alloc(PMEMobjpool *pop, PMEMoid *oidp, size_t size, uint64_t type_num,
 				pmemobj_constr constructor, void *arg)
 {
@@ -114,7 +114,7 @@ static inline int pmemobj_zalloc(PMEMobjpool *pop, PMEMoid *oidp, size_t size, u
 	return pmemobj_alloc(pop, oidp, size, type_num, NULL, NULL);
 }
 
-/* Another length for an object, which may then be elsewhere; what is new of it is zeros. */
+/* Changes the length of an object, which may move it; new bytes are zeros. */
 static inline int pmemobj_realloc(PMEMobjpool *pop, PMEMoid *oidp, size_t size, uint64_t type_num)
 {
 	return firn_pobj_result(firn_pobj_realloc(pop, oidp, size, type_num));
@@ -266,14 +266,14 @@ static inline void *pmemobj_memset_persist(PMEMobjpool *pop, void *dest, int c, 
 #define _TOID_CONSTR(t)
 #endif
 
-/* Of `struct node` the names are made without `struct`. */
+/* For `struct node` the names are formed without `struct`. */
 #define _toid_struct
 #define _toid_union
 #define _toid_enum
 #define _POBJ_LAYOUT_REF(name) (sizeof(_pobj_layout_##name##_ref))
 
 #define POBJ_LAYOUT_BEGIN(name) typedef uint8_t _pobj_layout_##name##_ref[__COUNTER__ + 1]
-/* With a semicolon of their own, as libpmemobj's: there are programs that leave it out. */
+/* These include a semicolon, as libpmemobj's do: some programs omit it. */
 #define POBJ_LAYOUT_ROOT(name, t) TOID_DECLARE_ROOT(t);
 #define POBJ_LAYOUT_TOID(name, t) TOID_DECLARE(t, (__COUNTER__ + 1 - _POBJ_LAYOUT_REF(name)));
 #define POBJ_LAYOUT_END(name)                                                                                          \

@@ -55,7 +55,7 @@ enum pobj_tx_stage pmemobj_tx_stage(void) FIRN_POBJ_AS(tx_stage);
 int pmemobj_tx_errno(void) FIRN_POBJ_AS(tx_errno);
 void pmemobj_tx_commit(void) FIRN_POBJ_AS(tx_commit);
 
-/* Aborts the innermost transaction, and goes to its stage ONABORT. */
+/* Aborts the innermost transaction and enters its stage ONABORT. */
 static inline void pmemobj_tx_abort(int errnum)
 {
 	jmp_buf *environment = (jmp_buf *)firn_pobj_tx_environment();
@@ -65,7 +65,7 @@ static inline void pmemobj_tx_abort(int errnum)
 		longjmp(*environment, 1);
 }
 
-/* A call failed: the transaction is aborted unless the flags say that it goes on. */
+/* A call failed: the transaction is aborted unless the flags say otherwise. */
 static inline int firn_pobj_tx_result(int failed, uint64_t flags)
 {
 	if (failed != 0) {
@@ -120,8 +120,8 @@ static inline int pmemobj_tx_lock(enum pobj_tx_param type, void *lockp)
 	return pmemobj_tx_xlock(type, lockp, 0);
 }
 
-/* Begins a transaction, or a part of the one that is open. The arguments behind `environment` are parameters, each with
- * what belongs to it, then TX_PARAM_NONE. Returns an errno. */
+/* Begins a transaction, or a nested one. The arguments after `environment` are parameters, each followed by its own
+ * arguments, then TX_PARAM_NONE. Returns an errno. */
 __attribute__((unused)) static int pmemobj_tx_begin(PMEMobjpool *pop, jmp_buf environment, ...)
 {
 	pmemobj_tx_callback callback = NULL;
@@ -154,7 +154,7 @@ __attribute__((unused)) static int pmemobj_tx_begin(PMEMobjpool *pop, jmp_buf en
 	return failed;
 }
 
-/* Ends the innermost transaction. If it was aborted, so is the one around it. */
+/* Ends the innermost transaction. If it was aborted, so is the enclosing one. */
 static inline int pmemobj_tx_end(void)
 {
 	int failed = firn_pobj_tx_end();
@@ -163,7 +163,7 @@ static inline int pmemobj_tx_end(void)
 	return failed;
 }
 
-/* Goes to the next stage: at work that is the commit. */
+/* Enters the next stage; in the work stage that is the commit. */
 static inline void pmemobj_tx_process(void)
 {
 	(void)firn_pobj_tx_process();
@@ -265,7 +265,7 @@ static inline int pmemobj_tx_free(PMEMoid oid)
 	return pmemobj_tx_xfree(oid, 0);
 }
 
-/* Copies to memory that is in the transaction, which flushes it. */
+/* Copies to memory that was added to the transaction, which flushes it. */
 #define TX_MEMCPY(dest, src, num) memcpy((pmemobj_tx_add_range_direct((dest), (num)), (dest)), (src), (num))
 #define TX_MEMSET(dest, c, num) memset((pmemobj_tx_add_range_direct((dest), (num)), (dest)), (c), (num))
 
