@@ -15,7 +15,7 @@ fn check_range(offset: usize, len: usize, all: usize) -> Outcome<()> {
     match offset.checked_add(len) {
         Some(end) if end <= all => Ok(()),
         _ => Err(Failure::invalid(format!(
-            "{len} bytes from byte {offset} on are not all there: the object holds {all}"
+            "{len} bytes at offset {offset} exceed the object, which has {all} bytes"
         ))),
     }
 }

@@ -70,7 +70,7 @@ impl Collects {
             Ok("1") => Ok(Self::Beside),
             Ok("safepoints") => Ok(Self::AtSafepoints),
             Ok(other) => Err(Failure::invalid(format!(
-                "FIRN_COLLECT is `0`, `1` or `safepoints`, not `{other}`"
+                "FIRN_COLLECT must be `0`, `1` or `safepoints`, not `{other}`"
             ))),
         }
     }
@@ -125,7 +125,7 @@ pub(crate) fn page_size(pages: c_int) -> Outcome<PageSize> {
         0 => Ok(PageSize::Huge),
         1 => Ok(PageSize::Small),
         pages => Err(Failure::invalid(format!(
-            "the pages are 0 or 1, not {pages}"
+            "the pages must be 0 or 1, not {pages}"
         ))),
     }
 }
@@ -145,7 +145,7 @@ pub(crate) fn collector_options(how: Option<&Collecting>) -> Outcome<CollectorOp
     if !matches!(collect.target.partial_cmp(&1.0), Some(order) if order.is_ge()) {
         let target = collect.target;
         return Err(Failure::invalid(format!(
-            "the target is at least 1, not {target}"
+            "the target must be at least 1, not {target}"
         )));
     }
     if how.trigger != 0.0 {
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn firn_init(pool: *mut Pool, how: *const Collecting) -> S
         if collector.is_some() {
             return Err(Failure::new(
                 Status::Busy,
-                "a collector watches the pool already; firn_exit ends it",
+                "a collector thread is already running; firn_exit stops it",
             ));
         }
         *collector = Some(it.heap.start_collector(&options)?);
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn firn_exit(pool: *mut Pool) -> Status {
         let it = unsafe { open(pool) }?;
         let Some(collector) = it.collector().take() else {
             return Err(Failure::misuse(
-                "no collector watches the pool; firn_init starts one",
+                "no collector thread is running; firn_init starts one",
             ));
         };
         collector.stop()?;

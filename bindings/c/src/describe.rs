@@ -84,7 +84,7 @@ pub(crate) unsafe fn descriptor(of: *const Type) -> Outcome<&'static TypeDescrip
         if types.len() > MOST_TYPES {
             let name = &all[0].name;
             return Err(Failure::invalid(format!(
-                "type `{name}` leads to more than {MOST_TYPES} types; a function that says what a member leads to yields the same table each time"
+                "type `{name}` leads to more than {MOST_TYPES} types; a member's `to` function must always return the same table"
             )));
         }
     }
@@ -123,7 +123,7 @@ unsafe fn described(of: *const Type, types: &mut Vec<*const Type>) -> Outcome<De
     let count = of.field_count & !MEMBERS;
     if count > 0 && of.fields.is_null() {
         return Err(Failure::invalid(format!(
-            "type `{name}` has {count} fields, but no table of them"
+            "type `{name}` has {count} fields, but its field table is null"
         )));
     }
     let mut members = Vec::new();
@@ -175,7 +175,7 @@ unsafe fn described_member(
         4 => FieldKind::Nested,
         other => {
             return Err(Failure::invalid(format!(
-                "field `{name}` of type `{of}` is of kind {other}, which is no firn_member_kind"
+                "field `{name}` of type `{of}` has kind {other}, which is not a firn_member_kind"
             )));
         }
     };
@@ -185,12 +185,12 @@ unsafe fn described_member(
     };
     if kind == FieldKind::Reference && (bytes == 0 || !bytes.is_multiple_of(REFERENCE_BYTES)) {
         return Err(Failure::invalid(format!(
-            "field `{name}` of type `{of}` has {bytes} bytes; references have {REFERENCE_BYTES} each"
+            "field `{name}` of type `{of}` has {bytes} bytes, not a multiple of {REFERENCE_BYTES}, the size of a reference"
         )));
     }
     if element == 0 || !bytes.is_multiple_of(element) {
         return Err(Failure::invalid(format!(
-            "field `{name}` of type `{of}` has {bytes} bytes, which are no elements of {element}"
+            "field `{name}` of type `{of}` has {bytes} bytes, not a multiple of its elements' {element}"
         )));
     }
     let mut target = String::new();
@@ -257,5 +257,5 @@ pub(crate) unsafe fn text_in_place<'a>(pointer: *const c_char, what: &str) -> Ou
     // SAFETY: the caller says so.
     let text = unsafe { CStr::from_ptr(pointer) };
     text.to_str()
-        .map_err(|_| Failure::invalid(format!("{what} is no UTF-8")))
+        .map_err(|_| Failure::invalid(format!("{what} is not valid UTF-8")))
 }

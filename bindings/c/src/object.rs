@@ -215,7 +215,7 @@ pub unsafe extern "C" fn firn_follow_slow(
         let it = unsafe { session(pointer) }?;
         if field.is_null() || !field.is_aligned() {
             return Err(Failure::invalid(
-                "the reference is null, or at no multiple of 8",
+                "the reference is null, or not at a multiple of 8",
             ));
         }
         with_view!(it, |view| {
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn firn_compare_exchange(
         // SAFETY: as the header asks of sessions, and of the word that is expected.
         let (it, expected) = unsafe { (session(pointer)?, expected.as_mut()) };
         let Some(expected) = expected else {
-            return Err(Failure::invalid("the word that is expected is null"));
+            return Err(Failure::invalid("the pointer to the expected word is null"));
         };
         it.reading(|view| {
             let object = it.object(view, object)?;

@@ -101,7 +101,7 @@ unsafe fn options(of: *const Options) -> Outcome<(PoolOptions, MappedOptions)> {
         1 => PoolKind::Explicit,
         kind => {
             return Err(Failure::invalid(format!(
-                "the pool's kind is 0 or 1, not {kind}"
+                "the pool's kind must be 0 or 1, not {kind}"
             )));
         }
     };
@@ -115,7 +115,7 @@ unsafe fn options(of: *const Options) -> Outcome<(PoolOptions, MappedOptions)> {
         2 => mapped.assume_persistent(Domain::Eadr),
         domain => {
             return Err(Failure::invalid(format!(
-                "the domain is 0, 1 or 2, not {domain}"
+                "the domain must be 0, 1 or 2, not {domain}"
             )));
         }
     };
@@ -158,7 +158,7 @@ unsafe fn hand_out(heap: firn_heap::Pool<Mapped>, collects: Collects, to: *mut *
 fn check_room<T>(to: *mut *mut T) -> Outcome<()> {
     match to.is_null() {
         true => Err(Failure::invalid(
-            "there is nowhere to put what is opened: that pointer is null",
+            "the pointer that receives the pool is null",
         )),
         false => Ok(()),
     }
@@ -360,7 +360,7 @@ pub unsafe extern "C" fn firn_migrate(
         // SAFETY: as the header asks of pools and types.
         let (it, types) = unsafe { (open(pool)?, [descriptor(from)?, descriptor(to)?]) };
         let Some(convert) = convert else {
-            return Err(Failure::invalid("there is no function that converts"));
+            return Err(Failure::invalid("the conversion function is null"));
         };
         let turned = it.heap.migrate_described(types, |old, new| {
             // SAFETY: the function reads the bytes of an object of the one type and writes those of one of the

@@ -223,7 +223,7 @@ pub(crate) unsafe fn session<'a>(pointer: *const Session) -> Outcome<&'a Session
 
 #[cold]
 fn wrong_thread() -> Failure {
-    Failure::misuse("the session is another thread's; open one on this thread")
+    Failure::misuse("the session belongs to another thread; open one on this thread")
 }
 
 impl Session {
@@ -359,7 +359,7 @@ impl Session {
             Operation::Read(read) => body(read.view()),
             Operation::None => Err(outside()),
             Operation::Transaction(_) => Err(Failure::misuse(
-                "this is for operations that read; end the transaction first",
+                "this call works only in reading operations; end the transaction first",
             )),
         }
     }
@@ -407,7 +407,7 @@ impl Session {
             _ => types.look_up(self, id).ok_or_else(|| {
                 Failure::new(
                     Status::WrongType,
-                    "the object has no type of the program's: it holds bytes, or an array of references",
+                    "the object has none of the program's types: it holds bytes, or is an array of references",
                 )
             }),
         }
@@ -453,7 +453,7 @@ impl Session {
             Operation::Transaction(transaction) if transaction.reads > 0 => transaction.reads -= 1,
             _ => {
                 return Err(Failure::misuse(
-                    "no operation that reads is open; every firn_read_end needs its firn_read_begin",
+                    "no reading operation is open; every firn_read_end needs a firn_read_begin",
                 ));
             }
         }
@@ -465,7 +465,7 @@ impl Session {
         match &mut *operation {
             Operation::Read(_) => {
                 return Err(Failure::misuse(
-                    "a transaction cannot begin inside an operation that reads; end that first",
+                    "a transaction cannot begin inside a reading operation; end that first",
                 ));
             }
             Operation::Transaction(transaction) => {
@@ -591,7 +591,7 @@ fn not_here(pointer: *const c_void) -> Failure {
         false => Failure::new(
             Status::NotAllocated,
             format!(
-                "{pointer:p} is no object of this pool; pointers to objects come from this session's operation"
+                "{pointer:p} is not an object of this pool; use pointers that were obtained in this operation"
             ),
         ),
     }
@@ -602,7 +602,7 @@ pub unsafe extern "C" fn firn_session_open(pool: *mut Pool, to: *mut *mut Sessio
     status_of(|| {
         if to.is_null() {
             return Err(Failure::invalid(
-                "there is nowhere to put the session: that pointer is null",
+                "the pointer that receives the session is null",
             ));
         }
         // SAFETY: as the header asks of pools.
@@ -646,7 +646,7 @@ pub unsafe extern "C" fn firn_session_close(pointer: *mut Session) -> Status {
         let it = unsafe { session(pointer) }?;
         if !matches!(&*it.operation.borrow(), Operation::None) {
             return Err(Failure::misuse(
-                "an operation is open; end it, then close the session",
+                "an operation is open; end it before closing the session",
             ));
         }
         let pool = it.pool();
@@ -712,7 +712,7 @@ pub unsafe extern "C" fn firn_transaction(
             if it.depth() != depth + 1 {
                 it.abort_to(depth);
                 return Err(Failure::misuse(
-                    "the body of a transaction began or ended one without its other end",
+                    "the body of a transaction left a begin or an end unmatched",
                 ));
             }
             let outcome = match status == Status::Ok as u32 {

@@ -202,8 +202,8 @@ fn of_panic(payload: &(dyn core::any::Any + Send)) -> Failure {
     Failure::new(
         Status::Internal,
         format!(
-            "the library failed: {}",
-            text.unwrap_or("no reason is known")
+            "internal error of the library: {}",
+            text.unwrap_or("unknown reason")
         ),
     )
 }

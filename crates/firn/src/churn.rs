@@ -76,7 +76,7 @@ fn print(report: &ChurnReport, output: &mut Output) -> std::io::Result<()> {
         output.line(&collector(work))?;
     }
     let fate = match report.kept {
-        true => "The entries that were left stay".to_owned(),
+        true => "The remaining entries were kept".to_owned(),
         false => format!("{} entries were removed at the end", count(report.cleaned)),
     };
     output.line(&format!("{fate}; it took {:.1} s.", report.seconds))
@@ -123,8 +123,8 @@ fn standing(standing: &Standing) -> [String; 5] {
 
 fn collector(work: &CollectorWork) -> String {
     format!(
-        "The collector: {} cycles, {} objects ({}) moved, {} given back to the device, {:.1} ms of computation.\n\
-         The program stood {} times, {:.3} ms together, {:.3} ms the longest.",
+        "The collector: {} cycles, {} objects ({}) moved, {} given back to the device, {:.1} ms of CPU time.\n\
+         The program was stopped {} times, total {:.3} ms, longest {:.3} ms.",
         count(work.cycles),
         count(work.moved_objects),
         bytes(work.moved_bytes),

@@ -29,11 +29,11 @@ impl fmt::Display for Failure {
             Self::Lab(error) => error.fmt(f),
             Self::Output(error) => write!(
                 f,
-                "standard output: writing failed: {error}; send it to another place"
+                "standard output: writing failed: {error}; redirect it elsewhere"
             ),
             Self::Terminal(error) => write!(
                 f,
-                "the terminal cannot be used: {error}; `firn top --once` needs none"
+                "the terminal cannot be used: {error}; `firn top --once` does not need one"
             ),
         }
     }

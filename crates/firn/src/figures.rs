@@ -91,7 +91,7 @@ pub fn defragmented(report: &DefragReport) -> String {
         line(
             "target",
             format!(
-                "{target} on {pages} pages is out of reach: {}",
+                "{target} on {pages} pages could not be reached: {}",
                 report.ended
             ),
         );
@@ -108,7 +108,7 @@ pub fn defragmented(report: &DefragReport) -> String {
     if report.lacked_room {
         line(
             "way out",
-            "delete objects, or make room on the disk or in the pool's limit, and do it again"
+            "delete objects, free space on the disk or raise the pool's limit, and run it again"
                 .into(),
         );
     }
@@ -127,8 +127,8 @@ pub fn ratio(ratio: Option<f64>) -> String {
 pub fn drawn(report: &MapReport) -> String {
     let pools: Vec<String> = report.pools.iter().map(pages).collect();
     let square = match report.pages_a_square {
-        1 => "a square a page of 4 KiB".to_owned(),
-        n => format!("a square {n} pages of 4 KiB"),
+        1 => "one square is a page of 4 KiB".to_owned(),
+        n => format!("one square is {n} pages of 4 KiB"),
     };
     format!("{}\n{}: {square}", pools.join("\n"), report.picture)
 }
@@ -145,7 +145,7 @@ fn pages(figures: &MapFigures) -> String {
         bytes(figures.live_bytes),
     );
     if !figures.exact {
-        text.push_str("; in use or not traced, so how full pages are is not known");
+        text.push_str("; in use or not traced, so it is unknown how full pages are");
     }
     text
 }
@@ -224,12 +224,12 @@ fn collector(did: &CollectorFigures) -> Vec<(&'static str, String)> {
     }
     let mut lines = vec![("collector", cycles), ("collected pages", pages)];
     for (name, step) in did.steps() {
-        let time = format!("{:.1} ms, {:.1} ms of computation", step.ms, step.cpu_ms);
+        let time = format!("{:.1} ms, {:.1} ms of CPU time", step.ms, step.cpu_ms);
         lines.push((name, time));
     }
     let stops = &did.stops;
     let all = format!(
-        "{}, together {:.3} ms, the longest {:.3} ms",
+        "{}, total {:.3} ms, longest {:.3} ms",
         count(stops.count),
         stops.total_ms,
         stops.longest_ms
@@ -255,16 +255,16 @@ fn domain(stat: &Stat) -> String {
 
 fn backing(stat: &Stat) -> String {
     let fate = if stat.outlives_power {
-        "outlives the machine's power"
+        "survives a power failure"
     } else {
-        "dies with the machine"
+        "lost in a power failure"
     };
     format!("{} ({fate})", stat.backing)
 }
 
 fn state(stat: &Stat) -> String {
     let state = if stat.open {
-        "open by a program, or left open by one that died"
+        "opened by a program, or left open by one that died"
     } else {
         "closed"
     };
@@ -285,6 +285,6 @@ pub fn converted(report: &ConvertReport) -> String {
     let ConvertReport { pool, from, to, .. } = report;
     match report.converted {
         true => format!("{pool}: converted from format version {from} to version {to}"),
-        false => format!("{pool}: has format version {to}, nothing to convert"),
+        false => format!("{pool}: already has format version {to}"),
     }
 }

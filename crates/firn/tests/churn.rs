@@ -148,7 +148,7 @@ fn a_root_of_another_kind_is_refused_in_any_pool() {
     lists.close().unwrap();
     let refused = firn(&["churn", &pool, "--n", "10"]);
     assert_eq!(refused.status, 2);
-    for words in [&*pool, "root `churn`", "firn.list", "no map", "--map"] {
+    for words in [&*pool, "root `churn`", "firn.list", "not a map", "--map"] {
         assert!(refused.err.contains(words), "{words}: {}", refused.err);
     }
     assert_eq!(firn(&["check", &pool]).status, 0);

@@ -329,7 +329,7 @@ fn stat_shows_what_the_collector_of_a_pool_in_use_has_done() {
     assert_eq!(store.pool().collector_stops().count, counted);
     let text = firn(&["stat", &pool]).out;
     let cycles = format!("{} cycles", collected.cycles);
-    for words in ["collector stops", "emptied", "of computation", &cycles] {
+    for words in ["collector stops", "emptied", "of CPU time", &cycles] {
         assert!(text.contains(words), "{words}: {text}");
     }
     store.close().unwrap();
@@ -399,7 +399,7 @@ fn a_map_of_a_pool_in_use_says_what_it_does_not_know() {
     assert_eq!(drawn["pools"][0]["exact"], false);
     assert!(drawn["pools"][0]["unknown_pages"].as_u64().unwrap() > 0);
     let svg = std::fs::read_to_string(&picture).unwrap();
-    assert!(svg.contains("how full pages are is not known"));
+    assert!(svg.contains("it is unknown how full pages are"));
     drop(writer.stdin.take());
     assert!(writer.wait().unwrap().success());
 }

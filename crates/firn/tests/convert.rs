@@ -68,7 +68,7 @@ fn a_pool_is_converted_on_purpose_once() {
         assert_eq!(versions(&pool), [FORMAT_VERSION; 2]);
         let before = std::fs::read(&pool).unwrap();
         let again = firn(&["convert", &pool]);
-        let told = format!("{pool}: has format version {FORMAT_VERSION}, nothing to convert\n");
+        let told = format!("{pool}: already has format version {FORMAT_VERSION}\n");
         assert_eq!((again.status, &again.out), (0, &told), "{}", again.err);
         assert!(std::fs::read(&pool).unwrap() == before);
         let json = firn(&["convert", &pool, "--json"]).out;

@@ -131,7 +131,11 @@ fn mended(folder: &Folder, file: &str) {
     let mended = crash(folder, &["--replay", file]);
     match mended.status {
         0 => assert!(mended.out.contains("It passes now."), "{}", mended.out),
-        2 => assert!(mended.err.contains("runs differently"), "{}", mended.err),
+        2 => assert!(
+            mended.err.contains("the code has changed"),
+            "{}",
+            mended.err
+        ),
         _ => panic!("{}{}", mended.out, mended.err),
     }
 }

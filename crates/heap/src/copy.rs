@@ -158,7 +158,7 @@ pub enum CopyError {
     Objects(#[from] Error),
     /// The pool is not whole, and nothing of it can be left out: its references lie in pairs of words.
     #[error(
-        "the pool is damaged ({finding}), and a pool of a libpmemobj program can be salvaged whole or not at all; restore the last copy"
+        "the pool is damaged ({finding}), and a pool of a libpmemobj program can be salvaged only if it is intact; restore the last copy"
     )]
     NotWhole {
         /// The first thing that makes no sense.
@@ -166,7 +166,7 @@ pub enum CopyError {
     },
     /// Nobody knows all references of the old pool, so nobody can rewrite them.
     #[error(
-        "a copy cannot have an identity of its own, because references in this pool are {what}, which cannot be told from numbers and rewritten; copy it without a new identity, and use one of the two at a time"
+        "the copy cannot get a new identity, because references in this pool are {what}, which cannot be told from numbers and rewritten; copy it without a new identity, and use one of the two at a time"
     )]
     Undeclared {
         /// What the references are.

@@ -42,20 +42,20 @@ pub enum OpenError {
     },
     /// The pool was open in domain `process` when the machine went down.
     #[error(
-        "{pool}: was open on an ordinary file when the machine went down, so the disk may hold a torn state; `firn copy --salvage`, `Pool::salvage` or `firn_salvage` makes a new pool of what is whole and names the rest; otherwise restore the last copy"
+        "{pool}: was open on an ordinary file when the machine went down, so the file may be torn; make a new pool of the intact objects with `firn copy --salvage`, `Pool::salvage` or `firn_salvage`, or restore the last copy"
     )]
     MachineDied {
         /// The medium's name.
         pool: String,
     },
     /// The pool was not closed and the medium allows no recovery.
-    #[error("{pool}: was not closed, and recovery needs to write; open it for writing once")]
+    #[error("{pool}: was not closed, and recovery has to write; open it for writing once")]
     NeedsRecovery {
         /// The medium's name.
         pool: String,
     },
     /// The medium is read-only.
-    #[error("{pool}: opened read-only, which allows `Pool::open_read_only` alone")]
+    #[error("{pool}: opened read-only; use `Pool::open_read_only`")]
     ReadOnly {
         /// The medium's name.
         pool: String,
@@ -91,15 +91,13 @@ pub enum OpenError {
 #[non_exhaustive]
 pub enum Error {
     /// No room, and the pool may not grow further.
-    #[error(
-        "the pool is full: no room for {bytes} more bytes; delete something, or raise its limit"
-    )]
+    #[error("the pool is full: no room for {bytes} more bytes; delete objects, or raise its limit")]
     PoolFull {
         /// Bytes asked for.
         bytes: u64,
     },
     /// The object is larger than any pool can hold in one piece.
-    #[error("an object of {bytes} bytes is too large, {limit} is the most")]
+    #[error("an object of {bytes} bytes is too large; the maximum is {limit}")]
     ObjectTooLarge {
         /// Bytes asked for.
         bytes: u64,
@@ -114,7 +112,7 @@ pub enum Error {
     },
     /// A collector would begin again where it ends.
     #[error(
-        "a collector with trigger {trigger} and target {target} never rests; the trigger must be above the target"
+        "a collector with trigger {trigger} and target {target} would never stop; set the trigger above the target"
     )]
     Trigger {
         /// Ratio at which it begins.
@@ -129,7 +127,7 @@ pub enum Error {
         lanes: usize,
     },
     /// The address names no allocated object.
-    #[error("no object is allocated at {at:#x}; it was freed before, or never allocated")]
+    #[error("no object is allocated at {at:#x}; it was freed, or never allocated")]
     NotAllocated {
         /// The address.
         at: u64,
@@ -141,13 +139,15 @@ pub enum Error {
         name: String,
     },
     /// All places for roots are taken.
-    #[error("the pool has {limit} roots already; keep further objects below an existing one")]
+    #[error(
+        "the pool already has {limit} roots, the maximum; refer to further objects from an existing root"
+    )]
     TooManyRoots {
         /// Roots possible.
         limit: usize,
     },
     /// The name cannot be a root's.
-    #[error("`{name}` cannot name a root: 1 to {limit} bytes of text without zeros")]
+    #[error("`{name}` cannot name a root; a name is 1 to {limit} bytes of text without zero bytes")]
     RootName {
         /// The name.
         name: String,
@@ -174,7 +174,7 @@ pub enum Error {
     },
     /// The layout of a type changed, its version did not.
     #[error(
-        "type `{name}` version {version} is stored with another layout ({difference}); give the changed type a higher version and migrate, or use the program that it was stored by"
+        "type `{name}` version {version} is stored with another layout ({difference}); give the changed type a higher version and migrate, or use the program that stored it"
     )]
     LayoutChanged {
         /// The type.
@@ -214,7 +214,7 @@ pub enum Error {
     },
     /// A migration was begun and has not ended, so objects of a type have one of two versions.
     #[error(
-        "a migration of type `{name}` to version {version} has begun and not ended; migrate to that version again, before any session is opened (`Pool::migrate`, `firn_migrate`)"
+        "a migration of type `{name}` to version {version} has not finished; migrate to that version again before opening a session (`Pool::migrate`, `firn_migrate`)"
     )]
     MigrationUnfinished {
         /// The type.
@@ -224,7 +224,7 @@ pub enum Error {
     },
     /// A handle names an object that a migration would turn into another type.
     #[error(
-        "a handle names the object at {at:#x}, of type `{name}`, which is to be migrated; drop the handle, then migrate"
+        "a handle names the object at {at:#x}, of type `{name}`, which is being migrated; drop the handle, then migrate again"
     )]
     HandleInTheWay {
         /// The type.
@@ -233,9 +233,7 @@ pub enum Error {
         at: u64,
     },
     /// The type registry is full.
-    #[error(
-        "the type registry is full ({bytes} bytes); copy the pool to drop types that are no longer used"
-    )]
+    #[error("the type registry is full ({bytes} bytes); copy the pool to drop unused types")]
     RegistryFull {
         /// Bytes of the registry.
         bytes: u64,
@@ -249,10 +247,10 @@ pub enum Error {
         needs: &'static str,
     },
     /// The pool was opened for reading.
-    #[error("the pool is open for reading only")]
+    #[error("the pool is open read-only; open it for writing")]
     ReadOnly,
     /// Two transactions wait for each other; `Session::transaction` tries again by itself.
-    #[error("another transaction holds a lock that this one needs; try again")]
+    #[error("another transaction holds a lock that this one needs; start the transaction again")]
     Conflict,
     /// A guard or transaction stayed open, so the world could not be stopped.
     #[error("a guard or transaction stayed open for {waited_ms} ms; end it, then try again")]
@@ -261,21 +259,21 @@ pub enum Error {
         waited_ms: u64,
     },
     /// A collection is under way, and only one of this kind can be at a time.
-    #[error("a collection of this pool is under way; stop the collector, or wait, then try again")]
+    #[error("a collection of this pool is running; stop the collector or wait, then try again")]
     Collecting,
     /// The pool was closed.
     #[error("the pool is closed; open it again")]
     Closed,
     /// The caller is a forked child of the process that opened the pool.
     #[error(
-        "{pool}: opened by the process from which this one was forked, which goes on with it; a child opens it again when that has closed it"
+        "{pool}: opened by the process from which this one was forked; a child can open it once the parent has closed it"
     )]
     Forked {
         /// The medium's name.
         pool: String,
     },
     /// The address range is not part of an object.
-    #[error("{len} bytes at {at:#x} are not within one allocated object")]
+    #[error("the {len} bytes at {at:#x} are not within one allocated object")]
     BadRange {
         /// Start of the range.
         at: u64,

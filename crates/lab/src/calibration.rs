@@ -29,7 +29,7 @@ pub struct Phases {
 #[non_exhaustive]
 pub enum PhasesError {
     /// There is no such workload.
-    #[error("no workload is called `{name}`; there are {known}")]
+    #[error("there is no workload `{name}`; the workloads are {known}")]
     Workload {
         /// What was asked for.
         name: String,

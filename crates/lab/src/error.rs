@@ -72,7 +72,7 @@ pub enum LabError {
         source: CopyError,
     },
     /// The checker finds something in a copy, which is removed.
-    #[error("{path}: the copy is not sound ({finding}); `firn check` the pool")]
+    #[error("{path}: the copy is not sound ({finding}); run `firn check` on the pool")]
     UnsoundCopy {
         /// The copy's file.
         path: PathBuf,
@@ -104,7 +104,7 @@ pub enum LabError {
         found: String,
     },
     /// There is no such scheme.
-    #[error("no scheme is called `{name}`; the schemes are {allowed}")]
+    #[error("there is no scheme `{name}`; the schemes are {allowed}")]
     Scheme {
         /// What was asked for.
         name: String,
@@ -113,7 +113,7 @@ pub enum LabError {
     },
     /// A scheme is kept only to show what it loses.
     #[error(
-        "the scheme `{name}` ({source_of}) loses committed changes in a crash and is refused on memory that holds something; the schemes that keep them are {allowed}"
+        "the scheme `{name}` ({source_of}) loses committed changes in a crash and runs only on simulated media; use one of {allowed}"
     )]
     UnsoundScheme {
         /// The scheme.
@@ -124,7 +124,7 @@ pub enum LabError {
         allowed: String,
     },
     /// The root that should name a map names something else.
-    #[error("{path}: its root `{root}` is {found}, no map; name another root with --map")]
+    #[error("{path}: its root `{root}` is {found}, not a map; name another root with --map")]
     NoMap {
         /// The pool's file.
         path: PathBuf,
@@ -146,7 +146,7 @@ pub enum LabError {
         key: String,
     },
     /// An entry is there that was removed, or not there and was inserted.
-    #[error("{path}: the entry {key} is not as it was left; `firn check` the pool")]
+    #[error("{path}: the entry {key} is not as it was left; run `firn check`")]
     NotAsLeft {
         /// The pool's file.
         path: PathBuf,
@@ -177,7 +177,7 @@ pub enum LabError {
     },
     /// The child that writes ended by itself.
     #[error(
-        "the writing child on {pool} ended by itself ({status}) before it was killed; what it said stands above"
+        "the child that writes to {pool} exited ({status}) before it was killed; its output is above"
     )]
     ChildEnded {
         /// The pool's file.
@@ -237,8 +237,8 @@ impl LabError {
 
 fn way_out(error: &FormatError) -> &'static str {
     match error {
-        FormatError::NotAPool => "; name a file that `firn load` made",
+        FormatError::NotAPool => "; name a pool, such as `firn load` creates",
         FormatError::Version { .. } => "",
-        _ => "; `firn check` says what is damaged, otherwise restore the last copy",
+        _ => "; run `firn check` to see the damage, or restore the last copy",
     }
 }

@@ -17,15 +17,13 @@ pub enum MappedError {
         path: PathBuf,
     },
     /// A pool was to be created where a file is.
-    #[error("{path}: exists already; open it, or choose another path")]
+    #[error("{path}: already exists; open it, or choose another path")]
     Exists {
         /// The path as it was given.
         path: PathBuf,
     },
     /// Another process is making this very pool, which has no name yet.
-    #[error(
-        "{path}: exists already, as a pool that another process is creating; open it when that is done"
-    )]
+    #[error("{path}: another process is creating this pool; open it when that is done")]
     BeingCreated {
         /// The path as it was given.
         path: PathBuf,
@@ -38,21 +36,21 @@ pub enum MappedError {
     },
     /// The path names a device, a pipe or a socket.
     #[error(
-        "{path}: is no regular file; a pool lives in one, on a DAX file system for persistent memory"
+        "{path}: is not a regular file; a pool must be one, on a DAX file system for persistent memory"
     )]
     NotRegular {
         /// The path as it was given.
         path: PathBuf,
     },
     /// Another open of the pool excludes this one.
-    #[error("{path}: in use by another open of the pool; close that one, or only peek at it")]
+    #[error("{path}: already open in this or another process; close it there first")]
     InUse {
         /// The path as it was given.
         path: PathBuf,
     },
     /// The file's length cannot be that of a pool.
     #[error(
-        "{path}: {len} bytes long, and a pool is whole frames of 4096 bytes, at least one; restore it from a copy"
+        "{path}: is {len} bytes long, but a pool consists of whole frames of 4096 bytes; restore it from a copy"
     )]
     BadLength {
         /// The path as it was given.
@@ -61,7 +59,9 @@ pub enum MappedError {
         len: u64,
     },
     /// The file's rights, or a file system mounted read-only, forbid it.
-    #[error("{path}: permission denied ({source}); change the file's rights, or open it read-only")]
+    #[error(
+        "{path}: permission denied ({source}); change the file's permissions, or open it read-only"
+    )]
     Permission {
         /// The path as it was given.
         path: PathBuf,
@@ -70,7 +70,7 @@ pub enum MappedError {
     },
     /// The file system may need a block for a store that a full disk does not have.
     #[error(
-        "{path}: lies on {system}, {reason}: with a full disk a store may end the program (SIGBUS); move the pool to ext4, xfs, tmpfs or DAX, or accept it: --any-file-system, `MappedOptions::file_systems`, `firn_options.any_file_system`, FIRN_ANY_FILE_SYSTEM=1"
+        "{path}: is on {system}, {reason}: if the disk is full, a store may kill the program (SIGBUS); move the pool to ext4, xfs, tmpfs or DAX, or accept the risk: --any-file-system, `MappedOptions::file_systems`, `firn_options.any_file_system`, FIRN_ANY_FILE_SYSTEM=1"
     )]
     NoPromise {
         /// The path as it was given.
@@ -82,7 +82,7 @@ pub enum MappedError {
     },
     /// The process may not reserve the address window.
     #[error(
-        "{name}: no {bytes} bytes of address space for the window; raise the limit (ulimit -v), or ask for a smaller capacity"
+        "{name}: the window needs {bytes} bytes of address space; raise the limit (ulimit -v), or request a smaller capacity"
     )]
     NoAddressSpace {
         /// The path as it was given, or what anonymous memory is called.

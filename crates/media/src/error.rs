@@ -18,7 +18,7 @@ pub enum MediumError {
     },
     /// The medium cannot grow beyond the address window it reserved at open.
     #[error(
-        "{medium}: cannot grow to {asked} bytes, the window reserved at open ends at {capacity}; open it with a larger capacity"
+        "{medium}: cannot grow to {asked} bytes, because the window reserved at open ends at {capacity}; open it with a larger capacity"
     )]
     BeyondCapacity {
         /// What the medium is called.
@@ -29,20 +29,20 @@ pub enum MediumError {
         capacity: u64,
     },
     /// The medium was opened for reading.
-    #[error("{medium}: opened read-only")]
+    #[error("{medium}: opened read-only; open it for writing")]
     ReadOnly {
         /// What the medium is called.
         medium: String,
     },
     /// The medium was to get a name that something else has by now.
-    #[error("{medium}: exists already, made meanwhile; open it, or choose another path")]
+    #[error("{medium}: was created by somebody else meanwhile; open it, or choose another path")]
     Exists {
         /// What the medium is called.
         medium: String,
     },
     /// The process has another copy of the same pool open: references of one would lead into the other.
     #[error(
-        "{medium}: holds the same pool as {other}, which this process has open; close that one first, open the copy in another process, or give it an identity of its own with `firn copy --new-id`"
+        "{medium}: is the same pool as {other}, which this process has open; close that one first, open the copy in another process, or make a copy with a new identity (`firn copy --new-id`)"
     )]
     CopyIsOpen {
         /// What the medium is called.

@@ -50,9 +50,7 @@ pub unsafe extern "C" fn firn_map_scan(
             DOWN_FROM => (Unbounded, Included(key)),
             BEFORE => (Unbounded, Excluded(key)),
             _ => {
-                return Err(Failure::invalid(format!(
-                    "{seek} is no place to begin a scan at; firn_seek lists them"
-                )));
+                return Err(Failure::invalid(format!("{seek} is not a firn_seek value")));
             }
         };
         let down = matches!(seek, LAST | DOWN_FROM | BEFORE);

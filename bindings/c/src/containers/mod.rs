@@ -179,7 +179,7 @@ impl Session {
     ) -> Outcome<()> {
         if entries.is_null() || count.is_null() || room == 0 {
             return Err(Failure::invalid(
-                "a scan needs room for an entry and for their number",
+                "a scan needs room for at least one entry, and for the count",
             ));
         }
         let mut found = self.found.borrow_mut();

@@ -40,7 +40,7 @@ pub(crate) fn not_an_object(oid: Oid) -> Failure {
     Failure::new(
         Status::NotAllocated,
         format!(
-            "no object is allocated at offset {:#x}; it was freed, or never was one",
+            "no object is allocated at offset {:#x}; it was freed, or never allocated",
             oid.offset
         ),
     )

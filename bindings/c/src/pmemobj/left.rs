@@ -34,7 +34,7 @@ impl Left {
             Ok("1") => true,
             Ok(other) => {
                 return Err(Failure::invalid(format!(
-                    "FIRN_GUARD is `0` or `1`, not `{other}`"
+                    "FIRN_GUARD must be `0` or `1`, not `{other}`"
                 )));
             }
         };

@@ -44,7 +44,7 @@ impl Pobj {
         if bytes > MAX_BYTES {
             return Err(Failure::new(
                 Status::TooLarge,
-                format!("an object of {bytes} bytes; at most {MAX_BYTES} are possible"),
+                format!("an object of {bytes} bytes is too large; the maximum is {MAX_BYTES}"),
             ));
         }
         let body = tx.alloc_of(self.what, TYPE_BYTES + bytes)?;
@@ -71,7 +71,7 @@ impl Pobj {
         type_num: u64,
     ) -> Outcome<VirtAddr> {
         if bytes == 0 {
-            return Err(Failure::invalid("an object has at least one byte"));
+            return Err(Failure::invalid("an object must have at least one byte"));
         }
         let body = self.take(tx, bytes)?;
         self.heap.medium().store_u64(body, type_num);
@@ -171,7 +171,9 @@ pub unsafe extern "C" fn firn_pmemobj_realloc(
         // SAFETY: as the header asks of pools, and of the OID.
         let (it, old) = unsafe { (open(pool)?, to.as_ref()) };
         let Some(&old) = old else {
-            return Err(Failure::invalid("the OID to be changed is null"));
+            return Err(Failure::invalid(
+                "the pointer to the OID to be changed is null",
+            ));
         };
         let mut orphans = Orphans::NONE;
         let mut change = |tx: RawTx<'_, Mapped>| match (old.is_null(), bytes) {
@@ -201,7 +203,9 @@ pub unsafe extern "C" fn firn_pmemobj_free(to: *mut Oid) -> Status {
     status_of(|| {
         // SAFETY: as the header asks of the OID.
         let Some(&old) = (unsafe { to.as_ref() }) else {
-            return Err(Failure::invalid("the OID to be freed is null"));
+            return Err(Failure::invalid(
+                "the pointer to the OID to be freed is null",
+            ));
         };
         if old.is_null() {
             return Ok(());

@@ -111,7 +111,7 @@ fn look_up(id: u64) -> Outcome<&'static Pobj> {
         // SAFETY: it came from the shelf.
         Some((_, Known(pool))) => unsafe { open(*pool) },
         None => Err(Failure::invalid(format!(
-            "no open pool has the id {id:#x}; the object belongs to one that was closed, or is none"
+            "no open pool has the id {id:#x}; its pool was closed, or the OID is invalid"
         ))),
     }
 }
@@ -138,7 +138,7 @@ pub(crate) fn pool_around(pointer: *const c_void) -> Outcome<&'static Pobj> {
         }
     }
     Err(Failure::invalid(format!(
-        "{pointer:p} lies in no open pool"
+        "{pointer:p} is not in an open pool"
     )))
 }
 
@@ -233,7 +233,7 @@ fn mapped_options(bytes: u64) -> Outcome<MappedOptions> {
         Ok("1") => options = options.file_systems(FileSystems::Any),
         Ok(other) => {
             return Err(Failure::invalid(format!(
-                "FIRN_ANY_FILE_SYSTEM is `0` or `1`, not `{other}`"
+                "FIRN_ANY_FILE_SYSTEM must be `0` or `1`, not `{other}`"
             )));
         }
     }
@@ -242,7 +242,7 @@ fn mapped_options(bytes: u64) -> Outcome<MappedOptions> {
         Ok("adr") => Ok(options.assume_persistent(Domain::Adr)),
         Ok("eadr") => Ok(options.assume_persistent(Domain::Eadr)),
         Ok(other) => Err(Failure::invalid(format!(
-            "FIRN_ASSUME_PERSISTENT is `adr` or `eadr`, not `{other}`"
+            "FIRN_ASSUME_PERSISTENT must be `adr` or `eadr`, not `{other}`"
         ))),
     }
 }
@@ -438,7 +438,9 @@ impl Pobj {
         let body = match old {
             Some(body) if bytes <= old_len => body,
             _ if bytes == 0 => {
-                return Err(Failure::invalid("the root object has at least one byte"));
+                return Err(Failure::invalid(
+                    "the root object must have at least one byte",
+                ));
             }
             _ => {
                 let new = self.replace_root(old.map(|body| (body, old_len)), bytes, construct)?;
@@ -496,7 +498,7 @@ pub(crate) fn construct(
     // SAFETY: the header asks for a function that can be called so.
     match unsafe { constructor(pool, object, argument) } {
         0 => Ok(()),
-        _ => Err(Failure::new(Status::Aborted, "the constructor refused")),
+        _ => Err(Failure::new(Status::Aborted, "the constructor failed")),
     }
 }
 

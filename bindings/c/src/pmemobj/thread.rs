@@ -169,7 +169,7 @@ impl State {
     /// Errors: the program's function that fills an object is running.
     fn changing(&self) -> Outcome<RefMut<'_, Operation>> {
         self.operation.try_borrow_mut().map_err(|_| {
-            Failure::misuse("a constructor begins or ends no transaction, and allocates nothing")
+            Failure::misuse("a constructor may not begin or end a transaction, nor allocate")
         })
     }
 
@@ -194,7 +194,7 @@ impl State {
             other => {
                 *operation = other;
                 Err(Failure::misuse(
-                    "a transaction is open in this pool already",
+                    "a transaction is already open in this pool",
                 ))
             }
         }
@@ -229,7 +229,7 @@ fn closed() -> Failure {
 
 #[cold]
 fn no_transaction() -> Failure {
-    Failure::misuse("no transaction is open; this belongs between TX_BEGIN and TX_END")
+    Failure::misuse("no transaction is open; call this between TX_BEGIN and TX_END")
 }
 
 /// Does something with what the thread has of a pool.
@@ -415,7 +415,7 @@ impl State {
             let mut beside = self
                 .beside
                 .try_borrow_mut()
-                .map_err(|_| Failure::misuse("a constructor allocates nothing"))?;
+                .map_err(|_| Failure::misuse("a constructor may not allocate"))?;
             let session = match &mut *beside {
                 Some(session) => session,
                 none => none.insert(Box::new(pool.heap.session()?)),

@@ -75,7 +75,7 @@ fn transaction<R>(with: impl FnOnce(&mut Transaction) -> R) -> R {
 fn at_work() -> Outcome<&'static Pobj> {
     if local().stage.get() != Stage::Work {
         return Err(Failure::misuse(
-            "no transaction is at work; this belongs behind TX_BEGIN, in front of TX_ONABORT and its like",
+            "no transaction is in its work stage; call this after TX_BEGIN and before TX_ONABORT or similar",
         ));
     }
     let pool = transaction(|open| open.pool);
@@ -132,17 +132,17 @@ pub unsafe extern "C" fn firn_pmemobj_tx_begin(
 fn check_within(outer: &Transaction, pool: *mut Pobj, callback: Option<Callback>) -> Outcome<()> {
     if local().stage.get() != Stage::Work {
         return Err(Failure::misuse(
-            "a transaction begins within another only while that is at work",
+            "a nested transaction can begin only in the work stage of the outer one",
         ));
     }
     if outer.pool != pool {
         return Err(Failure::invalid(
-            "a transaction within another is in the same pool",
+            "a nested transaction must be in the same pool",
         ));
     }
     match callback {
         Some(_) => Err(Failure::invalid(
-            "only the outermost transaction has a callback",
+            "only the outermost transaction can have a callback",
         )),
         None => Ok(()),
     }
@@ -276,7 +276,7 @@ pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
     let Some((failed, is_outermost, pool)) = ended else {
         let _ = status_of(|| {
             Err(Failure::misuse(
-                "no transaction is to be ended; commit or abort it first",
+                "the transaction cannot be ended yet; commit or abort it first",
             ))
         });
         return errno_of(Status::Misuse);
@@ -334,7 +334,7 @@ pub extern "C" fn firn_pmemobj_tx_add_range(
         in_transaction(pool, |tx| {
             let at = tx.place(start).0.checked_add(offset).map(VirtAddr);
             let at = at.ok_or_else(|| {
-                Failure::invalid(format!("offset {offset} lies behind every object"))
+                Failure::invalid(format!("offset {offset} is beyond the largest object"))
             })?;
             add(tx, at, len as u64, flags)
         })
@@ -408,7 +408,7 @@ pub extern "C" fn firn_pmemobj_tx_free(oid: Oid) -> c_int {
         }
         if pool_with_id(oid.pool)?.id != pool.id {
             return Err(Failure::invalid(
-                "the object belongs to another pool than the transaction",
+                "the object and the transaction belong to different pools",
             ));
         }
         let body = VirtAddr(pool.place(oid)?.0.wrapping_sub(TYPE_BYTES));

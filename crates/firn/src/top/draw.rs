@@ -69,10 +69,10 @@ fn main_figures(scene: &Scene, area: Rect, buffer: &mut Buffer) {
 fn title(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let idle = scene.change.is_some_and(|change| !change.is_any());
     let (condition, color) = match &scene.condition {
-        Condition::Open if idle => ("open, nothing happens".to_owned(), Color::Yellow),
+        Condition::Open if idle => ("open, idle".to_owned(), Color::Yellow),
         Condition::Open => ("open".to_owned(), Color::Green),
         Condition::Closed => ("closed".to_owned(), Color::Yellow),
-        Condition::Lost(why) => (format!("out of sight: {why}"), Color::Red),
+        Condition::Lost(why) => (format!("cannot be read: {why}"), Color::Red),
     };
     let stat = &scene.stat;
     let what = format!("{} ({}), {}", stat.layout, stat.kind, stat.backing);
@@ -93,5 +93,5 @@ fn title(scene: &Scene, area: Rect, buffer: &mut Buffer) {
 }
 
 fn footer(area: Rect, buffer: &mut Buffer) {
-    Line::styled("q, Esc or Ctrl-C ends", Style::new().dim()).render(area, buffer);
+    Line::styled("q, Esc or Ctrl-C quits", Style::new().dim()).render(area, buffer);
 }

@@ -110,7 +110,7 @@ pub(super) fn throughput(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     rows(&figures, above, buffer);
     let rates = scene.moments.iter().map(|moment| moment.commits_per_second);
     let most = rates.clone().fold(0.0, f64::max);
-    let caption = format!("commits a second, at most {}", count(most as u64));
+    let caption = format!("commits a second, peak {}", count(most as u64));
     let rates = rates.map(|rate| Some(rate as u64)).collect();
     spark(&caption, rates, below, buffer);
 }
@@ -196,7 +196,7 @@ fn now(scene: &Scene) -> String {
 
 /// How long the program stood.
 pub(super) fn stops(scene: &Scene, area: Rect, buffer: &mut Buffer) {
-    let inner = framed("stops of the program", area, buffer);
+    let inner = framed("program stops", area, buffer);
     let stops = &scene.stat.collector.stops;
     let (more, stood) = scene
         .change
@@ -204,7 +204,7 @@ pub(super) fn stops(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let figures = [
         Row::new(
             "stops",
-            format!("{}, together {:.1} ms", count(stops.count), stops.total_ms),
+            format!("{}, total {:.1} ms", count(stops.count), stops.total_ms),
         ),
         Row::new("longest", format!("{:.3} ms", stops.longest_ms)),
         Row::new("latest", format!("+{more}, {stood:.3} ms")),
@@ -268,7 +268,7 @@ pub(super) fn types(scene: &Scene, area: Rect, buffer: &mut Buffer) {
 
 /// What befell the pool, the latest first.
 pub(super) fn incidents(scene: &Scene, area: Rect, buffer: &mut Buffer) {
-    let inner = framed("what befell the pool", area, buffer);
+    let inner = framed("events", area, buffer);
     let told: Vec<Row> = scene
         .incidents
         .iter()

@@ -100,17 +100,17 @@ fn a_large_terminal_shows_everything() {
             "ratio on 2 MiB pages, 4.00 to 4.00",
             "88 786 /s  177 572 in all",
             "8 878 /s",
-            "commits a second, at most 88 786",
+            "commits a second, peak 88 786",
             "moving objects; 4 cycles (+0)",
             "1 234, 5.0 MiB",
             "marking",
             "12.5 ms ████",
-            "48, together 1.5 ms",
+            "48, total 1.5 ms",
             "0.180 ms",
             " us to ",
             "firn.map.node",
             "nothing so far",
-            "q, Esc or Ctrl-C ends",
+            "q, Esc or Ctrl-C quits",
         ],
     );
     assert!(text.find("firn.map.node") < text.find("small"), "{text}");
@@ -162,17 +162,14 @@ fn what_befell_the_pool_is_told_in_both() {
     };
     scene.see(grown, Duration::from_secs(3));
     let grew = "file grew from 64.0 MiB to 128.0 MiB";
-    assert_says(
-        &drawn(&scene, 120, 40),
-        &["open, nothing happens", "3 s", grew],
-    );
+    assert_says(&drawn(&scene, 120, 40), &["open, idle", "3 s", grew]);
     scene.miss(
         "/some/where/p.firn: not found; check the path",
         Duration::from_secs(4),
     );
     for (columns, lines) in [(120, 40), (60, 12)] {
         let text = drawn(&scene, columns, lines);
-        assert_says(&text, &["out of sight: not found", "- /s"]);
+        assert_says(&text, &["cannot be read: not found", "- /s"]);
     }
 }
 

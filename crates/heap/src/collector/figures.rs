@@ -32,12 +32,12 @@ impl Ended {
     /// In words, to follow what was done.
     pub const fn words(self) -> &'static str {
         match self {
-            Ended::NotYet => "it goes on",
+            Ended::NotYet => "it is still running",
             Ended::Target => "the target is reached",
-            Ended::NothingToWin => "nothing more is to be won",
-            Ended::NothingMoves => "the scheme moves nothing",
+            Ended::NothingToWin => "nothing more can be gained",
+            Ended::NothingMoves => "the scheme does not move objects",
             Ended::AddressesKept => "no more old addresses can be kept",
-            Ended::NoRoom => "there is no room for objects that would move",
+            Ended::NoRoom => "there is no room to move objects",
         }
     }
 }

@@ -29,7 +29,7 @@ pub enum BenchError {
         source: io::Error,
     },
     /// The rival could not be built, started or asked.
-    #[error("{doing}: {problem}; leave --rival out to measure Firn alone")]
+    #[error("{doing}: {problem}; omit --rival to measure Firn alone")]
     Rival {
         /// What was tried.
         doing: &'static str,
@@ -37,13 +37,13 @@ pub enum BenchError {
         problem: String,
     },
     /// The writing child said something else than expected.
-    #[error("the writing child ended or said '{said}' where a measurement was expected")]
+    #[error("the writing child ended or sent '{said}' instead of a measurement")]
     Child {
         /// What it said.
         said: String,
     },
     /// A pool was to be killed in the middle of a compaction and was not, or the other way round.
-    #[error("a cycle of the collector is {}open where the opposite was expected", if *.open { "" } else { "not " })]
+    #[error("a collector cycle is {}open, but the opposite was expected", if *.open { "" } else { "not " })]
     Cycle {
         /// Whether one is.
         open: bool,
@@ -52,7 +52,7 @@ pub enum BenchError {
     #[error(transparent)]
     Simulation(#[from] SimulationError),
     /// There is no measurement of this name.
-    #[error("no measurement is called '{name}'; there are: {known}")]
+    #[error("there is no measurement '{name}'; the measurements are: {known}")]
     Unknown {
         /// The name.
         name: String,

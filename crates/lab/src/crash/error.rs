@@ -10,7 +10,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum CrashError {
     /// Nothing is called so.
-    #[error("no {what} is called `{name}`; known are: {known}")]
+    #[error("there is no {what} `{name}`; choose from: {known}")]
     Unknown {
         /// What kind of thing was named.
         what: &'static str,
@@ -72,9 +72,7 @@ pub enum CrashError {
         what: String,
     },
     /// A finding does not lead anywhere in this program.
-    #[error(
-        "{path}: {what}: the code runs differently now than when this was found; let the campaign find it again"
-    )]
+    #[error("{path}: {what}: the code has changed since this was found; run the campaign again")]
     Elsewhere {
         /// The file.
         path: PathBuf,

@@ -10,7 +10,7 @@ use crate::{Spread, Standing};
 pub(super) const CAPTION: &str = "Each small square is a page, each block of squares 2 MiB. Pale \
     pages waste what dark ones use. Before: most entries were deleted at random, and nothing was \
     moved. After: two threads wrote beside the collector, children were killed in the middle of \
-    compactions, as many entries were deleted again, and a last collection moved what is left together.";
+    compactions, as many entries were deleted again, and a last collection compacted what is left.";
 
 /// Figures beside each other.
 #[derive(Clone, Debug)]
@@ -131,7 +131,7 @@ fn comparison(of: &Comparison) -> Table {
     );
     table.second("cycles", cycles);
     table.second("computation", format!("{:.0} ms", did.cpu_ms));
-    let stops = format!("{}, {:.2} ms together", count(did.stops), did.stood_ms);
+    let stops = format!("{}, total {:.2} ms", count(did.stops), did.stood_ms);
     table.second("stops of the program", stops);
     table.second("longest stop", format!("{:.3} ms", did.longest_stop_ms));
     table

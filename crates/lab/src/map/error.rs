@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum MapError {
     /// The file's name does not say what kind of picture it is.
-    #[error("{path}: a picture's name ends in .svg or .png; name it so")]
+    #[error("{path}: the picture's name must end in .svg or .png")]
     Ending {
         /// The picture's file.
         path: PathBuf,
@@ -19,7 +19,7 @@ pub enum MapError {
         path: PathBuf,
     },
     /// The picture would have to replace a pool that it shows.
-    #[error("{path}: is the pool itself, which the picture would replace; name another file")]
+    #[error("{path}: is the pool itself; name another file for the picture")]
     IsPool {
         /// The pool's file.
         path: PathBuf,

@@ -124,14 +124,14 @@ impl Layout {
         let bytes = crate::figures::bytes(self.pages_a_square * FRAME_BYTES);
         let square = match self.pages_a_square {
             1 => "A square is a page of 4 KiB".to_owned(),
-            n => format!(
-                "A square is {n} pages of 4 KiB, together {bytes}, as full as they are on average"
-            ),
+            n => {
+                format!("A square is {n} pages of 4 KiB, {bytes} in all, coloured by their average")
+            }
         };
         if self.pages_a_square * FRAME_BYTES < CHUNK_BYTES {
-            format!("{square}; a block is 2 MiB. Chunks of tables and logs alone are left out.")
+            format!("{square}; a block is 2 MiB. Chunks with only tables or logs are left out.")
         } else {
-            format!("{square}. Chunks of tables and logs alone are left out.")
+            format!("{square}. Chunks with only tables or logs are left out.")
         }
     }
 }

@@ -184,7 +184,7 @@ fn head(scene: &mut Scene, panel: &Panel<'_>, left: u32, width: u32) {
         line(x, REMARK, 12, Weight::Regular, FAINT_INK, remark);
     }
     if !occupancy.exact {
-        let warning = "In use, or not traced since a crash: how full pages are is not known, and the figures may lag.";
+        let warning = "In use, or not traced since a crash: it is unknown how full pages are, and the figures may lag.";
         line(left, WARNING, 12, Weight::Regular, ALARM, warning.into());
     }
 }

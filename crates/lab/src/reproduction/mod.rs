@@ -55,7 +55,7 @@ pub struct Reproduction {
 #[non_exhaustive]
 pub enum ReproductionError {
     /// There is no such artefact.
-    #[error("`{name}` is nothing that is reproduced; there are {known}")]
+    #[error("there is no figure or table `{name}`; choose from {known}")]
     Artefact {
         /// What was asked for.
         name: String,
@@ -63,7 +63,7 @@ pub enum ReproductionError {
         known: String,
     },
     /// There is no such scale.
-    #[error("no scale is called `{name}`; there are quick, tenth, paper")]
+    #[error("there is no scale `{name}`; choose quick, tenth or paper")]
     Scale {
         /// What was asked for.
         name: String,
@@ -90,7 +90,7 @@ pub enum ReproductionError {
         source: std::io::Error,
     },
     /// A line of the outcomes is none.
-    #[error("{path}, line {line} is no outcome: {reason}; take the file away to begin anew")]
+    #[error("{path}, line {line} is not an outcome: {reason}; remove the file to start anew")]
     Outcome {
         /// The file.
         path: PathBuf,
@@ -103,7 +103,7 @@ pub enum ReproductionError {
     #[error(transparent)]
     Crash(#[from] CrashError),
     /// A thread of the runner's ended by a panic.
-    #[error("a thread that runs simulations ended by a panic")]
+    #[error("a simulating thread panicked")]
     Runner,
 }
 

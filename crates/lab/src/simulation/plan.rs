@@ -130,7 +130,7 @@ pub enum SimulationError {
     #[error(transparent)]
     Description(#[from] DescriptionError),
     /// There is no such workload.
-    #[error("no workload is called `{name}`; there are {known}")]
+    #[error("there is no workload `{name}`; the workloads are {known}")]
     Workload {
         /// What was asked for.
         name: String,
@@ -138,7 +138,7 @@ pub enum SimulationError {
         known: String,
     },
     /// There is no such mechanism.
-    #[error("no mechanism is called `{name}`; there are {known}")]
+    #[error("there is no mechanism `{name}`; the mechanisms are {known}")]
     Mechanism {
         /// What was asked for.
         name: String,
@@ -147,16 +147,14 @@ pub enum SimulationError {
     },
     /// Too few, or more than the host has memory for.
     #[error(
-        "{objects} objects cannot be simulated: between {FEWEST_OBJECTS} and {MOST_OBJECTS} can"
+        "{objects} objects cannot be simulated; give a number from {FEWEST_OBJECTS} to {MOST_OBJECTS}"
     )]
     Objects {
         /// How many were asked for.
         objects: u64,
     },
     /// The program would never look.
-    #[error(
-        "a program that looks at its pool every 0 allocations never does; 1 or more are possible"
-    )]
+    #[error("a program cannot poll its pool every 0 allocations; give 1 or more")]
     Every,
     /// The pool was not made.
     #[error(transparent)]

@@ -99,7 +99,7 @@ impl fmt::Display for What {
         match self {
             Self::Opened => f.write_str("a program opened the pool"),
             Self::Closed => f.write_str("the pool was closed"),
-            Self::Lost(why) => write!(f, "out of sight: {why}"),
+            Self::Lost(why) => write!(f, "cannot be read: {why}"),
             Self::Found => f.write_str("the pool can be read again"),
             Self::Resized { from, to } => {
                 let verb = if to > from { "grew" } else { "shrank" };
@@ -256,7 +256,7 @@ mod tests {
         let expected = [
             "file grew from 1.0 MiB to 4.0 MiB",
             "the pool was closed",
-            "out of sight: not found",
+            "cannot be read: not found",
             "the pool can be read again",
             "counters went back: crash, or new pool",
             "file shrank from 4.0 MiB to 1.0 MiB",

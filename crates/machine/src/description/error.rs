@@ -7,9 +7,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum DescriptionError {
     /// There is none of this name.
-    #[error(
-        "no machine is called `{name}`; there are {known}, or the path of a file that ends in .toml"
-    )]
+    #[error("there is no machine `{name}`; name one of {known}, or a file that ends in .toml")]
     Unknown {
         /// What was asked for.
         name: String,
@@ -33,7 +31,7 @@ pub enum DescriptionError {
         message: String,
     },
     /// A number has a unit of another kind.
-    #[error("machine `{machine}`: {field} has the unit `{found}`; it takes {allowed}")]
+    #[error("machine `{machine}`: {field} has the unit `{found}`; allowed are {allowed}")]
     Unit {
         /// Which one.
         machine: String,
@@ -45,7 +43,7 @@ pub enum DescriptionError {
         allowed: &'static str,
     },
     /// A number is not one that the machine can have.
-    #[error("machine `{machine}`: {field} is {found}; it is {allowed}")]
+    #[error("machine `{machine}`: {field} is {found}; it must be {allowed}")]
     Value {
         /// Which one.
         machine: String,
