@@ -438,9 +438,7 @@ impl Pobj {
         let body = match old {
             Some(body) if bytes <= old_len => body,
             _ if bytes == 0 => {
-                return Err(Failure::invalid(
-                    "the root object must have at least one byte",
-                ));
+                return Err(Failure::invalid("the root object needs at least one byte"));
             }
             _ => {
                 let new = self.replace_root(old.map(|body| (body, old_len)), bytes, construct)?;
