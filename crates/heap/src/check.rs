@@ -17,7 +17,7 @@ use crate::object::requested_bytes;
 use crate::pool::Pool;
 use crate::relocation::cycle::Cycle;
 use crate::shape::Shapes;
-use crate::tally;
+use crate::stat_shard;
 use crate::trace::{InCycle, Trace};
 use crate::walk::{each_allocated, runs, slot_at, slots};
 
@@ -133,7 +133,7 @@ impl<M: Medium> Inner<M> {
             {
                 let at = frame.bitmap_at() + word as u64 * WORD_BYTES;
                 let stored = self.medium.load_u64(at);
-                // Slots in a session's hands are used here and free there.
+                // Slots in a session's active runs are used here and free there.
                 if stored & !used != 0 {
                     trace.find(
                         at.0,
@@ -192,7 +192,7 @@ impl<M: Medium> Inner<M> {
         each_allocated(&self.medium, None, |slot, header| {
             let what = (header.type_id(), slot.place.class_index());
             match requested_bytes(header, slot.bytes) {
-                Some(requested) => tally::count(&mut sums, what, (1, requested as i64)),
+                Some(requested) => stat_shard::count(&mut sums, what, (1, requested as i64)),
                 None => damaged = Some(slot.at.0),
             }
         })?;
@@ -213,7 +213,7 @@ impl<M: Medium> Inner<M> {
         let Footprint { frames, chunks } = self.allocator.footprint();
         sums[Counter::LiveFrames.word()] = frames;
         sums[Counter::LiveChunks.word()] = chunks;
-        tally::replace(&self.medium, self.lane_count, sums);
+        stat_shard::replace(&self.medium, self.lane_count, sums);
         self.exact.store(true, Ordering::Release);
     }
 

@@ -16,9 +16,9 @@ use firn_format::geometry::FrameRun;
 
 use crate::error::Error;
 use crate::inner::Inner;
+use crate::stat_shard;
 use crate::steps;
 use crate::superblock::write_superblock;
-use crate::tally;
 use crate::tx::redo::Ring;
 
 /// What came of discarding some runs.
@@ -49,7 +49,7 @@ impl<M: Medium> Inner<M> {
                 return Err(Error::Busy { waited_ms: 0 });
             };
             self.redo.retire(&self.medium, ring);
-            self.forget_kept()?;
+            self.drop_forwarding()?;
             self.end_logs();
             // What logs had beyond the limit.
             self.cut_end(|space| space.len_within_limit())?;
@@ -58,7 +58,7 @@ impl<M: Medium> Inner<M> {
                 self.allocator.write_bitmaps(&self.medium)?;
             }
             self.allocator.write_tables(&self.medium);
-            tally::fold(&self.medium, self.lane_count);
+            stat_shard::fold(&self.medium, self.lane_count);
             self.medium.fence();
             let mut superblock = self.superblock.lock(&self.medium);
             superblock.state = if exact {
@@ -116,10 +116,10 @@ impl<M: Medium> Inner<M> {
             drop(space);
             discarded.outcome?;
         }
-        released += self.release_kept(pages, false)?;
+        released += self.release_retained(pages, false)?;
         let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
         change[Counter::ReleasedBytes.word()] = released as i64;
-        tally::add(&self.medium, &change);
+        stat_shard::add(&self.medium, &change);
         self.cut_end(|_| 0)?;
         Ok(released)
     }
@@ -147,7 +147,7 @@ impl<M: Medium> Inner<M> {
             let (words, len) = (run.frame.word_at(), run.frames * WORD_BYTES);
             medium.write_back_for(&steps::FREED_WORDS_WRITE_BACK, words, len);
         }
-        let hidden = self.redo.hide_known(medium);
+        let hidden = self.redo.publish_durable(medium);
         medium.fence_for(&steps::HOLES_FENCE);
         if let Some(known) = hidden {
             self.redo.hidden(known);

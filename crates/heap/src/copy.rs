@@ -21,7 +21,7 @@ use crate::pool::{Identity, Pool};
 use crate::roots;
 use crate::salvage::Salvaged;
 use crate::shape::Shapes;
-use crate::tally::{Tally, type_index};
+use crate::stat_shard::{StatShard, type_index};
 use crate::trace::{InCycle, Trace, Visitor};
 use crate::tx::redo::Ring;
 use crate::tx::settle_fresh_frames;
@@ -198,7 +198,7 @@ pub(crate) fn copy_objects<M: Medium, N: Medium>(
         to,
         cycle,
         places,
-        tally: Tally::new(0, u32::MAX),
+        tally: StatShard::new(0, u32::MAX),
         loss,
     };
     let of = items.len() as u64;
@@ -299,7 +299,7 @@ struct Writer<'a, M: Medium, N: Medium> {
     cycle: InCycle<'a, M>,
     /// Where objects are in the copy. Of each there is as little as can be: there may be many millions.
     places: HashMap<VirtAddr, VirtAddr>,
-    tally: Tally,
+    tally: StatShard,
     loss: &'a mut Loss,
 }
 

@@ -18,12 +18,12 @@ use crate::error::{Error, OpenError};
 use crate::handles::HandleTable;
 use crate::options::{PoolOptions, limits_of};
 use crate::relocation::Cycle;
-use crate::relocation::kept::Kept;
+use crate::relocation::retained::RetainedCycles;
 use crate::roots::RootIndex;
 use crate::safepoint::Safepoint;
+use crate::stat_shard;
 use crate::stops::Stops;
 use crate::superblock::keeps_addresses;
-use crate::tally;
 use crate::tx::redo::{RedoLog, Ring};
 use crate::types::Types;
 
@@ -115,10 +115,12 @@ impl<M: Medium> Inner<M> {
         let types = Types::load(&medium).map_err(format)?;
         let lane_count = (superblock.lanes as usize).clamp(1, LANES);
         let keeps = keeps_addresses(superblock.kind, options.log);
-        let kept = Kept::load(&medium, keeps, recovered.resumed.as_deref()).map_err(|source| {
-            let pool = medium.name();
-            OpenError::Recovery { pool, source }
-        })?;
+        let kept = RetainedCycles::load(&medium, keeps, recovered.resumed.as_deref()).map_err(
+            |source| {
+                let pool = medium.name();
+                OpenError::Recovery { pool, source }
+            },
+        )?;
         let table = kept.table(&medium);
         let limits = Limits {
             sets_aside: keeps,
@@ -170,7 +172,7 @@ impl<M: Medium> Inner<M> {
 
     /// What a counter says: the sum over all lanes.
     pub(crate) fn counter(&self, counter: Counter) -> i64 {
-        tally::sum(&self.medium, self.lane_count, counter)
+        stat_shard::sum(&self.medium, self.lane_count, counter)
     }
 
     /// How often objects were counted anew.
@@ -182,7 +184,7 @@ impl<M: Medium> Inner<M> {
     /// what sessions have counted before and not published is in the new count, so they forget it.
     pub(crate) fn begin_recount(&self) -> Box<[i64; WORDS]> {
         self.recounts.fetch_add(1, Ordering::AcqRel);
-        tally::sums(&self.medium, self.lane_count)
+        stat_shard::sums(&self.medium, self.lane_count)
     }
 
     /// Errors: the caller is a forked child of the process that opened the pool.

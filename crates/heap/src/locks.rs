@@ -228,7 +228,7 @@ impl LockSet {
             return Ok(());
         }
         // Somebody changes it, and does not wait for this lane.
-        inner.roots.let_go(self.lane, self.roots);
+        inner.roots.release(self.lane, self.roots);
         self.take_roots(inner, Mode::Read)
     }
 
@@ -320,7 +320,7 @@ impl LockSet {
         self.unused.clear();
         if self.roots != 0 {
             self.roots = 0;
-            inner.roots.let_go(self.lane, 0);
+            inner.roots.release(self.lane, 0);
         }
         self.give_back(inner);
     }

@@ -18,8 +18,8 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::pool::Pool;
+use crate::stat_shard;
 use crate::superblock::newest_superblock;
-use crate::tally;
 
 /// Chunks of region 0 in front of its tables that hold no log.
 const METADATA_CHUNKS: u64 = 1;
@@ -92,7 +92,7 @@ pub struct Occupancy {
 struct RunUse {
     /// Bits of the slots that are in use.
     used: [u64; BITMAP_WORDS as usize],
-    /// Objects, where slots can be in use without one: in the hands of a session.
+    /// Objects, where slots can be in use without one: in a session's active runs.
     objects: Option<u64>,
 }
 
@@ -126,7 +126,7 @@ impl Occupancy {
         exact: bool,
         use_of: impl Fn(Frame) -> Option<RunUse>,
     ) -> Result<Self, FormatError> {
-        let sums = tally::sums(medium, lanes);
+        let sums = stat_shard::sums(medium, lanes);
         let sum = |counter: Counter| sums[counter.word()].max(0) as u64;
         let contents = contents(medium, use_of)?;
         let is_known = |content: &FrameContent| content.live_bytes().is_some();

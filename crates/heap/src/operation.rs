@@ -9,8 +9,8 @@ use firn_media::Medium;
 use crate::alloc::Cache;
 use crate::inner::Inner;
 use crate::relocation::Cycle;
-use crate::relocation::kept::Known;
-use crate::tally::Tally;
+use crate::relocation::retained::RetainedSnapshot;
+use crate::stat_shard::StatShard;
 use crate::tx::StoredLines;
 use crate::tx::changes::Changes;
 use crate::tx::raw_changes::Open;
@@ -26,7 +26,7 @@ pub(crate) struct Core<M: Medium> {
     pub(crate) newest: Cell<u64>,
     /// Of its raw transaction.
     pub(crate) open: RefCell<Open>,
-    pub(crate) kept: RefCell<Known>,
+    pub(crate) kept: RefCell<RetainedSnapshot>,
     pub(crate) state: RefCell<State>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct State {
     pub(crate) ring: Ring,
     pub(crate) cache: Cache,
     pub(crate) changes: Changes,
-    pub(crate) tally: Tally,
+    pub(crate) tally: StatShard,
 }
 
 impl<M: Medium> Core<M> {

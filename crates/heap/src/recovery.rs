@@ -25,7 +25,7 @@ use crate::tx::entry::{load_header, load_payload};
 use crate::tx::records::{HEADROOM, apply};
 use crate::tx::undo::{self, UNDO_MARK};
 
-struct Entry {
+struct LoggedEntry {
     seq: u64,
     watermark: u64,
     payload: Vec<u64>,
@@ -72,7 +72,7 @@ struct Recovery<'m, M: Medium> {
     /// The cycle that the crash interrupted.
     interrupted: Option<(Phase, Cycle<M>)>,
     /// Valid entries that `W_pool` does not cover.
-    entries: Vec<Entry>,
+    entries: Vec<LoggedEntry>,
     /// The highest number in any header.
     highest: u64,
     /// The highest W that an entry says.
@@ -122,7 +122,7 @@ impl<'m, M: Medium> Recovery<'m, M> {
                 && header.watermark & UNDO_MARK == 0
                 && let Some(payload) = load_payload(self.medium, at, header)
             {
-                self.entries.push(Entry {
+                self.entries.push(LoggedEntry {
                     seq: header.seq,
                     watermark: header.watermark,
                     payload,
@@ -223,7 +223,7 @@ impl<M: Medium> Perturbed for Recovery<'_, M> {
         // A replay that fails is found as well.
         let replay: fn(&mut Self) = |recovery| recovery.replay().expect("sound entries");
         let stop_at_gap: fn(&mut Self) = |recovery| {
-            let follows = |(seq, entry): &(u64, &Entry)| entry.seq == *seq;
+            let follows = |(seq, entry): &(u64, &LoggedEntry)| entry.seq == *seq;
             let entries = (recovery.watermark..).zip(&recovery.entries);
             let whole = entries.take_while(follows).count();
             recovery.entries.truncate(whole);

@@ -12,7 +12,7 @@ use crate::inner::Inner;
 use crate::operation::{Access, Core, State};
 use crate::registration::unfinished;
 use crate::roots::RootKey;
-use crate::tally::Tally;
+use crate::stat_shard::StatShard;
 use crate::tx::changes::Changes;
 use crate::tx::redo::Ring;
 use crate::tx::{OpenTransaction, StoredLines, Tx};
@@ -67,7 +67,7 @@ impl<M: Medium> Session<M> {
             ring,
             cache: inner.allocator.cache(lane),
             changes: Changes::new(lane),
-            tally: Tally::new(lane, inner.publish_every),
+            tally: StatShard::new(lane, inner.publish_every),
         };
         let core = Core {
             inner: Arc::clone(inner),
@@ -193,7 +193,7 @@ impl<M: Medium> Drop for Session<M> {
         } = &mut self.core;
         let inner = &**inner;
         let state = state.get_mut();
-        // Inside an operation, so that the collector leaves the session's hands alone meanwhile. Only
+        // Inside an operation, so that the collector leaves the session's active runs alone meanwhile. Only
         // a damaged frame word fails, and what it belongs to is not allocated from then.
         inner.safepoint.enter(&inner.medium, *lane);
         let _ = inner.allocator.return_all(&inner.medium, &state.cache);

@@ -14,8 +14,8 @@ use firn_format::superblock::{LogKind, OpenState, PoolKind, StoredDomain, Superb
 use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 
+use crate::stat_shard;
 use crate::superblock::newest_superblock;
-use crate::tally;
 use crate::trace::FootprintCount;
 use crate::types::Types;
 use crate::walk::runs;
@@ -157,7 +157,7 @@ impl Statistics {
     /// Errors: not a pool, or a damaged one.
     pub fn read<M: Medium>(medium: &M) -> Result<Self, FormatError> {
         let superblock = newest_superblock(medium)?;
-        let sums = tally::sums(medium, superblock.lanes as usize);
+        let sums = stat_shard::sums(medium, superblock.lanes as usize);
         let sum = |counter: Counter| sums[counter.word()].max(0) as u64;
         let exact = superblock.state == OpenState::Closed;
         let (frames, chunks) = match exact.then(|| exact_footprint(medium)).flatten() {

@@ -23,7 +23,7 @@ use crate::object::requested_bytes;
 use crate::relocation::cycle::Cycle;
 use crate::roots;
 use crate::shape::{ReferenceRange, Refers, Shapes};
-use crate::tally;
+use crate::stat_shard;
 use crate::types::Types;
 use crate::walk::{slot_at, slot_bytes, slots};
 use crate::work;
@@ -327,7 +327,7 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
 
     fn count(&mut self, slot: &Slot, id: TypeId, requested: u64) {
         let what = (id, slot.place.class_index());
-        tally::count(&mut self.sums, what, (1, requested as i64));
+        stat_shard::count(&mut self.sums, what, (1, requested as i64));
     }
 }
 

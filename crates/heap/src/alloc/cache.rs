@@ -10,21 +10,21 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use firn_format::class::{CLASSES, Class};
 use firn_format::geometry::Frame;
 
-/// Bit of a hand's second word: the frame is the session's.
+/// Bit of an active run's second word: the frame is the session's.
 const OWNED: u64 = 1 << 63;
 
 /// The run of slots of one class that a session allocates from, and the free slots it has taken out
 /// of it.
 #[derive(Default)]
-pub(super) struct Hand {
-    /// Free slots in hand, of one bitmap word.
+pub(super) struct ActiveRun {
+    /// Free slots at hand, of one bitmap word.
     bits: AtomicU64,
     /// Which bitmap word, and whether the run is owned.
     word: AtomicU64,
     frame: AtomicU64,
 }
 
-impl Hand {
+impl ActiveRun {
     pub(super) fn frame(&self) -> Frame {
         Frame(self.frame.load(Relaxed))
     }
@@ -33,7 +33,7 @@ impl Hand {
         self.word.load(Relaxed) & OWNED != 0
     }
 
-    /// Takes the next slot in hand: its number in the run.
+    /// Takes the next free slot: its number in the run.
     #[inline]
     pub(super) fn next(&self) -> Option<u64> {
         let bits = self.bits.load(Relaxed);
@@ -44,41 +44,41 @@ impl Hand {
         Some((self.word.load(Relaxed) & !OWNED) * 64 + u64::from(bits.trailing_zeros()))
     }
 
-    /// Whether free slots are in hand.
+    /// Whether there are free slots.
     pub(super) fn has_slots(&self) -> bool {
         self.bits.load(Relaxed) != 0
     }
 
-    /// Takes a run in hand, none of its slots yet.
+    /// Makes a run the active one, with none of its slots yet.
     pub(super) fn own(&self, frame: Frame) {
         self.frame.store(frame.0, Relaxed);
         self.bits.store(0, Relaxed);
         self.word.store(OWNED, Relaxed);
     }
 
-    /// Takes free slots of the run in hand.
+    /// Takes free slots out of the run.
     pub(super) fn fill(&self, word: u64, bits: u64) {
         self.bits.store(bits, Relaxed);
         self.word.store(word | OWNED, Relaxed);
     }
 
-    /// Lets the run go. What was still in hand: which bitmap word, and the slots.
-    pub(super) fn let_go(&self) -> (u64, u64) {
+    /// Retires the run. What was still free: which bitmap word, and the slots.
+    pub(super) fn retire(&self) -> (u64, u64) {
         let word = self.word.swap(0, Relaxed) & !OWNED;
         (word, self.bits.swap(0, Relaxed))
     }
 }
 
-/// What one lane's session has in its hands.
-pub(super) struct Hands([Hand; CLASSES]);
+/// The active runs of one lane's session, one a class.
+pub(super) struct ActiveRuns([ActiveRun; CLASSES]);
 
-impl Hands {
+impl ActiveRuns {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self(core::array::from_fn(|_| Hand::default())))
+        Arc::new(Self(core::array::from_fn(|_| ActiveRun::default())))
     }
 
     #[inline]
-    pub(super) fn of(&self, class: Class) -> &Hand {
+    pub(super) fn of(&self, class: Class) -> &ActiveRun {
         &self.0[class.index()]
     }
 }
@@ -87,16 +87,16 @@ impl Hands {
 pub(crate) struct Cache {
     /// The session's lane: the owner of its runs.
     pub(super) lane: usize,
-    pub(super) hands: Arc<Hands>,
+    pub(super) active: Arc<ActiveRuns>,
     /// First frames of runs whose words must reach media with the next commit.
     pub(crate) fresh: Vec<Frame>,
 }
 
 impl Cache {
-    pub(super) fn new(lane: usize, hands: Arc<Hands>) -> Self {
+    pub(super) fn new(lane: usize, active: Arc<ActiveRuns>) -> Self {
         Self {
             lane,
-            hands,
+            active,
             fresh: Vec::new(),
         }
     }

@@ -5,7 +5,7 @@ use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Frame};
 use firn_media::{Medium, Words};
 
-use super::cache::{Cache, Hand};
+use super::cache::{ActiveRun, Cache};
 use super::chunks::{FREE, base};
 use super::frames::Reach;
 use super::reserve::Purpose;
@@ -20,7 +20,7 @@ impl<M: Medium> Allocator<M> {
         self.lists.all_of(medium, &self.chunks, class)
     }
 
-    /// Takes a run into the session's hands, which let the one of its class go that they have. False if somebody else
+    /// Takes a run into the session's active runs, which let the one of its class go that they have. False if somebody else
     /// has taken the run.
     ///
     /// Errors: the frame table is damaged.
@@ -31,19 +31,19 @@ impl<M: Medium> Allocator<M> {
         frame: Frame,
         class: Class,
     ) -> Result<bool, Error> {
-        let hand = cache.hands.of(class);
-        self.put_down(medium, hand, class)?;
+        let run = cache.active.of(class);
+        self.put_back(medium, run, class)?;
         let lane = cache.lane;
         let taken = self
             .lists
             .take(medium, &self.chunks, (frame, class), lane)?;
         if taken {
-            hand.own(frame);
+            run.own(frame);
         }
         Ok(taken)
     }
 
-    /// Takes a new run in front of this frame into the session's hands, which let the one of its class go that they
+    /// Takes a new run in front of this frame into the session's active runs, which let the one of its class go that they
     /// have. False if there are no free frames.
     ///
     /// Errors: the frame table is damaged.
@@ -66,13 +66,13 @@ impl<M: Medium> Allocator<M> {
             self.give_unused(medium, run);
             return Ok(false);
         }
-        self.put_down(medium, cache.hands.of(class), class)?;
+        self.put_back(medium, cache.active.of(class), class)?;
         self.begin_run(medium, cache, FrameUse::Slots(class), run);
         self.own_new(medium, cache, run.frame, class)?;
         Ok(true)
     }
 
-    /// The run of a class in the session's hands, if it has free slots.
+    /// The run of a class in the session's active runs, if it has free slots.
     ///
     /// Errors: the frame table is damaged.
     pub(crate) fn in_hand(
@@ -81,30 +81,30 @@ impl<M: Medium> Allocator<M> {
         cache: &Cache,
         class: Class,
     ) -> Result<Option<Frame>, Error> {
-        let hand = cache.hands.of(class);
-        if !hand.is_owned() {
+        let run = cache.active.of(class);
+        if !run.is_owned() {
             return Ok(None);
         }
-        let frame = hand.frame();
+        let frame = run.frame();
         let chunk = self.chunks.get(medium, frame.chunk())?;
         let is_free = |word| chunk.words().load(base(frame) + FREE + word) != 0;
-        let has_free = hand.has_slots() || (0..BITMAP_WORDS as usize).any(is_free);
+        let has_free = run.has_slots() || (0..BITMAP_WORDS as usize).any(is_free);
         Ok(has_free.then_some(frame))
     }
 
-    /// Takes back what a hand has.
+    /// Takes back what an active run has.
     ///
     /// Errors: the frame table is damaged.
-    pub(super) fn put_down(&self, medium: &M, hand: &Hand, class: Class) -> Result<(), Error> {
-        if !hand.is_owned() {
+    pub(super) fn put_back(&self, medium: &M, run: &ActiveRun, class: Class) -> Result<(), Error> {
+        if !run.is_owned() {
             return Ok(());
         }
-        let frame = hand.frame();
-        let (word, bits) = hand.let_go();
+        let frame = run.frame();
+        let (word, bits) = run.retire();
         let chunk = self.chunks.get(medium, frame.chunk())?;
         chunk
             .words()
             .fetch_or(base(frame) + FREE + word as usize, bits);
-        self.let_go(medium, frame, class)
+        self.retire_run(medium, frame, class)
     }
 }

@@ -25,13 +25,13 @@ pub(super) struct ChunkFrames {
     pub(super) closed: bool,
     /// Whether a cycle has emptied it, and most of its frames are kept: what is free in it is taken last, because
     /// a few objects would make a page of it again.
-    pub(super) shunned: bool,
+    pub(super) deprioritised: bool,
     /// Free frames that are nobody's to use, because all else in the chunk is kept, and it has no blocks: bits as
     /// in `free`.
     pub(super) retired: [u64; BITMAP],
     /// Whether something lies in it that never moves: what is free in it is taken first by plans, and last by
     /// allocation, so that it is there when they need it.
-    pub(super) set_aside: bool,
+    pub(super) reserved_for_plans: bool,
     /// Whether plans lie in it that are kept, and nothing else: what is free in it is for more of them.
     pub(super) for_plans: bool,
     /// Whether it lies behind the pool's limit: nothing but logs is taken from it. Such chunks are the last ones.
@@ -47,21 +47,21 @@ impl ChunkFrames {
         punched: 0,
         hollow: 0,
         closed: false,
-        shunned: false,
+        deprioritised: false,
         retired: [0; BITMAP],
-        set_aside: false,
+        reserved_for_plans: false,
         for_plans: false,
         for_logs: false,
     };
 
     /// Whether plans move objects there.
     pub(super) fn is_open(&self) -> bool {
-        !self.closed && !self.shunned && !self.for_plans && !self.for_logs
+        !self.closed && !self.deprioritised && !self.for_plans && !self.for_logs
     }
 
     /// Whether allocation does.
     pub(super) fn is_offered(&self) -> bool {
-        self.is_open() && !self.set_aside
+        self.is_open() && !self.reserved_for_plans
     }
 
     pub(super) fn is_free(&self, i: u64) -> bool {
@@ -83,7 +83,7 @@ impl ChunkFrames {
             self.count - frames
         };
         // What never moves has gone.
-        self.set_aside &= self.count < FRAMES_PER_CHUNK;
+        self.reserved_for_plans &= self.count < FRAMES_PER_CHUNK;
         self.for_plans &= self.count < FRAMES_PER_CHUNK;
     }
 

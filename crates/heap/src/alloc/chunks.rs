@@ -15,20 +15,20 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, WORD_BYTES};
 use crate::alloc::footprint::Footprint;
 use crate::relocation::Part;
 use crate::relocation::cycle::Cycle;
-use crate::relocation::kept::Table;
+use crate::relocation::retained::Table;
 
 /// Words of a frame's state.
 pub(crate) const FRAME_WORDS: usize = 8;
 /// Word: a [`FrameState`].
 pub(crate) const STATE: usize = 0;
-/// Words: one bit a slot, set while the slot is free and in no session's hands.
+/// Words: one bit a slot, set while the slot is free and active in no session.
 pub(crate) const FREE: usize = 1;
 /// Word: objects that committed transactions left in the frame.
 pub(crate) const LIVE: usize = FREE + BITMAP_WORDS as usize;
 /// Word: one more than the frame's position on its list, guarded by the list's lock.
 pub(crate) const POSITION: usize = LIVE + 1;
 /// Word: the lane whose session allocated from the run last; its list is the run's. Changed by who
-/// takes the run into its hands.
+/// takes the run as its active one.
 pub(crate) const OWNER: usize = POSITION + 1;
 /// Word behind the frames: objects' frames of the chunk.
 const CHUNK_LIVE: usize = FRAMES_PER_CHUNK as usize * FRAME_WORDS;

@@ -23,7 +23,7 @@ use firn_format::geometry::FrameRun;
 pub(crate) struct Run {
     pub(crate) frame: Frame,
     pub(crate) what: FrameUse,
-    /// Slots in use or in a session's hands.
+    /// Slots in use or in a session's active runs.
     pub(crate) used: u64,
 }
 
@@ -37,16 +37,16 @@ impl Run {
 }
 
 impl<M: Medium> Allocator<M> {
-    /// Takes back whatever sessions have in their hands. The world is stopped.
+    /// Takes back whatever sessions have active. The world is stopped.
     pub(crate) fn drain_all(&self, medium: &M) -> Result<(), Error> {
-        for hands in self.hands.iter().filter_map(std::sync::OnceLock::get) {
-            self.drain(medium, hands)?;
+        for active in self.active.iter().filter_map(std::sync::OnceLock::get) {
+            self.drain(medium, active)?;
         }
         Ok(())
     }
 
-    /// From now on notes slots that come into sessions' hands in `taken`. The world is stopped, and
-    /// hands are empty.
+    /// From now on notes slots that come into use by sessions in `taken`. The world is stopped, and
+    /// no run is active.
     pub(crate) fn note_in(&self, medium: &M, taken: &Arc<TakenSlots<M>>) {
         self.takers.lock(medium).push(Arc::clone(taken));
         self.notes.store(true, Ordering::Release);
@@ -140,7 +140,7 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// Closes a run: nothing is allocated in it any more. False if it is in a session's hands, or no
+    /// Closes a run: nothing is allocated in it any more. False if it is a session's active run, or no
     /// longer what it was.
     pub(crate) fn close_run(&self, medium: &M, run: &Run, stamp: u64) -> Result<bool, Error> {
         let Some(class) = run.class() else {

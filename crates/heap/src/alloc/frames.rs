@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::steps;
 
 /// Chunks that a pool may have at least, if one of them is set aside for what a collection moves.
-pub(super) const CHUNKS_TO_SET_ASIDE: u64 = 32;
+pub(super) const CHUNKS_TO_RESERVE: u64 = 32;
 /// Frames from which on an object is so long that the rest of its last chunk does not weigh.
 const LONG_FRAMES: u64 = 8 * FRAMES_PER_CHUNK;
 /// Size hints: one for each power of two of frames up to a chunk.
@@ -78,11 +78,11 @@ pub(crate) struct Space {
     /// [`Space::given_up`], until something of it changes.
     pub(super) given_up: Option<u64>,
     /// Chunk that was set aside last because something in it was pinned.
-    pub(super) pinned_aside: usize,
+    pub(super) reserved_pinned: usize,
     /// Frames of plans that are kept.
     pub(super) kept_plans: u64,
-    /// Free frames that are off the space while their blocks are given back, see [`super::lent`].
-    pub(super) lent: u64,
+    /// Free frames that are off the space while their blocks are given back, see [`super::discarding`].
+    pub(super) discarding: u64,
 }
 
 impl FrameSpace {
@@ -102,9 +102,9 @@ impl FrameSpace {
             growth_refused: false,
             holes_refused: 0,
             given_up: None,
-            pinned_aside: 0,
+            reserved_pinned: 0,
             kept_plans: 0,
-            lent: 0,
+            discarding: 0,
         }))
     }
 
@@ -112,7 +112,7 @@ impl FrameSpace {
         self.0.lock(medium)
     }
 
-    /// Takes a run of frames, see [`Space::take`]. A pool is not full while free frames are lent: who gives
+    /// Takes a run of frames, see [`Space::take`]. A pool is not full while free frames are being discarded: who gives
     /// their blocks back waits for nobody, so waiting for it ends.
     pub(crate) fn take<M: Medium>(
         &self,
@@ -126,7 +126,7 @@ impl FrameSpace {
         loop {
             let mut space = self.lock(medium);
             match space.take(medium, chunks, frames, purpose, (durable, reach)) {
-                Err(Error::PoolFull { .. }) if space.lent > 0 && reach == Reach::Growing => {}
+                Err(Error::PoolFull { .. }) if space.discarding > 0 && reach == Reach::Growing => {}
                 outcome => return outcome,
             }
             drop(space);
@@ -147,7 +147,7 @@ impl Space {
         for chunk in &self.chunks {
             (chunk.known, chunk.free, chunk.closed).hash(into);
             (
-                chunk.set_aside,
+                chunk.reserved_for_plans,
                 chunk.for_plans,
                 chunk.for_logs,
                 chunk.retired,
@@ -198,7 +198,7 @@ impl Space {
         let end = run.frame.plus(run.frames);
         let ends_within = end.index_in_chunk() != 0;
         if self.limits.sets_aside && run.frames >= LONG_FRAMES && ends_within {
-            self.set_aside(end.chunk());
+            self.reserve_chunk(end.chunk());
         }
     }
 

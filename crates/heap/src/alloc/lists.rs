@@ -7,7 +7,7 @@
 //! the others and is the owner from then on.
 //!
 //! A run's owner and class stay as they are while the lock of the list that they name is held and
-//! the run is in no session's hands: to change, it would have to leave that list first. Who frees
+//! the run is active in no session: to change, it would have to leave that list first. Who frees
 //! a slot may have been slow, and the run have been given back since and taken for another class: so
 //! both are looked at again under the lock. A run knows its position, so that it leaves the list in
 //! constant time.
@@ -346,7 +346,7 @@ impl<M: Medium> Lists<M> {
     }
 
     /// Closes a run for allocation: takes it off its list if it is there. False if it is in a
-    /// session's hands, or no longer a run of `class`.
+    /// session's active runs, or no longer a run of `class`.
     pub(crate) fn close(
         &self,
         medium: &M,

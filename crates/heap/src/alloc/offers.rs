@@ -5,7 +5,7 @@ use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK};
 
 use super::chunk_frames::ChunkFrames;
-use super::frames::{CHUNKS_TO_SET_ASIDE, Space};
+use super::frames::{CHUNKS_TO_RESERVE, Space};
 use crate::error::Error;
 use firn_format::geometry::FrameRun;
 
@@ -18,35 +18,35 @@ impl Space {
     }
 
     /// Takes from a chunk only what is found nowhere else, from now on.
-    pub(crate) fn shun(&mut self, chunk: Chunk) {
+    pub(crate) fn deprioritise(&mut self, chunk: Chunk) {
         if let Some(frames) = self.chunks.get_mut(chunk.0 as usize) {
-            frames.shunned = frames.count < FRAMES_PER_CHUNK;
+            frames.deprioritised = frames.count < FRAMES_PER_CHUNK;
         }
     }
 
     /// Leaves what is free in a chunk to plans, from now on, if it was looked at and is in use.
-    pub(crate) fn set_aside(&mut self, chunk: Chunk) {
+    pub(crate) fn reserve_chunk(&mut self, chunk: Chunk) {
         let known = self.chunks.get_mut(chunk.0 as usize).filter(|c| c.known);
         if let Some(frames) = known {
-            frames.set_aside = frames.count < FRAMES_PER_CHUNK;
+            frames.reserved_for_plans = frames.count < FRAMES_PER_CHUNK;
         }
     }
 
     /// Sets aside a chunk in which an object was pinned: one at a time, and none in a small pool.
-    pub(crate) fn set_pinned_aside(&mut self, chunk: Chunk) {
-        let is_small = self.limits.max_bytes < CHUNKS_TO_SET_ASIDE * CHUNK_BYTES;
-        let has_room = |c: &ChunkFrames| c.set_aside && c.count > 0;
-        if !is_small && !self.chunks.get(self.pinned_aside).is_some_and(has_room) {
-            self.set_aside(chunk);
-            self.pinned_aside = chunk.0 as usize;
+    pub(crate) fn reserve_pinned(&mut self, chunk: Chunk) {
+        let is_small = self.limits.max_bytes < CHUNKS_TO_RESERVE * CHUNK_BYTES;
+        let has_room = |c: &ChunkFrames| c.reserved_for_plans && c.count > 0;
+        if !is_small && !self.chunks.get(self.reserved_pinned).is_some_and(has_room) {
+            self.reserve_chunk(chunk);
+            self.reserved_pinned = chunk.0 as usize;
         }
     }
 
     /// Leaves nothing in a chunk to plans any more: nothing lies in it that never moves.
-    pub(crate) fn set_aside_no_more(&mut self, chunk: Chunk) {
+    pub(crate) fn unreserve(&mut self, chunk: Chunk) {
         let index = chunk.0 as usize;
-        if let Some(frames) = self.chunks.get_mut(index).filter(|c| c.set_aside) {
-            frames.set_aside = false;
+        if let Some(frames) = self.chunks.get_mut(index).filter(|c| c.reserved_for_plans) {
+            frames.reserved_for_plans = false;
             self.may_be_free_from(index);
         }
     }
@@ -56,10 +56,10 @@ impl Space {
         self.offer(|chunk| chunk.closed = false);
     }
 
-    /// Opens every closed chunk, shuns none any more and sets none aside.
+    /// Opens every closed chunk, deprioritises none any more and reserves none.
     pub(crate) fn offer_all(&mut self) {
         self.offer(|chunk| {
-            (chunk.closed, chunk.shunned, chunk.set_aside) = (false, false, false);
+            (chunk.closed, chunk.deprioritised, chunk.reserved_for_plans) = (false, false, false);
             chunk.for_plans = false;
         });
     }

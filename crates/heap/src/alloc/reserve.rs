@@ -19,7 +19,7 @@ use firn_media::Medium;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
 use super::chunk_frames::ChunkFrames;
-use super::frames::{CHUNKS_TO_SET_ASIDE, Space};
+use super::frames::{CHUNKS_TO_RESERVE, Space};
 use crate::alloc::chunk_frames::{GROUP_FRAMES, GROUPS};
 use crate::error::Error;
 use firn_format::geometry::FrameRun;
@@ -243,7 +243,7 @@ impl Space {
         frames: u64,
         shared: &BTreeSet<Chunk>,
     ) -> Result<Option<FrameRun>, Error> {
-        if self.limits.max_bytes < CHUNKS_TO_SET_ASIDE * CHUNK_BYTES {
+        if self.limits.max_bytes < CHUNKS_TO_RESERVE * CHUNK_BYTES {
             for chunk in shared {
                 if let Some(run) = self.take_in(medium, *chunk, frames)? {
                     return Ok(Some(run));
@@ -306,7 +306,7 @@ impl Space {
         let chunks = self.chunks.iter().filter(|chunk| chunk.punched != 0);
         let frames: u64 = chunks.map(of_chunk).sum();
         // Lent ones are free soon.
-        let given_up = (frames.saturating_sub(self.lent) + self.kept_plans) * FRAME_BYTES;
+        let given_up = (frames.saturating_sub(self.discarding) + self.kept_plans) * FRAME_BYTES;
         self.given_up = Some(given_up);
         given_up
     }

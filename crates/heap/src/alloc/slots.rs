@@ -11,7 +11,7 @@ use firn_format::superblock::PoolKind;
 use firn_media::{Lock, Medium, Words};
 use firn_units::VirtAddr;
 
-use super::cache::{Cache, Hands};
+use super::cache::{ActiveRuns, Cache};
 use super::chunks::{Chunks, FREE, LIVE, OWNER, STATE, Tables, base};
 use super::frames::{FrameSpace, Limits};
 use super::lists::Lists;
@@ -20,16 +20,16 @@ use super::taken::TakenSlots;
 use crate::alloc::Footprint;
 use crate::error::Error;
 use crate::relocation::cycle::Cycle;
-use crate::relocation::kept::Table;
+use crate::relocation::retained::Table;
 
 /// All allocation state of a pool.
 pub(crate) struct Allocator<M: Medium> {
     pub(super) chunks: Chunks<M>,
     pub(super) lists: Lists<M>,
     pub(super) space: FrameSpace,
-    /// What sessions have in their hands, by lane.
-    pub(super) hands: Box<[OnceLock<Arc<Hands>>]>,
-    /// Whether slots that come into sessions' hands are noted, and where.
+    /// What sessions have active, by lane.
+    pub(super) active: Box<[OnceLock<Arc<ActiveRuns>>]>,
+    /// Whether slots that come into use by sessions are noted, and where.
     pub(super) notes: AtomicBool,
     pub(super) takers: Lock<Vec<Arc<TakenSlots<M>>>>,
     /// What was freed in runs that the collector has closed.
@@ -54,7 +54,7 @@ impl<M: Medium> Allocator<M> {
             chunks: Chunks::new(medium, tables, resumed, kept),
             lists: Lists::new(medium),
             space: FrameSpace::new(limits, tables == Tables::Frames),
-            hands: (0..LANES).map(|_| OnceLock::new()).collect(),
+            active: (0..LANES).map(|_| OnceLock::new()).collect(),
             notes: AtomicBool::new(false),
             takers: Lock::new(Vec::new()),
             held: Lock::new(Vec::new()),
@@ -175,20 +175,23 @@ impl<M: Medium> Allocator<M> {
 
     /// The side of the allocator that belongs to a lane's session.
     pub(crate) fn cache(&self, lane: usize) -> Cache {
-        Cache::new(lane, Arc::clone(self.hands[lane].get_or_init(Hands::new)))
+        Cache::new(
+            lane,
+            Arc::clone(self.active[lane].get_or_init(ActiveRuns::new)),
+        )
     }
 
-    /// Takes back everything that is in a session's hands: inside an operation of the session, or
+    /// Takes back everything that is in a session's active runs: inside an operation of the session, or
     /// with the world stopped.
-    pub(super) fn drain(&self, medium: &M, hands: &Hands) -> Result<(), Error> {
+    pub(super) fn drain(&self, medium: &M, active: &ActiveRuns) -> Result<(), Error> {
         for class in Class::all() {
-            self.put_down(medium, hands.of(class), class)?;
+            self.put_back(medium, active.of(class), class)?;
         }
         Ok(())
     }
 
     /// Returns everything a session holds.
     pub(crate) fn return_all(&self, medium: &M, cache: &Cache) -> Result<(), Error> {
-        self.drain(medium, &cache.hands)
+        self.drain(medium, &cache.active)
     }
 }

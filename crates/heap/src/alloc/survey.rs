@@ -14,7 +14,7 @@ use firn_format::geometry::FrameRun;
 
 impl<M: Medium> Allocator<M> {
     /// Replaces what is known of one run: `used` has a bit for each slot that holds an object. For
-    /// the trace, while no operation is open. Runs in a session's hands stay as they are: what was
+    /// the trace, while no operation is open. Runs in a session's active runs stay as they are: what was
     /// allocated there since the pool was opened is known. Returns how many slots became free.
     pub(crate) fn set_used(
         &self,
@@ -48,7 +48,7 @@ impl<M: Medium> Allocator<M> {
         Ok(reclaimed)
     }
 
-    /// Bits of the slots of a run that are allocated or in a session's hands.
+    /// Bits of the slots of a run that are allocated or in a session's active runs.
     pub(crate) fn used_bits(&self, medium: &M, frame: Frame) -> [u64; BITMAP_WORDS as usize] {
         match self.chunks.get(medium, frame.chunk()) {
             Ok(chunk) => core::array::from_fn(|w| !chunk.words().load(base(frame) + FREE + w)),
@@ -56,7 +56,7 @@ impl<M: Medium> Allocator<M> {
         }
     }
 
-    /// Bits of the slots of a run that are allocated or in a session's hands, and how many objects
+    /// Bits of the slots of a run that are allocated or in a session's active runs, and how many objects
     /// committed transactions left there. `None` if this open of the pool has not used the chunk.
     pub(crate) fn known_use(&self, frame: Frame) -> Option<([u64; BITMAP_WORDS as usize], u64)> {
         let words = self.chunks.known(frame.chunk())?.words();

@@ -1,4 +1,4 @@
-//! Allocation: slots from a session's hands, from lists, from fresh runs; large objects from frames.
+//! Allocation: slots from a session's active runs, from lists, from fresh runs; large objects from frames.
 
 use firn_format::class::{Class, MAX_SLOT_BYTES};
 use firn_format::frame::{FrameUse, MAX_FRAMES};
@@ -29,7 +29,7 @@ pub(crate) enum Homes {
     /// The next one to be given out.
     Counter,
     /// The one below which all homes are known to be durable.
-    Known,
+    RetainedSnapshot,
     /// The one below which all homes are durable, after they were made so.
     Settled,
 }
@@ -49,9 +49,9 @@ impl<M: Medium> Allocator<M> {
             return self.take_large(medium, cache, bytes, &mut homes);
         };
         loop {
-            let hand = cache.hands.of(class);
-            if let Some(index) = hand.next() {
-                let frame = hand.frame();
+            let run = cache.active.of(class);
+            if let Some(index) = run.next() {
+                let frame = run.frame();
                 let at = frame.start() + index * class.slot_bytes();
                 let place = Place {
                     frame,
@@ -77,28 +77,33 @@ impl<M: Medium> Allocator<M> {
         class: Class,
         homes: &mut impl FnMut(Homes) -> u64,
     ) -> Result<(), Error> {
-        let hand = cache.hands.of(class);
-        if hand.is_owned() {
-            let frame = hand.frame();
+        let run = cache.active.of(class);
+        if run.is_owned() {
+            let frame = run.frame();
             if let Some((word, bits)) = self.grab(medium, frame)? {
-                hand.fill(word, bits);
+                run.fill(word, bits);
                 return Ok(());
             }
-            hand.let_go();
-            self.let_go(medium, frame, class)?;
+            run.retire();
+            self.retire_run(medium, frame, class)?;
         }
         let lane = cache.lane;
         if let Some(frame) = self.lists.pop(medium, &self.chunks, class, lane)? {
-            hand.own(frame);
+            run.own(frame);
             return Ok(());
         }
         let what = FrameUse::Slots(class);
-        let run = match self.new_run(medium, cache, what, (homes(Homes::Known), Reach::Held)) {
+        let run = match self.new_run(
+            medium,
+            cache,
+            what,
+            (homes(Homes::RetainedSnapshot), Reach::Held),
+        ) {
             Err(Error::PoolFull { .. }) => {
                 // Slots that are free anywhere serve before the pool grows.
                 let lists = &self.lists;
                 if let Some(frame) = lists.pop_anywhere(medium, &self.chunks, class, lane)? {
-                    cache.hands.of(class).own(frame);
+                    cache.active.of(class).own(frame);
                     return Ok(());
                 }
                 let durable = self.give_back_empty(medium, homes)?;
@@ -109,7 +114,7 @@ impl<M: Medium> Allocator<M> {
         self.own_new(medium, cache, run.frame, class)
     }
 
-    /// Takes a run that is new into the session's hands, which have none of its class.
+    /// Takes a run that is new into the session's active runs, which have none of its class.
     pub(super) fn own_new(
         &self,
         medium: &M,
@@ -126,7 +131,7 @@ impl<M: Medium> Allocator<M> {
         words.store(base(frame) + LIVE, 0);
         words.store(base(frame) + OWNER, cache.lane as u64);
         words.store(base(frame) + STATE, FrameState::Owned as u64);
-        cache.hands.of(class).own(frame);
+        cache.active.of(class).own(frame);
         Ok(())
     }
 
@@ -150,7 +155,7 @@ impl<M: Medium> Allocator<M> {
         let waits = self.space.lock(medium).has_waiting();
         Ok(homes(match waits {
             true => Homes::Settled,
-            false => Homes::Known,
+            false => Homes::RetainedSnapshot,
         }))
     }
 
@@ -171,7 +176,7 @@ impl<M: Medium> Allocator<M> {
     }
 
     /// Ends the ownership of a frame.
-    pub(super) fn let_go(&self, medium: &M, frame: Frame, class: Class) -> Result<(), Error> {
+    pub(super) fn retire_run(&self, medium: &M, frame: Frame, class: Class) -> Result<(), Error> {
         let chunk = self.chunks.get(medium, frame.chunk())?;
         chunk
             .words()
@@ -231,7 +236,12 @@ impl<M: Medium> Allocator<M> {
         }
         let frames = bytes.div_ceil(FRAME_BYTES);
         let what = FrameUse::Large { frames };
-        let run = match self.new_run(medium, cache, what, (homes(Homes::Known), Reach::Held)) {
+        let run = match self.new_run(
+            medium,
+            cache,
+            what,
+            (homes(Homes::RetainedSnapshot), Reach::Held),
+        ) {
             Err(Error::PoolFull { .. }) => {
                 let durable = self.give_back_empty(medium, homes)?;
                 self.new_run(medium, cache, what, (durable, Reach::Growing))?

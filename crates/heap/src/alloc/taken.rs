@@ -1,4 +1,4 @@
-//! Slots that came into sessions' hands since a moment: what is allocated in them is new.
+//! Slots that came into use by sessions since a moment: what is allocated in them is new.
 //!
 //! A slot is noted before it stops being free. So who finds a slot that is not free, and looks here
 //! after that, knows whether it was in use at that moment already.

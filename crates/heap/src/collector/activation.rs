@@ -9,7 +9,7 @@ use firn_format::superblock::PoolKind;
 use firn_media::{Medium, MediumExt};
 
 use super::active::Active;
-use super::draft::Draft;
+use super::compaction_plan::CompactionPlan;
 use super::planned::{Planned, Unused, abandon};
 use crate::alloc::Place;
 use crate::error::Error;
@@ -19,8 +19,8 @@ use crate::relocation::cycle::Cycle;
 use crate::relocation::media::{WriteBacks, store_phase, write_back_bitmap};
 use crate::relocation::plan::write_plan;
 use crate::relocation::scheme::Scheme;
+use crate::stat_shard;
 use crate::steps;
-use crate::tally;
 use crate::tx::redo::Ring;
 use firn_format::geometry::FrameRun;
 
@@ -32,23 +32,23 @@ impl<'p, M: Medium> Planned<'p, M> {
     ///
     /// Errors: an operation stayed open, the frame table is damaged; what was planned is undone.
     pub(super) fn activate(self, scheme: &'static Scheme) -> Result<Active<'p, M>, Error> {
-        let (inner, plan, mut draft) = (self.inner, self.frames, self.draft);
+        let (inner, frames, mut plan) = (self.inner, self.frames, self.plan);
         let medium = &inner.medium;
-        let header = write_plan(medium, plan.frame, &draft.entries, draft.units, scheme);
+        let header = write_plan(medium, frames.frame, &plan.entries, plan.units, scheme);
         let words = &mut Words {
             inner,
-            draft: &draft,
-            plan,
+            plan: &plan,
+            frames,
         };
         in_order!(words => write_back_words, persist_words);
         in_order!(try words => fill);
         in_order!(words => write_back_bits);
-        let entries = core::mem::take(&mut draft.entries);
-        let cycle = Cycle::new(medium, plan.frame, header, scheme, entries)?;
+        let entries = core::mem::take(&mut plan.entries);
+        let cycle = Cycle::new(medium, frames.frame, header, scheme, entries)?;
         let cycle = Arc::new(cycle);
         cycle.clear_reached(medium);
         cycle.install_lookup(medium);
-        populate(inner, &draft);
+        populate(inner, &plan);
         count_filled(inner, &cycle)?;
         let activation = &mut Activation {
             inner,
@@ -61,8 +61,8 @@ impl<'p, M: Medium> Planned<'p, M> {
                 cycle.retire_lookup(medium);
                 uncount_filled(inner, &cycle)?;
                 let stamp = inner.redo.counter();
-                inner.allocator.give_frames(medium, plan, stamp);
-                abandon(inner, &draft, Unused::InTime)?;
+                inner.allocator.give_frames(medium, frames, stamp);
+                abandon(inner, &plan, Unused::InTime)?;
                 Err(error)
             }
         }
@@ -70,8 +70,8 @@ impl<'p, M: Medium> Planned<'p, M> {
 }
 
 /// Has the pages of destinations at hand before anybody waits for a copy.
-fn populate<M: Medium>(inner: &Inner<M>, draft: &Draft) {
-    let mut runs: Vec<FrameRun> = draft.filled.iter().map(|(run, _, _)| *run).collect();
+fn populate<M: Medium>(inner: &Inner<M>, plan: &CompactionPlan) {
+    let mut runs: Vec<FrameRun> = plan.filled.iter().map(|(run, _, _)| *run).collect();
     runs.sort_unstable_by_key(|run| run.frame);
     for run in runs.chunk_by(|one, next| one.frame.plus(one.frames) == next.frame) {
         let bytes = run.iter().map(FrameRun::bytes).sum();
@@ -90,7 +90,7 @@ fn count_filled<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>) -> Result<(), Err
         change[Counter::LiveFrames.word()] += footprint.frames;
         change[Counter::LiveChunks.word()] += footprint.chunks;
     }
-    tally::add(&inner.medium, &change);
+    stat_shard::add(&inner.medium, &change);
     Ok(())
 }
 
@@ -109,7 +109,7 @@ fn uncount_filled<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>) -> Result<(), E
             medium.write_back(run.frame.bitmap_at(), BITMAP_BYTES);
         }
     }
-    tally::add(medium, &change);
+    stat_shard::add(medium, &change);
     Ok(())
 }
 
@@ -143,7 +143,7 @@ fn leave_out<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>, freed: &[Place]) -> 
                 .release_one(medium, slot.place, inner.redo.counter());
         }
     }
-    tally::add(medium, &change);
+    stat_shard::add(medium, &change);
     Ok(())
 }
 
@@ -151,16 +151,17 @@ fn leave_out<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>, freed: &[Place]) -> 
 /// written back last.
 struct Words<'a, M: Medium> {
     inner: &'a Inner<M>,
-    draft: &'a Draft,
-    plan: FrameRun,
+    plan: &'a CompactionPlan,
+    /// Those of the plan itself.
+    frames: FrameRun,
 }
 
 impl<M: Medium> Words<'_, M> {
     /// Of destinations, which are reserved, and of the plan's own frames.
     fn write_back_words(&mut self) {
         let mut lines = WriteBacks::new(&self.inner.medium);
-        let destinations = self.draft.filled.iter().map(|(run, ..)| run);
-        for run in destinations.chain([&self.plan]) {
+        let destinations = self.plan.filled.iter().map(|(run, ..)| run);
+        for run in destinations.chain([&self.frames]) {
             lines.words(run.frame, run.frames);
         }
     }
@@ -179,7 +180,7 @@ impl<M: Medium> Words<'_, M> {
     /// Errors: the frame table is damaged.
     fn fill(&mut self) -> Result<(), Error> {
         let (allocator, medium) = (&self.inner.allocator, &self.inner.medium);
-        let mut destinations = self.draft.filled.iter();
+        let mut destinations = self.plan.filled.iter();
         destinations.try_for_each(|(run, class, units)| {
             allocator.fill_run(medium, run.frame, *class, *units)
         })
@@ -187,7 +188,7 @@ impl<M: Medium> Words<'_, M> {
 
     fn write_back_bits(&mut self) {
         if self.inner.logs_allocation() {
-            for (run, class, _) in &self.draft.filled {
+            for (run, class, _) in &self.plan.filled {
                 write_back_bitmap(&self.inner.medium, run.frame, *class);
             }
         }
@@ -256,7 +257,7 @@ impl<M: Medium> Activation<'_, M> {
             .collector
             .set_cycle(medium, Some(Arc::clone(self.cycle)));
         if inner.keeps_addresses {
-            inner.collector.kept.mark(self.cycle);
+            inner.collector.retained.mark(self.cycle);
         }
     }
 }

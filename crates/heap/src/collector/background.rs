@@ -168,7 +168,7 @@ fn watch<M: Medium>(pool: &Pool<M>, shared: &Shared<M>, options: &CollectorOptio
     let (mut seen, mut doublings) = (None, 0);
     // What a crash kept from being given back counts for the pool's limit.
     if options.release_blocks
-        && let Err(error) = pool.inner.release_kept(options.collect.pages, false)
+        && let Err(error) = pool.inner.release_retained(options.collect.pages, false)
     {
         *shared.failed.lock(medium) = Some(error);
         return;
@@ -243,7 +243,7 @@ impl Changes {
             commits: inner.counter(Counter::Commits),
             frames: inner.counter(Counter::LiveFrames),
             chunks: inner.counter(Counter::LiveChunks),
-            kept: inner.collector.kept.version(),
+            kept: inner.collector.retained.version(),
             pinned: inner.collector.pinned.lock(&inner.medium).len(),
         }
     }

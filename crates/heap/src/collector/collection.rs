@@ -16,10 +16,10 @@ use firn_media::Medium;
 
 use super::active::Active;
 use super::drained::Drained;
-use super::figures::{Collected, Ended, Step, publish};
+use super::figures::{Collected, CycleStep, Ended, publish};
 use super::marked::Marked;
 use super::only_one::OnlyOne;
-use super::options::{Aim, CollectOptions, PageSize};
+use super::options::{CollectOptions, Goal, PageSize};
 use super::planned::Planned;
 use super::recount::recount_allocated;
 use super::survey::Survey;
@@ -207,8 +207,8 @@ impl<'p, M: Medium> Collection<'p, M> {
             return Ok(false);
         }
         self.learn_what_lives()?;
-        let planned = match self.aim() {
-            Ok(aim) => self.plan(&aim)?,
+        let planned = match self.goal() {
+            Ok(goal) => self.plan(&goal)?,
             Err(why) => Err(why),
         };
         match planned {
@@ -233,7 +233,7 @@ impl<'p, M: Medium> Collection<'p, M> {
         let is_exact = self.inner.exact.load(Ordering::Acquire);
         match self.inner.kind {
             PoolKind::Traced if self.collected.cycles == 0 || !is_exact => self.mark(),
-            PoolKind::Explicit if !is_exact => self.timed(Step::Mark, recount_allocated),
+            PoolKind::Explicit if !is_exact => self.timed(CycleStep::Mark, recount_allocated),
             PoolKind::Traced | PoolKind::Explicit => Ok(()),
         }
     }
@@ -241,44 +241,46 @@ impl<'p, M: Medium> Collection<'p, M> {
     fn mark(&mut self) -> Result<(), Error> {
         let how = self.options.marking;
         self.marked = None;
-        let (marked, reclaimed) = self.timed(Step::Mark, |inner| Marked::of(inner, how))?;
+        let (marked, reclaimed) = self.timed(CycleStep::Mark, |inner| Marked::of(inner, how))?;
         self.collected.reclaimed += reclaimed;
         self.marked = Some(marked);
         Ok(())
     }
 
     /// What the next cycle is to reach, or why there is none.
-    fn aim(&self) -> Result<Aim, Ended> {
+    fn goal(&self) -> Result<Goal, Ended> {
         if !self.options.scheme.moves {
             return Err(Ended::NothingMoves);
         }
-        let mut aim = self.options.aim();
+        let mut goal = self.options.goal();
         // Who has everything moved, to find pointers that are kept too long, wants that for as long as it goes.
-        if !aim.everything {
+        if !goal.everything {
             let most = self.inner.may_empty();
             if most == 0 {
                 return Err(Ended::AddressesKept);
             }
-            aim.max_source_bytes = aim.max_source_bytes.min(most);
+            goal.max_source_bytes = goal.max_source_bytes.min(most);
         }
-        Ok(aim)
+        Ok(goal)
     }
 
-    fn plan(&mut self, aim: &Aim) -> Result<Result<Planned<'p, M>, Ended>, Error> {
-        let survey = self.timed(Step::Summary, |inner| Survey::of(inner, aim))?;
-        self.collected.large_bytes = survey.stand.large_bytes;
-        self.collected.pinned_bytes = survey.stand.pinned_bytes;
-        self.timed(Step::Summary, |inner| Planned::find(inner, aim, survey))
+    fn plan(&mut self, goal: &Goal) -> Result<Result<Planned<'p, M>, Ended>, Error> {
+        let survey = self.timed(CycleStep::Summary, |inner| Survey::of(inner, goal))?;
+        self.collected.large_bytes = survey.occupied.large_bytes;
+        self.collected.pinned_bytes = survey.occupied.pinned_bytes;
+        self.timed(CycleStep::Summary, |inner| {
+            Planned::find(inner, goal, survey)
+        })
     }
 
     fn activate(&mut self, planned: Planned<'p, M>) -> Result<(), Error> {
-        let draft = &planned.draft;
-        let (moved, bytes) = (draft.units, draft.filled_bytes());
+        let plan = &planned.plan;
+        let (moved, bytes) = (plan.units, plan.filled_bytes());
         if let Some(marked) = &mut self.marked {
-            marked.follow(&draft.entries);
+            marked.follow(&plan.entries);
         }
         let scheme = self.options.scheme;
-        let active = self.timed(Step::Summary, |_| planned.activate(scheme))?;
+        let active = self.timed(CycleStep::Summary, |_| planned.activate(scheme))?;
         self.active = Some(active);
         self.collected.planned += moved;
         self.collected.planned_bytes += bytes;
@@ -294,7 +296,7 @@ impl<'p, M: Medium> Collection<'p, M> {
             return Ok(true);
         };
         let options = self.options;
-        let compacted = self.timed(Step::Compact, |_| active.compact(units, &options));
+        let compacted = self.timed(CycleStep::Compact, |_| active.compact(units, &options));
         self.active = Some(active);
         let compacted = compacted?;
         self.collected.moved += compacted.moved;
@@ -315,7 +317,9 @@ impl<'p, M: Medium> Collection<'p, M> {
             self.mark()?;
         }
         let (marked, options) = (self.marked.take(), self.options);
-        let released = self.timed(Step::Finish, |_| drained.release(marked.as_ref(), &options));
+        let released = self.timed(CycleStep::Finish, |_| {
+            drained.release(marked.as_ref(), &options)
+        });
         self.marked = marked;
         // What failed may have come before the cycle's end, or after it.
         self.active = Active::of_pool(self.inner);
@@ -335,7 +339,7 @@ impl<'p, M: Medium> Collection<'p, M> {
 
     fn timed<R>(
         &mut self,
-        step: Step,
+        step: CycleStep,
         run: impl FnOnce(&'p Inner<M>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let inner = self.inner;

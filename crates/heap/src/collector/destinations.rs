@@ -10,8 +10,8 @@ use firn_format::plan::Entry;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::FRAME_BYTES;
 
-use super::draft::{Draft, RUNS_AHEAD};
-use super::options::{Aim, Forwarding, PageSize};
+use super::compaction_plan::{CompactionPlan, RUNS_AHEAD};
+use super::options::{Forwarding, Goal, PageSize};
 use super::survey::{LARGE, MAX_MOVED_FRAMES, is_pinned};
 use crate::alloc::{Purpose, Run};
 use crate::error::Error;
@@ -20,7 +20,7 @@ use crate::walk::data_chunks;
 use crate::work;
 use firn_format::geometry::FrameRun;
 
-impl Draft {
+impl CompactionPlan {
     /// Where the survivors of the closed sources go: takes and marks the destination runs. What does not
     /// fit into the pool is left out, and its sources are open again.
     ///
@@ -28,7 +28,7 @@ impl Draft {
     pub(super) fn place_survivors<M: Medium>(
         &mut self,
         inner: &Inner<M>,
-        aim: &Aim,
+        goal: &Goal,
     ) -> Result<(), Error> {
         let medium = &inner.medium;
         let mut sources = self.closed.clone();
@@ -53,7 +53,7 @@ impl Draft {
             };
             let count = entry.count();
             medium.work(work::PLANNED_RUN);
-            let placed = self.place(inner, aim, run, count, &mut entry, &mut rooms);
+            let placed = self.place(inner, goal, run, count, &mut entry, &mut rooms);
             match placed {
                 Ok(()) => {
                     self.units += count;
@@ -73,7 +73,7 @@ impl Draft {
     fn place<M: Medium>(
         &mut self,
         inner: &Inner<M>,
-        aim: &Aim,
+        goal: &Goal,
         run: &Run,
         count: u64,
         entry: &mut Entry,
@@ -83,7 +83,7 @@ impl Draft {
             let frames = run.what.frames();
             entry.split = frames;
             if count > 0 {
-                let taken = rooms.take(inner, aim, run.what)?;
+                let taken = rooms.take(inner, goal, run.what)?;
                 entry.first = taken.frame;
                 self.filled.push((taken, None, 1));
             }
@@ -93,7 +93,7 @@ impl Draft {
         let last = self.filled.last().filter(|(_, of, _)| *of == Some(class));
         let used = last.map_or(slots, |(_, _, used)| *used);
         let mut left = slots - used;
-        if aim.forwarding == Forwarding::OneDestination && count > left {
+        if goal.forwarding == Forwarding::OneDestination && count > left {
             left = 0;
         }
         let here = count.min(left);
@@ -105,7 +105,7 @@ impl Draft {
         }
         let rest = count - here;
         if rest > 0 {
-            let taken = match rooms.take(inner, aim, run.what) {
+            let taken = match rooms.take(inner, goal, run.what) {
                 Ok(taken) => taken,
                 Err(error) => {
                     if here > 0
@@ -147,7 +147,7 @@ impl Rooms {
     fn take<M: Medium>(
         &mut self,
         inner: &Inner<M>,
-        aim: &Aim,
+        goal: &Goal,
         what: FrameUse,
     ) -> Result<FrameRun, Error> {
         let medium = &inner.medium;
@@ -174,7 +174,7 @@ impl Rooms {
         };
         let run = match take() {
             // Rather holes in pages that are all but emptied than none.
-            Err(error) if error.is_no_room() && aim.pages == PageSize::Small => {
+            Err(error) if error.is_no_room() && goal.pages == PageSize::Small => {
                 inner.allocator.space().lock(medium).open_all();
                 take()?
             }

@@ -32,7 +32,7 @@ impl<'p, M: Medium> Drained<'p, M> {
     /// at.
     ///
     /// Errors: an operation stayed open; the pool is damaged. The cycle is in force still, unless its pages
-    /// are free and only blocks could not be given back ([`Inner::release_kept`] does so later).
+    /// are free and only blocks could not be given back ([`Inner::release_retained`] does so later).
     pub(super) fn release(
         self,
         marked: Option<&Marked<'_, M>>,
@@ -45,7 +45,7 @@ impl<'p, M: Medium> Drained<'p, M> {
         }
         self.close()?;
         let released_bytes = match inner.keeps_addresses {
-            true => inner.release_kept(options.pages, options.everything)?,
+            true => inner.release_retained(options.pages, options.everything)?,
             false => 0,
         };
         inner.collector.cycles_ended.fetch_add(1, Ordering::Release);

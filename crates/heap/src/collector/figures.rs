@@ -6,8 +6,8 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES};
 
 use crate::collector::PageSize;
 use crate::inner::Inner;
+use crate::stat_shard;
 use crate::stops::Stops;
-use crate::tally;
 
 /// Why a collection ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,7 +81,7 @@ pub struct Collected {
 
 /// A part of a collection, for the time it takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Step {
+pub(super) enum CycleStep {
     Mark,
     Summary,
     Compact,
@@ -110,13 +110,13 @@ impl Collected {
         }
     }
 
-    pub(super) fn add_time(&mut self, step: Step, ns: u64, cpu_ns: u64) {
+    pub(super) fn add_time(&mut self, step: CycleStep, ns: u64, cpu_ns: u64) {
         self.cpu_ns[step as usize] += cpu_ns;
         *match step {
-            Step::Mark => &mut self.mark_ns,
-            Step::Summary => &mut self.summary_ns,
-            Step::Compact => &mut self.compact_ns,
-            Step::Finish => &mut self.finish_ns,
+            CycleStep::Mark => &mut self.mark_ns,
+            CycleStep::Summary => &mut self.summary_ns,
+            CycleStep::Compact => &mut self.compact_ns,
+            CycleStep::Finish => &mut self.finish_ns,
         } += ns;
     }
 }
@@ -150,7 +150,7 @@ pub(super) fn publish<M: Medium>(medium: &M, before: &Collected, now: &Collected
             now.cpu_ns[step],
         );
     }
-    tally::add(medium, &change);
+    stat_shard::add(medium, &change);
 }
 
 /// Publishes a request to stop the world, on the statistics page.
@@ -164,7 +164,7 @@ pub(super) fn publish_stops<M: Medium>(inner: &Inner<M>, more: &Stops) {
     let longest = inner.counter(Counter::LongestStopNs).max(0) as u64;
     let longer = more.longest_ns.saturating_sub(longest);
     change[Counter::LongestStopNs.word()] = longer as i64;
-    tally::add(&inner.medium, &change);
+    stat_shard::add(&inner.medium, &change);
 }
 
 impl<M: Medium> Inner<M> {

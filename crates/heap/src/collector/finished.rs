@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::inner::Inner;
 use crate::relocation::cycle::Cycle;
 use crate::relocation::plan::frames_of;
-use crate::tally;
+use crate::stat_shard;
 
 /// Settles everything in these entries' sources, which has moved, and discards their blocks.
 /// Returns how many bytes. Two fences, however many objects.
@@ -66,7 +66,7 @@ pub(super) fn release_sources<M: Medium>(
     }
     drop(space);
     change[Counter::ReleasedBytes.word()] = discarded.bytes as i64;
-    tally::add(medium, &change);
+    stat_shard::add(medium, &change);
     discarded.outcome?;
     Ok(discarded.bytes)
 }

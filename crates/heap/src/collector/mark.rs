@@ -25,7 +25,7 @@ use crate::trace::{InCycle, Trace, Visitor};
 
 /// What a marker knows of the time since it began.
 pub(super) struct Beside<'m, M: Medium> {
-    /// Slots that came into sessions' hands since (M4: new objects are black).
+    /// Slots that came into use by sessions since (M4: new objects are black).
     taken: Arc<TakenSlots<M>>,
     /// The cycle that a crash interrupted, every object of which has moved by now.
     cycle: InCycle<'m, M>,

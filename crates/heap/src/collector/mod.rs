@@ -4,7 +4,7 @@
 //! ```text
 //! collection        drives one cycle after the other through its states:
 //!   marked            what lives is known, what does not is free    mark, reclaim, recount
-//!   planned           sources are closed, destinations are taken    survey, selection, draft, destinations
+//!   planned           sources are closed, destinations are taken    survey, selection, compaction_plan, destinations
 //!   active            the plan is in force, objects move            activation, finished
 //!   drained           everything has moved, references are healed   heal, pairs, release
 //!   released          what the cycle came to
@@ -12,7 +12,7 @@
 //! only_one          one collection at a time            stopping      the moments it asks for
 //! background        a thread that watches the ratio     workflow      the program's own calls drive it, as FFCCD prints
 //! noted             slots that come into use meanwhile
-//! kept              what ended cycles cost a pool that keeps addresses
+//! retained          what ended cycles cost a pool that keeps addresses
 //! relocations       what the open cycle moves           figures       what was done
 //! ```
 //! The open cycle itself, with the read barrier, is in `relocation`.
@@ -25,13 +25,12 @@ mod activation;
 mod active;
 mod background;
 pub(crate) mod collection;
+mod compaction_plan;
 mod destinations;
-mod draft;
 mod drained;
 mod figures;
 mod finished;
 mod heal;
-mod kept;
 mod mark;
 mod marked;
 mod noted;
@@ -44,6 +43,7 @@ mod recount;
 mod release;
 mod released;
 mod relocations;
+mod retained;
 mod selection;
 mod stopping;
 mod survey;
@@ -59,7 +59,7 @@ use firn_media::{Lock, Medium};
 
 use crate::alloc::Place;
 use crate::relocation::Cycle;
-use crate::relocation::kept::Kept;
+use crate::relocation::retained::RetainedCycles;
 
 pub use crate::relocation::scheme;
 pub use crate::stops::Stops;
@@ -93,13 +93,13 @@ pub(crate) struct Collector<M: Medium> {
     patience_ns: AtomicU64,
     stops: Lock<Stops>,
     /// Cycles that have ended and whose addresses still lead to their objects.
-    pub(crate) kept: Kept,
+    pub(crate) retained: RetainedCycles,
     /// First frames of runs with objects that may not move.
     pub(crate) pinned: Lock<HashSet<Frame>>,
 }
 
 impl<M: Medium> Collector<M> {
-    pub(crate) fn new(cycle: Option<Arc<Cycle<M>>>, kept: Kept) -> Self {
+    pub(crate) fn new(cycle: Option<Arc<Cycle<M>>>, retained: RetainedCycles) -> Self {
         Self {
             moving: AtomicBool::new(cycle.is_some()),
             marking: AtomicBool::new(false),
@@ -112,7 +112,7 @@ impl<M: Medium> Collector<M> {
             cycles_ended: AtomicU64::new(0),
             patience_ns: AtomicU64::new(crate::inner::STOP_LIMIT_NS),
             stops: Lock::new(Stops::default()),
-            kept,
+            retained,
             pinned: Lock::new(HashSet::new()),
         }
     }

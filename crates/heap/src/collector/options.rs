@@ -59,8 +59,8 @@ impl Default for CollectOptions {
 }
 
 impl CollectOptions {
-    pub(super) fn aim(&self) -> Aim {
-        Aim {
+    pub(super) fn goal(&self) -> Goal {
+        Goal {
             pages: self.pages,
             everything: self.everything,
             spares_pages: self.pages == PageSize::Huge,
@@ -123,7 +123,7 @@ pub enum Forwarding {
 
 /// What a plan aims at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Aim {
+pub(super) struct Goal {
     pub(super) pages: PageSize,
     pub(super) everything: bool,
     /// Whether no more pages of 2 MiB may hold objects afterwards, whichever pages count.

@@ -20,7 +20,7 @@ use crate::inner::Inner;
 use crate::object::requested_bytes;
 use crate::pool::Pool;
 use crate::relocation::cycle::Cycle;
-use crate::relocation::kept::Table;
+use crate::relocation::retained::Table;
 use crate::shape::{Refers, Shapes};
 use crate::steps;
 use crate::walk::data_chunks;
@@ -40,7 +40,7 @@ impl<M: Medium> Pool<M> {
             return Err(Error::ReadOnly);
         }
         let _only = self.inner.without_collector()?;
-        self.inner.stopped(|| self.inner.forget_kept())?
+        self.inner.stopped(|| self.inner.drop_forwarding())?
     }
 
     /// Keeps the object whose body is at `body` where it is until the pool is closed. Objects beside it stay, too.
@@ -57,7 +57,7 @@ impl<M: Medium> Pool<M> {
             .insert(slot.place.frame);
         if inner.keeps_addresses {
             let mut space = inner.allocator.space().lock(&inner.medium);
-            space.set_pinned_aside(slot.place.frame.chunk());
+            space.reserve_pinned(slot.place.frame.chunk());
         }
         Ok(())
     }
@@ -66,12 +66,12 @@ impl<M: Medium> Pool<M> {
     /// nothing to do for any address. They change while no operation is open, so a thread inside one may look at
     /// them instead of calling.
     pub fn place_marks(&self) -> &[AtomicU8] {
-        self.inner.collector.kept.marks()
+        self.inner.collector.retained.marks()
     }
 
     /// Whether any of [`Pool::place_marks`] is not zero. It stays so for as long as an operation is open.
     pub fn has_place_marks(&self) -> bool {
-        self.inner.collector.kept.has_marks()
+        self.inner.collector.retained.has_marks()
     }
 
     /// The first word of each pair that is a reference to an object of this pool.
@@ -98,7 +98,7 @@ impl<M: Medium> Drained<'_, M> {
         if !shapes.has_pairs() {
             return Ok(());
         }
-        let kept = self.inner.collector.kept.table(medium);
+        let kept = self.inner.collector.retained.table(medium);
         let healer = PairHealer {
             inner: self.inner,
             shapes,
@@ -126,7 +126,7 @@ pub(super) struct PairHealer<'a, M: Medium> {
 
 impl<'a, M: Medium> PairHealer<'a, M> {
     /// Heals pairs that name what ended cycles have emptied, while none is open.
-    pub(super) fn of_kept(inner: &'a Inner<M>, kept: Arc<Table>) -> Self {
+    pub(super) fn of_retained(inner: &'a Inner<M>, kept: Arc<Table>) -> Self {
         Self {
             inner,
             shapes: Shapes::new(&inner.types),

@@ -6,9 +6,9 @@ use firn_format::geometry::FrameRun;
 use firn_format::plan::PlanHeader;
 use firn_media::Medium;
 
-use super::draft::{Draft, RUNS_AHEAD};
+use super::compaction_plan::{CompactionPlan, RUNS_AHEAD};
 use super::figures::Ended;
-use super::options::{Aim, PageSize};
+use super::options::{Goal, PageSize};
 use super::survey::Survey;
 use crate::alloc::{Purpose, Run};
 use crate::error::Error;
@@ -18,7 +18,7 @@ use crate::steps;
 /// A plan that wins something.
 pub(super) struct Planned<'p, M: Medium> {
     pub(super) inner: &'p Inner<M>,
-    pub(super) draft: Draft,
+    pub(super) plan: CompactionPlan,
     /// Frames for the plan itself.
     pub(super) frames: FrameRun,
 }
@@ -34,12 +34,12 @@ impl<'p, M: Medium> Planned<'p, M> {
     /// Errors: stop S was not granted, the frame table is damaged; everything is open again.
     pub(super) fn find(
         inner: &'p Inner<M>,
-        aim: &Aim,
+        goal: &Goal,
         survey: Survey,
     ) -> Result<Found<Self>, Error> {
-        let found = Self::find_with(inner, aim, &survey)?;
+        let found = Self::find_with(inner, goal, &survey)?;
         // Where addresses stay, what is emptied of a page makes room for nobody.
-        if aim.pages == PageSize::Small || aim.everything || inner.keeps_addresses {
+        if goal.pages == PageSize::Small || goal.everything || inner.keeps_addresses {
             return Ok(found);
         }
         let target = match found {
@@ -48,10 +48,10 @@ impl<'p, M: Medium> Planned<'p, M> {
             // Only as far as a limit asks for.
             Err(_) => f64::INFINITY,
         };
-        let small = Aim {
+        let small = Goal {
             pages: PageSize::Small,
             target,
-            ..*aim
+            ..*goal
         };
         Ok(match Self::find_with(inner, &small, &survey.in_frames())? {
             Err(_) => found,
@@ -60,22 +60,22 @@ impl<'p, M: Medium> Planned<'p, M> {
     }
 
     /// Begins a cycle with the candidates of one survey: as many of them as win something.
-    fn find_with(inner: &'p Inner<M>, aim: &Aim, survey: &Survey) -> Result<Found<Self>, Error> {
+    fn find_with(inner: &'p Inner<M>, goal: &Goal, survey: &Survey) -> Result<Found<Self>, Error> {
         let mut most = survey.candidates.len();
         let mut why = Ended::NothingToWin;
         loop {
-            let selection = survey.select(inner, aim, most)?;
+            let selection = survey.select(inner, goal, most)?;
             if selection.lacks_room {
                 why = Ended::NoRoom;
             }
             if selection.reached && why == Ended::NothingToWin {
                 why = Ended::Target;
             }
-            let sources = survey.sources(inner, aim, &selection);
+            let sources = survey.sources(inner, goal, &selection);
             if sources.is_empty() {
                 return Ok(Err(why));
             }
-            match Self::prepare(inner, aim, survey, sources)? {
+            match Self::prepare(inner, goal, survey, sources)? {
                 Ok(planned) => return Ok(Ok(planned)),
                 Err(other) => why = why.max(other),
             }
@@ -93,26 +93,26 @@ impl<'p, M: Medium> Planned<'p, M> {
     /// Errors: stop S was not granted, the frame table is damaged; everything is open again.
     fn prepare(
         inner: &'p Inner<M>,
-        aim: &Aim,
+        goal: &Goal,
         survey: &Survey,
         chosen: Vec<Run>,
     ) -> Result<Found<Self>, Error> {
-        let mut draft = Draft::default();
-        let frames = close_runs(inner, chosen, &mut draft.closed)
-            .and_then(|()| draft.place_survivors(inner, aim))
-            .and_then(|()| match survey.wins(inner, aim, &draft)? {
-                true => take_plan_frames(inner, &draft).map(Some),
+        let mut plan = CompactionPlan::default();
+        let frames = close_runs(inner, chosen, &mut plan.closed)
+            .and_then(|()| plan.place_survivors(inner, goal))
+            .and_then(|()| match survey.wins(inner, goal, &plan)? {
+                true => take_plan_frames(inner, &plan).map(Some),
                 false => Ok(None),
             });
         if let Ok(Some(frames)) = frames {
             return Ok(Ok(Self {
                 inner,
-                draft,
+                plan,
                 frames,
             }));
         }
-        let lacks_room = draft.entries.len() < draft.closed.len();
-        abandon(inner, &draft, Unused::AtOnce)?;
+        let lacks_room = plan.entries.len() < plan.closed.len();
+        abandon(inner, &plan, Unused::AtOnce)?;
         match frames {
             Err(error) if !error.is_no_room() => Err(error),
             Ok(_) if !lacks_room => Ok(Err(Ended::NothingToWin)),
@@ -130,7 +130,7 @@ pub(super) enum Unused {
     InTime,
 }
 
-/// Closes runs, those in sessions' hands too.
+/// Closes runs, those that are active in sessions too.
 fn close_runs<M: Medium>(
     inner: &Inner<M>,
     chosen: Vec<Run>,
@@ -150,7 +150,7 @@ fn close_runs<M: Medium>(
             false => open.push(*run),
         }
     }
-    // Runs in sessions' hands come back while no operation is open; and from then on whatever is
+    // Runs that are active in sessions come back while no operation is open; and from then on whatever is
     // in use in a closed run was committed.
     inner.stop_for(&steps::STOP_FOR_SOURCES, || {
         inner.allocator.drain_all(medium)?;
@@ -174,11 +174,11 @@ fn close_runs<M: Medium>(
     Ok(())
 }
 
-fn take_plan_frames<M: Medium>(inner: &Inner<M>, draft: &Draft) -> Result<FrameRun, Error> {
+fn take_plan_frames<M: Medium>(inner: &Inner<M>, plan: &CompactionPlan) -> Result<FrameRun, Error> {
     let medium = &inner.medium;
     let header = PlanHeader {
-        entries: draft.entries.len() as u64,
-        units: draft.units,
+        entries: plan.entries.len() as u64,
+        units: plan.units,
         scheme: 0,
         checksum: 0,
     };
@@ -214,11 +214,11 @@ fn take_beside_plans<M: Medium>(inner: &Inner<M>, frames: u64) -> Result<Option<
 /// Undoes a plan that never counted.
 pub(super) fn abandon<M: Medium>(
     inner: &Inner<M>,
-    draft: &Draft,
+    plan: &CompactionPlan,
     unused: Unused,
 ) -> Result<(), Error> {
     let medium = &inner.medium;
-    for (run, _, _) in &draft.filled {
+    for (run, _, _) in &plan.filled {
         match unused {
             Unused::AtOnce => inner.allocator.give_unused(medium, *run),
             Unused::InTime => {
@@ -228,7 +228,7 @@ pub(super) fn abandon<M: Medium>(
             }
         }
     }
-    for run in &draft.closed {
+    for run in &plan.closed {
         inner
             .allocator
             .reopen_run(medium, run, inner.redo.counter())?;

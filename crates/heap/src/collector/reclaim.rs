@@ -18,8 +18,8 @@ use super::recount::recount;
 use crate::alloc::{Footprint, Run};
 use crate::error::Error;
 use crate::object::requested_bytes;
+use crate::stat_shard;
 use crate::steps;
-use crate::tally;
 use crate::walk::data_chunks;
 
 /// What was reclaimed, by counter.
@@ -45,7 +45,7 @@ impl<M: Medium> Reached<'_, M> {
             }
         }
         match &self.counters {
-            None => tally::add(medium, &garbage.sums),
+            None => stat_shard::add(medium, &garbage.sums),
             Some(counters) => {
                 recount(self.inner, &self.trace.sums, counters)?;
                 self.inner
@@ -103,7 +103,7 @@ impl<M: Medium> Reached<'_, M> {
                 let header = ObjectHeader(self.inner.medium.load_u64(at));
                 let bytes = requested_bytes(header, slot_bytes).unwrap_or(0) as i64;
                 let what = (header.type_id(), class_index);
-                tally::count(&mut garbage.sums, what, (-1, -bytes));
+                stat_shard::count(&mut garbage.sums, what, (-1, -bytes));
             }
         }
     }

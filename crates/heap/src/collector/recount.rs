@@ -16,7 +16,7 @@ use crate::alloc::{Footprint, Place, Slot};
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::object::requested_bytes;
-use crate::tally;
+use crate::stat_shard;
 use crate::trace::Marks;
 use crate::walk::each_allocated;
 
@@ -36,7 +36,7 @@ impl<M: Medium> Count<'_, M> {
             && let Some(requested) = requested_bytes(header, slot.bytes)
         {
             let what = (header.type_id(), slot.place.class_index());
-            tally::count(&mut self.sums, what, (1, requested as i64));
+            stat_shard::count(&mut self.sums, what, (1, requested as i64));
         }
     }
 }
@@ -101,6 +101,6 @@ pub(super) fn recount<M: Medium>(
         for (counter, count) in [(Counter::LiveFrames, frames), (Counter::LiveChunks, chunks)] {
             change[counter.word()] = count - inner.counter(counter);
         }
-        tally::add(&inner.medium, &change);
+        stat_shard::add(&inner.medium, &change);
     })
 }

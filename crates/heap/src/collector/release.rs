@@ -15,8 +15,8 @@ use crate::order::{Perturbation, Perturbed, in_order};
 use crate::relocation::Cycle;
 use crate::relocation::media::{release_on_media, store_phase};
 use crate::relocation::plan::frames_of;
+use crate::stat_shard;
 use crate::steps;
-use crate::tally;
 
 impl<M: Medium> Drained<'_, M> {
     /// Ends a cycle of which every object has moved and every reference is healed.
@@ -97,7 +97,7 @@ impl<M: Medium> Release<'_, M> {
         inner.collector.set_cycle(medium, None);
         inner.collector.set_deferring(false);
         if inner.keeps_addresses {
-            inner.collector.kept.add(medium, self.cycle);
+            inner.collector.retained.add(medium, self.cycle);
         }
     }
 
@@ -180,7 +180,7 @@ fn open_pages<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>) -> Result<(), Error
                 .allocator
                 .space()
                 .lock(medium)
-                .shun(entry.source.chunk());
+                .deprioritise(entry.source.chunk());
         }
         match inner.keeps_addresses {
             true => inner.allocator.leave_emptied(entry.source),
@@ -212,6 +212,6 @@ fn open_pages<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>) -> Result<(), Error
     space.keep_plan(kept);
     space.open_all();
     drop(space);
-    tally::add(medium, &change);
+    stat_shard::add(medium, &change);
     Ok(())
 }

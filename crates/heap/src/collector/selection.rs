@@ -13,9 +13,9 @@ use firn_format::plan::plan_bytes;
 use firn_media::Medium;
 use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK};
 
-use super::draft::Draft;
-use super::options::{Aim, PageSize};
-use super::survey::{Candidate, Needed, Stand, Survey, is_pinned};
+use super::compaction_plan::CompactionPlan;
+use super::options::{Goal, PageSize};
+use super::survey::{Candidate, Needed, Occupied, Survey, is_pinned};
 use crate::alloc::{Room, Run};
 use crate::error::Error;
 use crate::inner::Inner;
@@ -50,11 +50,11 @@ pub(super) struct Selection {
 
 impl Selection {
     /// No candidate.
-    const fn none(first: usize, stand: &Stand) -> Self {
+    const fn none(first: usize, occupied: &Occupied) -> Self {
         Self {
             first,
             count: 0,
-            pages: stand.pages,
+            pages: occupied.pages,
             emptied_frames: 0,
             units: 0,
             frames: 0,
@@ -71,14 +71,14 @@ impl Survey {
     pub(super) fn select<M: Medium>(
         &self,
         inner: &Inner<M>,
-        aim: &Aim,
+        goal: &Goal,
         most: usize,
     ) -> Result<Selection, Error> {
         let medium = &inner.medium;
         let mut space = inner.allocator.space().lock(medium);
         let candidates = &self.candidates[..self.candidates.len().min(most)];
         let room = space.room(medium);
-        let selection = choose_count(aim, &self.stand, &room, candidates);
+        let selection = choose_count(goal, &self.occupied, &room, candidates);
         if selection.frames <= room.frames || room.growth == 0 {
             return Ok(selection);
         }
@@ -88,7 +88,7 @@ impl Survey {
         let room = Room { growth: 0, ..grown };
         match selection.frames <= room.frames {
             true => Ok(selection),
-            false => Ok(choose_count(aim, &self.stand, &room, candidates)),
+            false => Ok(choose_count(goal, &self.occupied, &room, candidates)),
         }
     }
 
@@ -96,7 +96,7 @@ impl Survey {
     pub(super) fn sources<M: Medium>(
         &self,
         inner: &Inner<M>,
-        aim: &Aim,
+        goal: &Goal,
         selection: &Selection,
     ) -> Vec<Run> {
         let mut used = self.used.clone();
@@ -121,7 +121,7 @@ impl Survey {
         let mut space = inner.allocator.space().lock(&inner.medium);
         closed.into_iter().for_each(|chunk| space.close(chunk));
         drop(space);
-        runs.extend(choose_pinned(aim, &self.stand, selection, &self.pinned));
+        runs.extend(choose_pinned(goal, &self.occupied, selection, &self.pinned));
         runs
     }
 
@@ -132,29 +132,29 @@ impl Survey {
     pub(super) fn wins<M: Medium>(
         &self,
         inner: &Inner<M>,
-        aim: &Aim,
-        draft: &Draft,
+        goal: &Goal,
+        plan: &CompactionPlan,
     ) -> Result<bool, Error> {
-        let emptied: u64 = draft.entries.iter().map(frames_of).sum();
-        let filled: u64 = draft.filled.iter().map(|(run, _, _)| run.frames).sum();
-        if aim.everything || aim.pages == PageSize::Small && !aim.spares_pages {
-            return Ok(aim.everything || filled < emptied);
+        let emptied: u64 = plan.entries.iter().map(frames_of).sum();
+        let filled: u64 = plan.filled.iter().map(|(run, _, _)| run.frames).sum();
+        if goal.everything || goal.pages == PageSize::Small && !goal.spares_pages {
+            return Ok(goal.everything || filled < emptied);
         }
         let mut left = self.used.clone();
-        for entry in &draft.entries {
+        for entry in &plan.entries {
             if let Some(left) = left.get_mut(&entry.source.chunk()) {
                 *left = left.saturating_sub(frames_of(entry));
             }
         }
         let mut new: HashSet<Chunk> = HashSet::new();
-        for (run, _, _) in &draft.filled {
+        for (run, _, _) in &plan.filled {
             let chunk = run.frame.chunk();
             *left.entry(chunk).or_insert(0) += run.frames;
             if !inner.allocator.holds_objects(&inner.medium, chunk)? {
                 new.insert(chunk);
             }
         }
-        let sources = draft.entries.iter().map(|entry| entry.source.chunk());
+        let sources = plan.entries.iter().map(|entry| entry.source.chunk());
         let of_plans = inner.pages_of_plans();
         let has_gone = |chunk: &Chunk| {
             let is_empty = left.get(chunk).is_none_or(|&left| left == 0);
@@ -167,53 +167,58 @@ impl Survey {
 
 /// How many of the candidates, which come by what they hold, bring the ratio to its target, or else
 /// lowest, as far as there is room.
-fn choose_count(aim: &Aim, stand: &Stand, room: &Room, candidates: &[Candidate]) -> Selection {
-    let emptiest = choose_from(aim, stand, room, candidates, 0);
-    if !emptiest.lacks_room || emptiest.pages < stand.pages {
+fn choose_count(
+    goal: &Goal,
+    occupied: &Occupied,
+    room: &Room,
+    candidates: &[Candidate],
+) -> Selection {
+    let emptiest = choose_from(goal, occupied, room, candidates, 0);
+    if !emptiest.lacks_room || emptiest.pages < occupied.pages {
         return emptiest;
     }
     // The emptiest may be those that the last cycle has filled in part: what is dense there wins nothing, and their
     // room is what the others need.
     let later = 1..candidates.len().min(MOST_PASSED_OVER);
-    let mut selections = later.map(|first| choose_from(aim, stand, room, candidates, first));
+    let mut selections = later.map(|first| choose_from(goal, occupied, room, candidates, first));
     selections
-        .find(|selection| selection.pages < stand.pages)
+        .find(|selection| selection.pages < occupied.pages)
         .unwrap_or(emptiest)
 }
 
 /// Chooses among the candidates from the first one on.
 fn choose_from(
-    aim: &Aim,
-    stand: &Stand,
+    goal: &Goal,
+    occupied: &Occupied,
     room: &Room,
     candidates: &[Candidate],
     first: usize,
 ) -> Selection {
-    let aimed = stand.aimed_bytes(aim, room);
+    let aimed = occupied.aimed_bytes(goal, room);
     let mut taken = Taken::new();
-    let mut best = Selection::none(first, stand);
+    let mut best = Selection::none(first, occupied);
     // The first so many that win frames, though no page: with these the next cycle has more room.
     let mut stepping = best;
     for (index, candidate) in candidates[first.min(candidates.len())..].iter().enumerate() {
-        if !aim.everything && best.pages as f64 * aim.pages.bytes() as f64 <= aimed {
+        if !goal.everything && best.pages as f64 * goal.pages.bytes() as f64 <= aimed {
             best.reached = true;
             break;
         }
         taken.add(candidate);
         let Needed { frames, units, .. } = taken.needed;
-        let over = taken.emptied * FRAME_BYTES > aim.max_source_bytes || units > aim.max_units;
+        let over = taken.emptied * FRAME_BYTES > goal.max_source_bytes || units > goal.max_units;
         if over && index > 0 {
             break;
         }
         if !taken.fits(room) {
             // If no page is to be won at all, room would not help.
-            best.lacks_room = match aim.pages {
-                PageSize::Huge => stand.pages > stand.dense_frames.div_ceil(FRAMES_PER_CHUNK),
+            best.lacks_room = match goal.pages {
+                PageSize::Huge => occupied.pages > occupied.dense_frames.div_ceil(FRAMES_PER_CHUNK),
                 PageSize::Small => true,
             };
             break;
         }
-        let pages = taken.pages_left(aim, stand);
+        let pages = taken.pages_left(goal, occupied);
         let selection = Selection {
             first,
             count: index + 1,
@@ -224,13 +229,13 @@ fn choose_from(
             lacks_room: false,
             reached: false,
         };
-        if pages < best.pages || aim.everything {
+        if pages < best.pages || goal.everything {
             best = selection;
-        } else if best.count == 0 && pages == stand.pages && frames < taken.emptied {
+        } else if best.count == 0 && pages == occupied.pages && frames < taken.emptied {
             stepping = selection;
         }
     }
-    match best.count == 0 && best.lacks_room && !aim.everything {
+    match best.count == 0 && best.lacks_room && !goal.everything {
         true => Selection {
             lacks_room: true,
             ..stepping
@@ -284,14 +289,14 @@ impl Taken {
     }
 
     /// Pages that hold objects afterwards.
-    fn pages_left(&self, aim: &Aim, stand: &Stand) -> u64 {
+    fn pages_left(&self, goal: &Goal, occupied: &Occupied) -> u64 {
         let frames = self.needed.frames;
-        match aim.pages {
-            PageSize::Small => (stand.pages + frames).saturating_sub(self.emptied),
+        match goal.pages {
+            PageSize::Small => (occupied.pages + frames).saturating_sub(self.emptied),
             PageSize::Huge => {
-                let room = stand.free_frames.saturating_sub(self.closed_room);
+                let room = occupied.free_frames.saturating_sub(self.closed_room);
                 let new = frames.saturating_sub(room).div_ceil(FRAMES_PER_CHUNK);
-                (stand.pages + new).saturating_sub(self.candidates)
+                (occupied.pages + new).saturating_sub(self.candidates)
             }
         }
     }
@@ -300,21 +305,22 @@ impl Taken {
 /// The runs of pinned chunks that are emptied besides, if the target is not reached without: only
 /// together, and only if they win room.
 fn choose_pinned(
-    aim: &Aim,
-    stand: &Stand,
+    goal: &Goal,
+    occupied: &Occupied,
     selection: &Selection,
     pinned: &[Candidate],
 ) -> Vec<Run> {
-    let page = aim.pages.bytes() as f64;
-    if selection.lacks_room || selection.pages as f64 * page <= stand.live_bytes as f64 * aim.target
+    let page = goal.pages.bytes() as f64;
+    if selection.lacks_room
+        || selection.pages as f64 * page <= occupied.live_bytes as f64 * goal.target
     {
         return Vec::new();
     }
     let mut needed = Needed::new();
     let (mut runs, mut emptied) = (Vec::new(), 0);
     for run in pinned.iter().flat_map(|candidate| &candidate.runs) {
-        let over = (selection.emptied_frames + emptied) * FRAME_BYTES > aim.max_source_bytes
-            || selection.units + needed.units > aim.max_units;
+        let over = (selection.emptied_frames + emptied) * FRAME_BYTES > goal.max_source_bytes
+            || selection.units + needed.units > goal.max_units;
         if over {
             break;
         }

@@ -9,7 +9,7 @@ use firn_format::statistics::Counter;
 use firn_media::{Medium, MediumExt, Scope};
 use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK};
 
-use super::options::{Aim, PageSize};
+use super::options::{Goal, PageSize};
 use crate::alloc::{Room, Run};
 use crate::error::Error;
 use crate::inner::Inner;
@@ -57,7 +57,7 @@ impl Candidate {
 
 /// What may be emptied, and where the pool stands.
 pub(super) struct Survey {
-    pub(super) stand: Stand,
+    pub(super) occupied: Occupied,
     /// Frames that hold objects, chunk by chunk.
     pub(super) used: HashMap<Chunk, u64>,
     /// The emptiest first.
@@ -68,7 +68,7 @@ pub(super) struct Survey {
 
 /// Where the pool stands.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Stand {
+pub(super) struct Occupied {
     /// Pages that hold objects.
     pub(super) pages: u64,
     /// Frames that objects fill where they are densest.
@@ -87,12 +87,12 @@ impl Survey {
     /// Looks at what may be emptied, the emptiest first.
     ///
     /// Errors: the frame table is damaged.
-    pub(super) fn of<M: Medium>(inner: &Inner<M>, aim: &Aim) -> Result<Self, Error> {
+    pub(super) fn of<M: Medium>(inner: &Inner<M>, goal: &Goal) -> Result<Self, Error> {
         let medium = &inner.medium;
         let _scope = medium.scope(Scope::Summary);
         inner.allocator.look_at_all(medium)?;
         end_quarantine(inner);
-        let mut survey = Self::unsorted(inner, aim)?;
+        let mut survey = Self::unsorted(inner, goal)?;
         // Runs that held nothing were given back.
         end_quarantine(inner);
         let fullness = |c: &Candidate| c.filled * FRAMES_PER_CHUNK / c.frames.max(1);
@@ -100,18 +100,18 @@ impl Survey {
         Ok(survey)
     }
 
-    fn unsorted<M: Medium>(inner: &Inner<M>, aim: &Aim) -> Result<Self, Error> {
+    fn unsorted<M: Medium>(inner: &Inner<M>, goal: &Goal) -> Result<Self, Error> {
         let medium = &inner.medium;
         let live_bytes = inner.counter(Counter::LiveBytes).max(0) as u64;
         let mut surveyor = Surveyor {
-            aim,
+            goal,
             keeps_addresses: inner.keeps_addresses,
             fixed: inner.collector.pinned.lock(medium).clone(),
             dense: Needed::new(),
             survey: Self {
-                stand: Stand {
+                occupied: Occupied {
                     live_bytes,
-                    ..Stand::default()
+                    ..Occupied::default()
                 },
                 used: HashMap::new(),
                 candidates: Vec::new(),
@@ -134,12 +134,12 @@ impl Survey {
             let stays = is_pinned || of_plans.contains(&chunk) || !all_move;
             let mut space = inner.allocator.space().lock(medium);
             if !stays {
-                space.set_aside_no_more(chunk);
+                space.unreserve(chunk);
             }
             let free = space.free_frames(chunk);
             drop(space);
             surveyor.count(chunk, &runs, free);
-            match aim.pages {
+            match goal.pages {
                 PageSize::Huge => surveyor.add_page(runs, free, stays),
                 PageSize::Small => surveyor.add_runs(runs),
             }
@@ -147,7 +147,7 @@ impl Survey {
         let Surveyor {
             dense, mut survey, ..
         } = surveyor;
-        survey.stand.dense_frames = dense.frames;
+        survey.occupied.dense_frames = dense.frames;
         Ok(survey)
     }
 
@@ -156,17 +156,17 @@ impl Survey {
         let pages = core::mem::take(&mut self.candidates).into_iter();
         let runs = pages.flat_map(|page| page.runs).map(Candidate::alone);
         self.candidates = runs.filter(Candidate::is_sparse).collect();
-        self.stand.pages = self.used.values().sum();
+        self.occupied.pages = self.used.values().sum();
         self.pinned.clear();
         self
     }
 }
 
-impl Stand {
+impl Occupied {
     /// Bytes of pages at which a collection is content: what its target says, and in a pool that cannot grow as
     /// it likes no more than leaves fifteen sixteenths of what it has left to be used.
-    pub(super) fn aimed_bytes(&self, aim: &Aim, room: &Room) -> f64 {
-        let aimed = self.live_bytes as f64 * aim.target;
+    pub(super) fn aimed_bytes(&self, goal: &Goal, room: &Room) -> f64 {
+        let aimed = self.live_bytes as f64 * goal.target;
         let Some(most) = room.most else { return aimed };
         let (dense, most) = (self.dense_frames as f64, most as f64);
         // The frames of pages, so that what they lack in density is such a share of the others.
@@ -177,7 +177,7 @@ impl Stand {
 
 /// A survey under way.
 struct Surveyor<'a> {
-    aim: &'a Aim,
+    goal: &'a Goal,
     keeps_addresses: bool,
     /// First frames of runs that the program has pinned.
     fixed: HashSet<Frame>,
@@ -193,24 +193,24 @@ impl Surveyor<'_> {
 
     /// Counts a chunk's runs, and what is free beside them.
     fn count(&mut self, chunk: Chunk, runs: &[Run], free: u64) {
-        let stand = &mut self.survey.stand;
+        let occupied = &mut self.survey.occupied;
         for run in runs {
             self.dense.add(run);
             let bytes = run.what.frames() * FRAME_BYTES;
             match may_be_moved(run) {
-                false => stand.large_bytes += bytes,
-                true if self.fixed.contains(&run.frame) => stand.pinned_bytes += bytes,
+                false => occupied.large_bytes += bytes,
+                true if self.fixed.contains(&run.frame) => occupied.pinned_bytes += bytes,
                 true => {}
             }
         }
-        stand.free_frames += free;
+        occupied.free_frames += free;
         let frames = runs.iter().map(|run| run.what.frames());
         self.survey.used.insert(chunk, frames.sum());
     }
 
     /// A chunk as a candidate; of one that stays, its sparse runs.
     fn add_page(&mut self, runs: Vec<Run>, free: u64, stays: bool) {
-        self.survey.stand.pages += 1;
+        self.survey.occupied.pages += 1;
         if !stays {
             let whole = runs.iter().map(|run| run.what.frames()).sum::<u64>() + free;
             let filled = runs.iter().map(filled_bytes).sum();
@@ -233,10 +233,10 @@ impl Surveyor<'_> {
     /// Runs as candidates, each alone.
     fn add_runs(&mut self, runs: Vec<Run>) {
         for run in runs {
-            self.survey.stand.pages += run.what.frames();
+            self.survey.occupied.pages += run.what.frames();
             let slots = run.class().map_or(1, Class::slots);
             let wins = run.used < slots && !self.fixed.contains(&run.frame);
-            if wins || self.aim.everything && self.may_move(&run) {
+            if wins || self.goal.everything && self.may_move(&run) {
                 self.survey.candidates.push(Candidate::alone(run));
             }
         }

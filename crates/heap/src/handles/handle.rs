@@ -6,7 +6,7 @@ use std::sync::Arc;
 use firn_format::reference::RefWord;
 use firn_media::{Medium, MediumExt};
 
-use super::table::{Entry, Strength};
+use super::table::{HandleSlot, Strength};
 use crate::inner::Inner;
 use crate::steps;
 
@@ -28,7 +28,7 @@ impl<T, M: Medium> Handle<T, M> {
         }
         let medium = &inner.medium;
         let entry = inner.handles.get(medium, self.index);
-        let Some(Entry {
+        let Some(HandleSlot {
             reference,
             strength,
         }) = entry

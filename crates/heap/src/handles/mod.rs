@@ -16,7 +16,7 @@ use crate::object::Obj;
 use crate::pool::Pool;
 use crate::stored::Target;
 use crate::view::View;
-use table::{Entry, Strength};
+use table::{HandleSlot, Strength};
 
 pub use handle::Handle;
 pub(crate) use table::HandleTable;
@@ -49,7 +49,7 @@ impl<M: Medium> Pool<M> {
         } else {
             RefWord::NULL
         };
-        let entry = Entry {
+        let entry = HandleSlot {
             reference,
             strength,
         };

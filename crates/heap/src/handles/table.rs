@@ -10,14 +10,14 @@ pub(super) enum Strength {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct HandleSlot {
     pub(super) reference: RefWord,
     pub(super) strength: Strength,
 }
 
 #[derive(Default)]
 struct Entries {
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<HandleSlot>>,
     free: Vec<usize>,
 }
 
@@ -29,7 +29,7 @@ impl HandleTable {
         Self(Lock::new(Entries::default()))
     }
 
-    pub(super) fn insert<M: Medium>(&self, medium: &M, entry: Entry) -> usize {
+    pub(super) fn insert<M: Medium>(&self, medium: &M, entry: HandleSlot) -> usize {
         let mut table = self.0.lock(medium);
         match table.free.pop() {
             Some(index) => {
@@ -46,7 +46,7 @@ impl HandleTable {
     /// References of the strong handles: roots of a trace (rule M5).
     pub(crate) fn strong<M: Medium>(&self, medium: &M) -> Vec<RefWord> {
         let table = self.0.lock(medium);
-        let strong = |e: &&Entry| e.strength == Strength::Strong;
+        let strong = |e: &&HandleSlot| e.strength == Strength::Strong;
         table
             .entries
             .iter()
@@ -84,7 +84,7 @@ impl HandleTable {
     }
 
     /// What a handle names, and how strongly.
-    pub(super) fn get<M: Medium>(&self, medium: &M, index: usize) -> Option<Entry> {
+    pub(super) fn get<M: Medium>(&self, medium: &M, index: usize) -> Option<HandleSlot> {
         self.0.lock(medium).entries[index]
     }
 

@@ -136,7 +136,7 @@ pub(crate) fn write_back_bitmap<M: Medium>(medium: &M, frame: Frame, class: Opti
 /// The plan at the head of the list.
 ///
 /// Errors: the word is damaged.
-pub(super) fn kept_head<M: Medium>(medium: &M) -> Result<Option<Frame>, Error> {
+pub(super) fn retained_head<M: Medium>(medium: &M) -> Result<Option<Frame>, Error> {
     match medium.load_u64(KEPT) {
         // A pool from before there were such lists.
         0 => Ok(None),
@@ -151,7 +151,7 @@ pub(super) fn kept_head<M: Medium>(medium: &M) -> Result<Option<Frame>, Error> {
 ///
 /// Repeated by recovery, which finds the plan at the head perhaps: then the word is there.
 fn link_plan<M: Medium>(medium: &M, plan: Frame) -> Result<(), Error> {
-    let before = kept_head(medium)?;
+    let before = retained_head(medium)?;
     if before != Some(plan) {
         let at = PlanHeader::before_at(plan);
         medium.store_u64(at, Seal::KeptBefore.seal(before.map_or(0, |frame| frame.0)));

@@ -13,7 +13,7 @@
 //!   instructions  what such hardware is asked by
 //! scheme/       how a copy comes to count, one file of facts a scheme
 //! media         what media says of cycles
-//! kept          ended cycles whose addresses lead on
+//! retained      ended cycles whose addresses lead on
 //! resume        a cycle that a crash interrupted
 //! ```
 
@@ -22,11 +22,11 @@ pub(crate) mod cycle;
 mod frame_map;
 mod group;
 pub(crate) mod instructions;
-pub(crate) mod kept;
 mod lookup;
 pub(crate) mod media;
 pub(crate) mod plan;
 pub(crate) mod resume;
+pub(crate) mod retained;
 pub mod scheme;
 mod settling;
 

@@ -221,7 +221,7 @@ impl<M: Medium> RootIndex<M> {
     }
 
     /// Says that a lane's transaction reads no places but those of `bits`.
-    pub(crate) fn let_go(&self, lane: usize, bits: u64) {
+    pub(crate) fn release(&self, lane: usize, bits: u64) {
         self.words.store(LANES + lane * LINE, bits);
     }
 

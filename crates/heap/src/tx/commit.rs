@@ -24,8 +24,8 @@ use crate::operation::State;
 use crate::order::in_order;
 use crate::relocation::cycle::{Cycle, Unit};
 use crate::roots::{Slots, Storing};
+use crate::stat_shard::StatShard;
 use crate::steps;
-use crate::tally::Tally;
 use crate::tx::changes::{Change, Changes};
 use crate::work;
 use firn_format::geometry::FrameRun;
@@ -63,7 +63,7 @@ pub(super) struct Commit<'c, M: Medium> {
     ring: &'c mut Ring,
     cache: &'c mut Cache,
     pub(super) changes: &'c mut Changes,
-    tally: &'c mut Tally,
+    tally: &'c mut StatShard,
     /// The log entry: header and payload.
     pub(super) entry: Vec<u64>,
     /// Frames that came into use since the last commit.

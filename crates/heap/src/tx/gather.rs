@@ -130,7 +130,7 @@ impl Gathering {
         }))
     }
 
-    /// Takes the foremost run with free slots into the session's hands. False if there is none in front of this one.
+    /// Takes the foremost run with free slots into the session's active runs. False if there is none in front of this one.
     fn take_target<M: Medium>(
         &mut self,
         tx: RawTx<'_, M>,
@@ -151,7 +151,7 @@ impl Gathering {
             }
             let listed = free.last().copied().filter(|run| run.0 < source.0);
             let before = listed.unwrap_or(source);
-            let durable = inner.homes(ring, Homes::Known);
+            let durable = inner.homes(ring, Homes::RetainedSnapshot);
             if allocator.take_new_before(medium, cache, before, class, durable)? {
                 continue;
             }

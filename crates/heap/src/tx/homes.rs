@@ -25,7 +25,7 @@ impl<M: Medium> Inner<M> {
         let (redo, medium) = (&self.redo, &self.medium);
         match which {
             Homes::Counter => return redo.counter(),
-            Homes::Known => {}
+            Homes::RetainedSnapshot => {}
             // Frames of logs wait until no entry leads there any more.
             Homes::Settled if self.allocator.keeps_logs(medium) => {
                 redo.retire(medium, ring);

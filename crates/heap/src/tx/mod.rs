@@ -41,7 +41,7 @@ use crate::relocation::cycle::Cycle;
 use crate::roots::{self, RootKey, Slots};
 use crate::stored::{Bytes, Raw, Refs, Stored, Target};
 use crate::view::View;
-use crate::{steps, tally, work};
+use crate::{stat_shard, steps, work};
 use changes::Change;
 pub use open::OpenTransaction;
 pub(crate) use open::run;
@@ -492,4 +492,4 @@ impl<'t, M: Medium> Tx<'t, M> {
 }
 
 pub(crate) use frames::settle_fresh_frames;
-pub(crate) use tally::type_index;
+pub(crate) use stat_shard::type_index;

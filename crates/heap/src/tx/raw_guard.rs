@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::inner::Inner;
 use crate::object::requested_bytes;
 use crate::operation::{Access, Core};
-use crate::relocation::kept::Known;
+use crate::relocation::retained::RetainedSnapshot;
 use crate::session::Session;
 use crate::view::Reading;
 use crate::walk::next_allocated;
@@ -22,7 +22,7 @@ use crate::walk::next_allocated;
 /// [`RawGuard::place`] hold until it ends.
 pub struct RawGuard<'s, M: Medium> {
     pub(super) access: Access<'s, M>,
-    pub(super) kept: Ref<'s, Known>,
+    pub(super) kept: Ref<'s, RetainedSnapshot>,
 }
 
 impl<'s, M: Medium> RawGuard<'s, M> {
@@ -33,8 +33,8 @@ impl<'s, M: Medium> RawGuard<'s, M> {
         let known = &core.kept;
         inner
             .collector
-            .kept
-            .tell(&inner.medium, &mut known.borrow_mut());
+            .retained
+            .refresh(&inner.medium, &mut known.borrow_mut());
         let kept = known.borrow();
         Self { access, kept }
     }

@@ -23,11 +23,11 @@ const DURABLE: u64 = 3;
 const STATE_MASK: u64 = 3;
 
 /// Next number to give out.
-const COUNTER: usize = 0;
+const NEXT_LSN: usize = 0;
 /// Numbers below are known to be durable at home.
-const KNOWN: usize = 8;
+const DURABLE_LSN: usize = 8;
 /// The highest W that a durable entry or `W_pool` carries.
-const SHOWN: usize = 16;
+const PUBLISHED_LSN: usize = 16;
 /// Lanes that were ever used since the pool was opened.
 const ACTIVE: usize = 24;
 const SHARED_WORDS: usize = 32;
@@ -38,7 +38,7 @@ const SCAN_EVERY: usize = SLOTS / 2;
 /// A session adopts others' homes if the slot this many turns ahead is not reusable yet. When it writes entry n,
 /// its last W comes from entry n - SCAN_EVERY or later, and all but the last entry before that one were durable.
 /// So, without other sessions, entries before n - SCAN_EVERY - 1 are reusable.
-const ADOPT_AHEAD: usize = SLOTS - SCAN_EVERY - 2;
+const HELP_AHEAD: usize = SLOTS - SCAN_EVERY - 2;
 
 /// The lanes' volatile side.
 pub(crate) struct RedoLog<M: Medium> {
@@ -55,11 +55,11 @@ pub(crate) struct Ring {
     /// These homes: first byte and length.
     homes: Vec<(VirtAddr, u64)>,
     /// Further applied entries whose homes this thread wrote back since its last fence.
-    adopted: Vec<(usize, u64)>,
+    helped: Vec<(usize, u64)>,
     /// The last number that this ring was given.
     last: u64,
     /// Whether others' homes were made durable since W was looked for.
-    has_adopted: bool,
+    has_helped: bool,
 }
 
 /// A slot that may be written.
@@ -72,7 +72,7 @@ impl Ring {
     pub(crate) fn detach(&mut self) {
         self.pending.clear();
         self.homes.clear();
-        self.adopted.clear();
+        self.helped.clear();
     }
 
     /// Where to note the homes of the entry that was noted last; `None` where nothing is written back.
@@ -96,7 +96,7 @@ impl<M: Medium> RedoLog<M> {
     /// `watermark` is `W_pool`, at least 1.
     pub(crate) fn new(medium: &M, watermark: u64) -> Self {
         let shared = medium.words(SHARED_WORDS);
-        for word in [COUNTER, KNOWN, SHOWN] {
+        for word in [NEXT_LSN, DURABLE_LSN, PUBLISHED_LSN] {
             shared.store(word, watermark);
         }
         Self {
@@ -113,18 +113,18 @@ impl<M: Medium> RedoLog<M> {
     /// The next number; every number given out so far is below it.
     #[inline]
     pub(crate) fn counter(&self) -> u64 {
-        self.shared.load(COUNTER)
+        self.shared.load(NEXT_LSN)
     }
 
     /// All numbers below are known to be durable at home.
     #[inline]
     pub(crate) fn known_durable(&self) -> u64 {
-        self.shared.load(KNOWN)
+        self.shared.load(DURABLE_LSN)
     }
 
     /// The highest W that media is known to carry: recovery reads no entry of a number below.
     pub(crate) fn shown(&self) -> u64 {
-        self.shared.load(SHOWN)
+        self.shared.load(PUBLISHED_LSN)
     }
 
     /// Raises a word; it never falls.
@@ -144,8 +144,8 @@ impl<M: Medium> RedoLog<M> {
     fn show(&self, watermark: u64) {
         // Two sessions may pass each other here and the lower number stay. What each says is true, a
         // lower one only says less; so this need not be locked.
-        if self.shared.load(SHOWN) < watermark {
-            self.shared.store(SHOWN, watermark);
+        if self.shared.load(PUBLISHED_LSN) < watermark {
+            self.shared.store(PUBLISHED_LSN, watermark);
         }
     }
 
@@ -181,7 +181,7 @@ impl<M: Medium> RedoLog<M> {
         // A lower bound may lie below what is known already. What was known stays true, and A2 needs
         // an entry's W to be at least what was known when its objects were allocated.
         let least = least.max(self.known_durable());
-        self.raise(KNOWN, least);
+        self.raise(DURABLE_LSN, least);
         least
     }
 
@@ -190,7 +190,7 @@ impl<M: Medium> RedoLog<M> {
         let word = self.slots.load(index);
         // R8: durable at home, and a W above it is durable. An entry's own W is at most its number,
         // so a W above it is always another's.
-        let is_hidden = || self.shared.load(SHOWN) > word >> 2;
+        let is_hidden = || self.shared.load(PUBLISHED_LSN) > word >> 2;
         word == 0
             || word & STATE_MASK == DURABLE
                 && (is_hidden() || medium.leaves_out(&steps::W_BEFORE_REUSE))
@@ -201,10 +201,10 @@ impl<M: Medium> RedoLog<M> {
     pub(crate) fn free_slot(&self, medium: &M, lane: usize, ring: &mut Ring) -> FreeSlot {
         let slot = ring.next;
         let index = lane * SLOTS + slot;
-        if !self.is_reusable(medium, lane * SLOTS + (slot + ADOPT_AHEAD) % SLOTS) {
+        if !self.is_reusable(medium, lane * SLOTS + (slot + HELP_AHEAD) % SLOTS) {
             // R9, early enough that one's own next fence covers it: an idle thread's applied
             // entries would otherwise pin W until the ring is full.
-            self.adopt(medium, ring);
+            self.help(medium, ring);
         }
         self.retire_until(medium, ring, || self.is_reusable(medium, index));
         FreeSlot(slot)
@@ -213,7 +213,7 @@ impl<M: Medium> RedoLog<M> {
     /// Waits until recovery will not replay entries below `bound` (R13). The caller has no number in
     /// flight, so waiting always ends.
     pub(crate) fn retire_below(&self, medium: &M, ring: &mut Ring, bound: u64) {
-        self.retire_until(medium, ring, || self.shared.load(SHOWN) >= bound);
+        self.retire_until(medium, ring, || self.shared.load(PUBLISHED_LSN) >= bound);
     }
 
     fn retire_until(&self, medium: &M, ring: &mut Ring, done: impl Fn() -> bool) {
@@ -228,7 +228,7 @@ impl<M: Medium> RedoLog<M> {
     }
 
     /// Writes back the homes of every applied entry but this ring's own pending ones (R9).
-    fn adopt(&self, medium: &M, ring: &mut Ring) {
+    fn help(&self, medium: &M, ring: &mut Ring) {
         if medium.leaves_out(&steps::ADOPTION) {
             return;
         }
@@ -240,12 +240,12 @@ impl<M: Medium> RedoLog<M> {
         });
         for (index, word) in found {
             if write_back_homes(medium, index / SLOTS, index % SLOTS, word >> 2) {
-                ring.adopted.push((index, word));
+                ring.helped.push((index, word));
             }
         }
         // R5, R9: nothing is durable yet that was written back just now.
         if medium.leaves_out(&steps::ADOPTED_AFTER_FENCE) {
-            self.fenced_adopted(ring);
+            self.fenced_helped(ring);
         }
     }
 
@@ -255,12 +255,12 @@ impl<M: Medium> RedoLog<M> {
             // The slot is this session's: nobody else makes more of it than durable.
             self.slots.store(index, word & !STATE_MASK | DURABLE);
         }
-        self.fenced_adopted(ring);
+        self.fenced_helped(ring);
     }
 
-    fn fenced_adopted(&self, ring: &mut Ring) {
-        ring.has_adopted |= !ring.adopted.is_empty();
-        for (index, word) in ring.adopted.drain(..) {
+    fn fenced_helped(&self, ring: &mut Ring) {
+        ring.has_helped |= !ring.helped.is_empty();
+        for (index, word) in ring.helped.drain(..) {
             // Fails where someone else marked it, and where its slot has moved on since.
             let _ = self
                 .slots
@@ -280,9 +280,9 @@ impl<M: Medium> RedoLog<M> {
     /// Writes a `W_pool` back that is at least what is known to be durable at home: after the caller's next
     /// fence recovery stores nothing of these numbers again. Returns what to tell [`RedoLog::hidden`] then;
     /// `None` if media says so already.
-    pub(crate) fn hide_known(&self, medium: &M) -> Option<u64> {
+    pub(crate) fn publish_durable(&self, medium: &M) -> Option<u64> {
         let known = self.known_durable();
-        if self.shared.load(SHOWN) >= known {
+        if self.shared.load(PUBLISHED_LSN) >= known {
             return None;
         }
         self.raise_pool(medium, known);
@@ -290,7 +290,7 @@ impl<M: Medium> RedoLog<M> {
         Some(known)
     }
 
-    /// The fence after [`RedoLog::hide_known`] is over.
+    /// The fence after [`RedoLog::publish_durable`] is over.
     pub(crate) fn hidden(&self, known: u64) {
         self.show(known);
     }
@@ -312,7 +312,7 @@ impl<M: Medium> RedoLog<M> {
 
     /// Makes every applied home durable: one fence. Raises what is known.
     pub(crate) fn settle_homes(&self, medium: &M, ring: &mut Ring) {
-        self.adopt(medium, ring);
+        self.help(medium, ring);
         ring.write_back_pending(medium);
         medium.fence_for(&steps::SETTLING_FENCE);
         self.fenced(ring);
@@ -341,14 +341,14 @@ impl<M: Medium> RedoLog<M> {
         if medium.keeps(&steps::LOWER_BOUND) {
             self.slots.store(index, ring.last << 2 | IN_FLIGHT);
         }
-        let seq = self.shared.fetch_add(COUNTER, 1);
+        let seq = self.shared.fetch_add(NEXT_LSN, 1);
         self.slots.store(index, seq << 2 | IN_FLIGHT);
         ring.last = seq;
         // R5: homes that this commit's own fence covers do not count for its W.
         if medium.leaves_out(&steps::OWN_HOMES_AFTER_FENCE) {
             self.fenced(ring);
         }
-        let scans = slot.is_multiple_of(SCAN_EVERY) || core::mem::take(&mut ring.has_adopted);
+        let scans = slot.is_multiple_of(SCAN_EVERY) || core::mem::take(&mut ring.has_helped);
         let watermark = if scans {
             early.map_or_else(|| self.scan(medium, seq), |least| self.know(least.min(seq)))
         } else {
@@ -381,7 +381,7 @@ impl<M: Medium> RedoLog<M> {
         Committed { index, seq }
     }
 
-    /// The homes hold the values; locks may go. Whoever sees the slot applied may adopt it.
+    /// The homes hold the values; locks may go. Whoever sees the slot applied may help it.
     #[inline]
     pub(crate) fn applied(&self, medium: &M, done: &Committed) {
         let state = if medium.domain().needs_flush() {

@@ -5,13 +5,13 @@ use firn_media::Medium;
 use super::type_index;
 use crate::alloc::Slot;
 use crate::inner::Inner;
-use crate::tally::Tally;
+use crate::stat_shard::StatShard;
 use crate::tx::changes::Change;
 
 /// Counts objects that came (`sign` 1) or went (-1).
 pub(super) fn count_all<M: Medium>(
     inner: &Inner<M>,
-    tally: &mut Tally,
+    tally: &mut StatShard,
     changes: &[Change],
     sign: i64,
 ) {

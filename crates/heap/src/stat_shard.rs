@@ -9,7 +9,7 @@ use firn_media::Medium;
 use crate::alloc::Footprint;
 
 /// A session's changes since it last published, those of pages excepted.
-pub(crate) struct Tally {
+pub(crate) struct StatShard {
     lane: usize,
     /// Commits after which changes are published. If each one does it, most changes never wait here.
     publish_every: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Tally {
     recounts: u64,
 }
 
-impl Tally {
+impl StatShard {
     pub(crate) fn new(lane: usize, publish_every: u32) -> Self {
         Self {
             lane,

@@ -14,14 +14,14 @@ use crate::collector::pairs::PairHealer;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::pool::Pool;
-use crate::relocation::kept::KeptCycle;
 use crate::relocation::media::{WriteBacks, store_head};
+use crate::relocation::retained::RetainedCycle;
 use crate::steps;
 use crate::walk::each_allocated;
 
 /// How many times as many bytes as a pool may have are emptied and kept at most; and how many always.
-const KEPT_TIMES: u64 = 4;
-const KEPT_LEAST: u64 = 64 << 20;
+const RETAINED_TIMES: u64 = 4;
+const RETAINED_LEAST: u64 = 64 << 20;
 
 impl<M: Medium> Inner<M> {
     /// Heals everything, then forgets what is kept. No operation is open, and no cycle.
@@ -29,13 +29,13 @@ impl<M: Medium> Inner<M> {
     /// Crash: the list on media is there with everything it keeps, or it is empty and no reference names any of
     /// that.
     /// Errors: the frame table is damaged.
-    pub(crate) fn forget_kept(&self) -> Result<(), Error> {
+    pub(crate) fn drop_forwarding(&self) -> Result<(), Error> {
         let medium = &self.medium;
-        let kept = self.collector.kept.table(medium);
+        let kept = self.collector.retained.table(medium);
         if kept.cycles().is_empty() {
             return Ok(());
         }
-        let healer = PairHealer::of_kept(self, Arc::clone(&kept));
+        let healer = PairHealer::of_retained(self, Arc::clone(&kept));
         if medium.keeps(&steps::KEPT_HEALED) {
             each_allocated(medium, None, |slot, header| {
                 healer.heal(slot.at, slot.bytes, header)
@@ -63,7 +63,7 @@ impl<M: Medium> Inner<M> {
             store_head(medium, None);
         }
         self.allocator.space().lock(medium).forget_plans();
-        self.collector.kept.forget(medium);
+        self.collector.retained.forget(medium);
         Ok(())
     }
 
@@ -71,10 +71,10 @@ impl<M: Medium> Inner<M> {
     /// possible: the rest when this is called again.
     ///
     /// Errors: the medium cannot discard; the frames are kept all the same.
-    pub(crate) fn release_kept(&self, pages: PageSize, everything: bool) -> Result<u64, Error> {
+    pub(crate) fn release_retained(&self, pages: PageSize, everything: bool) -> Result<u64, Error> {
         let medium = &self.medium;
-        let kept = self.collector.kept.table(medium);
-        let chunks = self.collector.kept.take_with_blocks(medium);
+        let kept = self.collector.retained.table(medium);
+        let chunks = self.collector.retained.take_with_blocks(medium);
         if chunks.is_empty() {
             return Ok(0);
         }
@@ -115,7 +115,9 @@ impl<M: Medium> Inner<M> {
         let with_blocks = frames.iter().filter(|&&frame| !space.lacks_blocks(frame));
         let with_blocks: BTreeSet<Chunk> = with_blocks.map(|frame| frame.chunk()).collect();
         drop(space);
-        self.collector.kept.still_have_blocks(medium, with_blocks);
+        self.collector
+            .retained
+            .still_have_blocks(medium, with_blocks);
         discarded.outcome.map(|()| discarded.bytes)
     }
 
@@ -127,7 +129,11 @@ impl<M: Medium> Inner<M> {
     /// The pages that stay because plans in them do: emptying them wins nothing.
     pub(super) fn pages_of_plans(&self) -> BTreeSet<geometry::Chunk> {
         match self.plans_hold_pages() {
-            true => self.collector.kept.table(&self.medium).chunks_of_plans(),
+            true => self
+                .collector
+                .retained
+                .table(&self.medium)
+                .chunks_of_plans(),
             false => BTreeSet::new(),
         }
     }
@@ -140,13 +146,15 @@ impl<M: Medium> Inner<M> {
             return u64::MAX;
         }
         let medium = &self.medium;
-        let kept = self.collector.kept.table(medium).emptied_frames() * FRAME_BYTES;
+        let kept = self.collector.retained.table(medium).emptied_frames() * FRAME_BYTES;
         let most = self.allocator.space().lock(medium).most_bytes(medium);
         let may_have = match most < medium.capacity() {
             true => most,
             false => medium.len().saturating_sub(kept),
         };
-        (KEPT_TIMES * may_have).max(KEPT_LEAST).saturating_sub(kept)
+        (RETAINED_TIMES * may_have)
+            .max(RETAINED_LEAST)
+            .saturating_sub(kept)
     }
 }
 
@@ -156,18 +164,18 @@ impl<M: Medium> Pool<M> {
     /// first `seen` of them. Nobody has a right to load or store there; no byte of them is used again before
     /// [`Pool::forget_addresses`] or the pool's end.
     pub fn emptied_since(&self, seen: usize) -> (usize, Vec<(VirtAddr, u64)>) {
-        let table = self.inner.collector.kept.table(&self.inner.medium);
+        let table = self.inner.collector.retained.table(&self.inner.medium);
         let cycles = table.cycles();
         let new = cycles.get(seen..).unwrap_or_default();
         let bytes = |run: FrameRun| (run.frame.start(), run.frames * FRAME_BYTES);
-        let ranges = new.iter().flat_map(KeptCycle::emptied).map(bytes);
+        let ranges = new.iter().flat_map(RetainedCycle::emptied).map(bytes);
         (cycles.len(), ranges.collect())
     }
 
     /// The object that the byte at `at` was a part of before it was moved by a cycle whose addresses are kept: where
     /// its header was, and where it is.
     pub fn moved_from(&self, at: VirtAddr) -> Option<(VirtAddr, VirtAddr)> {
-        let table = self.inner.collector.kept.table(&self.inner.medium);
+        let table = self.inner.collector.retained.table(&self.inner.medium);
         table.object_around(at)
     }
 }

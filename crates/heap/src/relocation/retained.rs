@@ -21,19 +21,19 @@ use firn_media::{Lock, Medium};
 use firn_units::{FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 
 use super::cycle::Cycle;
-use super::media::kept_head;
+use super::media::retained_head;
 use super::plan::{frames_of, load_entries, moved};
 use crate::error::Error;
 
 /// A kept cycle.
 #[derive(Clone)]
-pub(crate) struct KeptCycle {
+pub(crate) struct RetainedCycle {
     /// The frames of its plan that are kept.
     pub(crate) plan: FrameRun,
     pub(crate) entries: Arc<[Entry]>,
 }
 
-impl KeptCycle {
+impl RetainedCycle {
     fn of<M: Medium>(cycle: &Cycle<M>) -> Self {
         Self {
             plan: FrameRun {
@@ -62,14 +62,14 @@ const PLAN: u64 = u32::MAX as u64;
 /// All kept cycles, at one time.
 #[derive(Clone, Default)]
 pub(crate) struct Table {
-    cycles: Vec<KeptCycle>,
+    cycles: Vec<RetainedCycle>,
     emptied_frames: u64,
     chunks: Vec<Option<Arc<Chunk>>>,
 }
 
 impl Table {
     /// The kept cycles, the last that ended last.
-    pub(crate) fn cycles(&self) -> &[KeptCycle] {
+    pub(crate) fn cycles(&self) -> &[RetainedCycle] {
         &self.cycles
     }
 
@@ -102,7 +102,7 @@ impl Table {
     }
 
     /// Adds a cycle. False if a frame of its sources is kept already: nothing was added then.
-    fn add(&mut self, cycle: KeptCycle) -> bool {
+    fn add(&mut self, cycle: RetainedCycle) -> bool {
         let number = (self.cycles.len() as u64 + 1) << ENTRY_BITS;
         let mut frames = Vec::new();
         for (index, run) in cycle.emptied().enumerate() {
@@ -158,7 +158,7 @@ impl Table {
 }
 
 /// The kept cycles of an open pool. They change while no operation is open.
-pub(crate) struct Kept {
+pub(crate) struct RetainedCycles {
     table: Lock<Arc<Table>>,
     /// Chunks that may have blocks of what was emptied.
     with_blocks: Lock<BTreeSet<geometry::Chunk>>,
@@ -173,13 +173,13 @@ pub(crate) struct Kept {
 
 /// What a session knows of the kept cycles: all of them while it is inside an operation.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct RetainedSnapshot {
     /// Zero if it knows nothing yet.
     version: u64,
     table: Arc<Table>,
 }
 
-impl Known {
+impl RetainedSnapshot {
     /// See [`Table::resolve`].
     #[inline]
     pub(crate) fn resolve(&self, at: VirtAddr) -> VirtAddr {
@@ -190,7 +190,7 @@ impl Known {
     }
 }
 
-impl Kept {
+impl RetainedCycles {
     /// Reads the list on media.
     ///
     /// Errors: it is damaged.
@@ -244,13 +244,13 @@ impl Kept {
         }
     }
 
-    fn mark_emptied(&self, cycle: &KeptCycle, mark: u8) {
+    fn mark_emptied(&self, cycle: &RetainedCycle, mark: u8) {
         cycle.emptied().for_each(|run| self.set(run, mark));
     }
 
     /// Marks what a cycle moves, from where and to where. No operation is open.
     pub(crate) fn mark<M: Medium>(&self, cycle: &Cycle<M>) {
-        self.mark_emptied(&KeptCycle::of(cycle), 1);
+        self.mark_emptied(&RetainedCycle::of(cycle), 1);
         cycle
             .destinations
             .iter()
@@ -265,17 +265,17 @@ impl Kept {
     /// Has a session that has entered an operation know what is kept. It changes while no operation is open, so the
     /// session knows it until it leaves (rule T2).
     #[inline]
-    pub(crate) fn tell<M: Medium>(&self, medium: &M, known: &mut Known) {
+    pub(crate) fn refresh<M: Medium>(&self, medium: &M, known: &mut RetainedSnapshot) {
         let version = self.version.load(Ordering::Acquire);
         if known.version != version {
             let table = self.table(medium);
-            *known = Known { version, table };
+            *known = RetainedSnapshot { version, table };
         }
     }
 
     /// Notes that what the cycle emptied may have blocks, and what was emptied before beside its plan: that can be given
     /// back in whole pieces of the device only.
-    fn may_have_blocks<M: Medium>(&self, medium: &M, cycle: &KeptCycle) {
+    fn may_have_blocks<M: Medium>(&self, medium: &M, cycle: &RetainedCycle) {
         let mut with_blocks = self.with_blocks.lock(medium);
         for run in cycle.emptied().chain([cycle.plan]) {
             with_blocks.extend(run.each().map(|frame| frame.chunk()));
@@ -311,7 +311,7 @@ impl Kept {
             .destinations
             .iter()
             .for_each(|run| self.set(run.run(), 0));
-        let cycle = KeptCycle::of(cycle);
+        let cycle = RetainedCycle::of(cycle);
         self.may_have_blocks(medium, &cycle);
         let mut table = self.table.lock(medium);
         // Sources come from frames in use, which no kept one is.
@@ -340,8 +340,8 @@ fn load_table<M: Medium>(medium: &M) -> Result<Table, Error> {
         what: "the list of kept plans",
         at: frame.start().0,
     };
-    let mut found: Vec<(Frame, KeptCycle)> = Vec::new();
-    let mut next = kept_head(medium)?;
+    let mut found: Vec<(Frame, RetainedCycle)> = Vec::new();
+    let mut next = retained_head(medium)?;
     while let Some(frame) = next {
         if !frame.chunk().is_data() || found.iter().any(|(other, _)| *other == frame) {
             return Err(damaged(frame));
@@ -354,7 +354,7 @@ fn load_table<M: Medium>(medium: &M) -> Result<Table, Error> {
             frames: header.entry_frames(),
         };
         let entries = entries.into();
-        found.push((frame, KeptCycle { plan, entries }));
+        found.push((frame, RetainedCycle { plan, entries }));
         next = (before != 0).then_some(Frame(before));
     }
     let mut table = Table::default();

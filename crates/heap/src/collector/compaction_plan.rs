@@ -11,7 +11,7 @@ pub(super) const RUNS_AHEAD: usize = 12;
 
 /// A chosen plan, before anything is written.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct CompactionPlan {
     pub(super) entries: Vec<Entry>,
     /// Destination runs with the slots that are filled.
     pub(super) filled: Vec<(FrameRun, Option<Class>, u64)>,
@@ -20,7 +20,7 @@ pub(super) struct Draft {
     pub(super) closed: Vec<Run>,
 }
 
-impl Draft {
+impl CompactionPlan {
     /// Bytes of the slots that are filled.
     pub(super) fn filled_bytes(&self) -> u64 {
         let bytes = |(run, class, units): &(FrameRun, Option<Class>, u64)| match class {

@@ -1,4 +1,4 @@
-//! Free frames that are lent: off the space while their blocks are given back to the device.
+//! Free frames that are being discarded: off the space while their blocks are given back to the device.
 //!
 //! Giving back takes long, and nobody is to wait at the space's lock for it. Meanwhile these frames are nobody's:
 //! an allocation that finds no others, in a pool that may not grow, waits for them ([`super::frames::FrameSpace::take`]).
@@ -13,13 +13,13 @@ use firn_format::geometry::FrameRun;
 impl Space {
     fn lend(&mut self, run: FrameRun) {
         self.mark(run, false);
-        self.lent += run.frames;
+        self.discarding += run.frames;
         self.given_up = None;
     }
 
     fn take_back(&mut self, run: FrameRun) {
         self.mark(run, true);
-        self.lent -= run.frames;
+        self.discarding -= run.frames;
         self.given_up = None;
     }
 
