@@ -5,8 +5,8 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::candidates::Candidates;
-use crate::footprint::Looked;
-use crate::memory::{Line, Memory, index_of, line_of};
+use crate::memory::footprint::Looked;
+use crate::memory::pages::{Line, Memory, index_of, line_of};
 
 /// What a run looked at of a line that has a slot: slot and place in one number. A place is the index of a word
 /// or of the mark, [`SCANS`], [`BEGINS`] or [`ENDS`].

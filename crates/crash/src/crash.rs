@@ -8,11 +8,11 @@ use firn_media::Offers;
 
 use crate::counts::Counts;
 use crate::hardware;
-use crate::image::Image;
+use crate::memory::event::Event;
+use crate::memory::image::Image;
 use crate::options::CrashOptions;
 use crate::schedule::Schedule;
 use crate::shared::Shared;
-use crate::trace::Event;
 use crate::walk::{Recovered, Stage};
 
 /// Memory that can crash. A handle: clones refer to the same memory, so a test keeps one while

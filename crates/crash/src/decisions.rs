@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::class::Key;
+use crate::memory::event::Event;
 use crate::overlay::Overlay;
-use crate::trace::Event;
 
 /// How a run of the check ended.
 pub(crate) struct Outcome {

@@ -7,7 +7,8 @@ use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::crash::Crash;
-use crate::image::Image;
+use crate::memory::event::Event;
+use crate::memory::image::Image;
 use crate::options::CrashOptions;
 use crate::path::Path;
 use crate::plan::Plan;
@@ -16,7 +17,6 @@ use crate::report::Report;
 use crate::run::{RunOutcome, panic_message};
 use crate::schedule::Schedule;
 use crate::story::{Story, Told};
-use crate::trace::Event;
 use crate::walk::{Check, CrashState, Walker};
 
 /// What fails under [`firn_media::Domain::Process`]. The other domains know power failures only.

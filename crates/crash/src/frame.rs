@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::memory::{Line, Memory};
+use crate::memory::pages::{Line, Memory};
+use crate::memory::persistence::Persistence;
 use crate::path::CrashPoint;
-use crate::persistence::Persistence;
 
 struct DirtyLine {
     line: u64,
@@ -37,7 +37,7 @@ impl Frame {
                 } else {
                     0
                 };
-                let version = |&(number, version): &(u32, &crate::line::Version)| {
+                let version = |&(number, version): &(u32, &crate::memory::history::Version)| {
                     (number, version.content, version.hash)
                 };
                 let versions: Vec<_> = distinct[keep..].iter().map(version).collect();

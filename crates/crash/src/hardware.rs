@@ -7,7 +7,7 @@ use firn_hardware::relocate::{Unit, instructions};
 use firn_media::{CheckLookup, Lookup, Move, Offers, Relocate};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
-use crate::memory::mark_of;
+use crate::memory::pages::mark_of;
 use crate::shared::{Shared, lines_of};
 
 /// What the medium's options ask for.

@@ -4,8 +4,8 @@ use firn_media::Domain;
 use firn_units::VirtAddr;
 
 use crate::crash::Crash;
-use crate::image::Image;
-use crate::memory::{Line, PAGE_LINES};
+use crate::memory::image::Image;
+use crate::memory::pages::{Line, PAGE_LINES};
 
 /// The legal images of one moment, each once. See [`Crash::images`].
 pub struct Images {
@@ -133,7 +133,7 @@ impl Crash {
         let Some(persistence) = &state.persistence else {
             return Vec::new();
         };
-        let distinct = |history: &crate::line::LineHistory| {
+        let distinct = |history: &crate::memory::history::LineHistory| {
             history
                 .distinct()
                 .iter()

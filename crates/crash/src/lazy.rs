@@ -16,11 +16,11 @@ use crate::class::{BEGINS, ENDS, ImageClass, Key, SCANS};
 use crate::completion::{Completed, Completions, Marks, Uncompleted};
 use crate::decisions::{Course, Decisions, News, Node, Outcome, Recovery, Step};
 use crate::explorer::{Exploration, Failure};
-use crate::footprint::{FirstLoad, Looked};
-use crate::memory::Line;
+use crate::memory::event::Event;
+use crate::memory::footprint::{FirstLoad, Looked};
+use crate::memory::pages::Line;
 use crate::overlay::{Overlay, Stored};
 use crate::schedule::Schedule;
-use crate::trace::Event;
 use crate::verified::Verified;
 use crate::walk::{CheckRun, Stage, Walker};
 

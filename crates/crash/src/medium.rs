@@ -7,12 +7,12 @@ use firn_media::{
 };
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
-use crate::buffer::Pending;
 use crate::crash::Crash;
+use crate::memory::buffer::Pending;
+use crate::memory::event::Event;
 use crate::place::CrashPlace;
 use crate::shared::lines_of;
 use crate::threads::CrashThread;
-use crate::trace::Event;
 use crate::words::CrashWords;
 
 /// Simulated nanoseconds that one look at the clock takes, so that time always moves.

@@ -5,9 +5,9 @@ use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 use crate::candidates::Candidates;
 use crate::class::ImageClass;
 use crate::completion::Completed;
-use crate::memory::{LINE_CELLS, Line, index_of, line_of};
-use crate::persistence::line_hash;
-use crate::trace::Event;
+use crate::memory::event::Event;
+use crate::memory::pages::{LINE_CELLS, Line, index_of, line_of};
+use crate::memory::persistence::line_hash;
 
 /// The last stores of a run to each word, and its changes of length and blocks. A word that it did not
 /// store to is what the image has there.

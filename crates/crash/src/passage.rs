@@ -12,8 +12,8 @@ use crate::candidates::Candidates;
 use crate::class::ImageClass;
 use crate::explorer::Failure;
 use crate::lazy::{Failed, Filter, Narrowing};
-use crate::memory::{Line, index_of, line_of};
-use crate::trace::{Event, changes_device};
+use crate::memory::event::{Event, changes_device};
+use crate::memory::pages::{Line, index_of, line_of};
 use crate::unsettled::{Change, Unsettled};
 use crate::walk::Walker;
 

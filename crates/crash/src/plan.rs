@@ -4,8 +4,8 @@ use firn_media::Domain;
 
 use crate::explorer::Failure;
 use crate::frame::Frame;
-use crate::persistence::Persistence;
-use crate::trace::{Event, changes_device};
+use crate::memory::event::{Event, changes_device};
+use crate::memory::persistence::Persistence;
 use crate::walk::Walker;
 
 /// Which images of which moments are tried.

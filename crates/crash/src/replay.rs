@@ -3,13 +3,13 @@
 use rustc_hash::FxHashMap;
 
 use crate::frame::Frame;
-use crate::image::Image;
-use crate::memory::Line;
+use crate::memory::event::Event;
+use crate::memory::image::Image;
+use crate::memory::pages::Line;
+use crate::memory::persistence::Persistence;
 use crate::path::{CrashPoint, Path};
-use crate::persistence::Persistence;
 use crate::report::Finding;
 use crate::story::{Passed, Told};
-use crate::trace::Event;
 use crate::walk::{CheckRun, CrashState, Stage, Walker};
 
 /// What a check says.

@@ -5,13 +5,13 @@ use std::sync::Mutex;
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::buffer::StoreBuffer;
 use crate::counts::Counts;
-use crate::lookup::Lookups;
-use crate::memory::{is_mark, line_of};
-use crate::persistence::Persistence;
+use crate::memory::buffer::StoreBuffer;
+use crate::memory::event::Event;
+use crate::memory::lookup::Lookups;
+use crate::memory::pages::{is_mark, line_of};
+use crate::memory::persistence::Persistence;
 use crate::schedule::Scheduler;
-use crate::trace::Event;
 use crate::walk::{Recovered, Stage};
 
 /// Simulated nanoseconds at which a medium starts.

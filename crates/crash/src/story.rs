@@ -2,9 +2,9 @@
 
 use firn_units::{LINE_BYTES, VirtAddr};
 
-use crate::image::Image;
+use crate::memory::event::Event;
+use crate::memory::image::Image;
 use crate::path::CrashPoint;
-use crate::trace::Event;
 
 /// What happened before one crash, and what it left.
 #[derive(Clone, Debug)]

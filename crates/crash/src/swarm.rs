@@ -4,9 +4,9 @@ use core::ops::Range;
 use std::time::Instant;
 
 use crate::explorer::{ExploreOptions, Explorer, finish};
+use crate::memory::event::Event;
 use crate::report::Report;
 use crate::schedule::Schedule;
-use crate::trace::Event;
 
 /// What a swarm tries.
 #[derive(Clone, Debug)]

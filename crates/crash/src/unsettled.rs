@@ -1,7 +1,7 @@
 //! A line that an execution stores to, while what it held before may not be known.
 
 use crate::candidates::Candidates;
-use crate::memory::Line;
+use crate::memory::pages::Line;
 
 /// Something that an execution did to a line.
 #[derive(Clone, Copy)]

@@ -16,13 +16,13 @@ use crate::crash::Crash;
 use crate::explorer::{ExploreOptions, Failure};
 use crate::frame::Frame;
 use crate::lazy::Lazy;
+use crate::memory::event::{Event, changes_device};
+use crate::memory::persistence::{Persistence, line_hash};
 use crate::path::Path;
-use crate::persistence::{Persistence, line_hash};
 use crate::plan::Plan;
 use crate::report::{Finding, Report};
 use crate::run::panic_message;
 use crate::schedule::Schedule;
-use crate::trace::{Event, changes_device};
 
 /// What an oracle knows about the moment of a crash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -263,7 +263,7 @@ impl<'a> Walker<'a> {
     /// Lays out an image with the frame on top.
     pub(crate) fn lay<R>(
         &mut self,
-        how: impl FnOnce(&mut Frame, &crate::memory::Memory, &mut u128) -> R,
+        how: impl FnOnce(&mut Frame, &crate::memory::pages::Memory, &mut u128) -> R,
     ) -> R {
         let frame = self.frames.last_mut().expect("a moment has a frame");
         how(frame, &self.crash.shared.memory, &mut self.hash)

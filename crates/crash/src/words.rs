@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use firn_media::Words;
 
-use crate::buffer::{Array, Pending};
+use crate::memory::buffer::{Array, Pending};
 use crate::shared::Shared;
 
 /// The volatile words of a [`crate::Crash`]. They keep working on a dead medium, so that whatever

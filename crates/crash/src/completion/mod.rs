@@ -22,10 +22,10 @@ mod walk;
 use core::ops::Range;
 
 use crate::candidates::Candidates;
-use crate::footprint::{FirstLoad, Looked};
-use crate::memory::{Line, MARK};
+use crate::memory::event::Event;
+use crate::memory::footprint::{FirstLoad, Looked};
+use crate::memory::pages::{Line, MARK};
 use crate::overlay::Stored;
-use crate::trace::Event;
 
 pub(crate) use begin::{Marks, Uncompleted};
 

@@ -1,7 +1,7 @@
 //! What a run read: the loads of words that may differ from image to image.
 //!
 //! A word is fresh until its first load, which is recorded, or its first store, after which it says
-//! nothing about the image. Marks live with the words ([`crate::memory`]), so other loads cost a
+//! nothing about the image. Marks live with the words ([`crate::memory::pages`]), so other loads cost a
 //! test of a bit.
 
 use core::ops::Range;
@@ -10,9 +10,9 @@ use std::sync::{Mutex, PoisonError};
 
 use firn_units::WORD_BYTES;
 
-use crate::memory::line_of;
+use crate::memory::pages::line_of;
+use crate::memory::torn::Torn;
 use crate::shared::Shared;
-use crate::torn::Torn;
 
 /// What a run looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

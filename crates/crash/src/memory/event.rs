@@ -2,7 +2,7 @@
 
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
-use crate::memory::{Line, Memory, is_mark, line_of};
+use crate::memory::pages::{Line, Memory, is_mark, line_of};
 use crate::story::line_at;
 
 /// Something that happened to memory or to its durability, in the order in which it reached the
