@@ -11,7 +11,7 @@ use crate::hardware;
 use crate::memory::event::Event;
 use crate::memory::image::Image;
 use crate::options::CrashOptions;
-use crate::schedule::Schedule;
+use crate::schedule::policy::Schedule;
 use crate::shared::Shared;
 use crate::walk::{Recovered, Stage};
 

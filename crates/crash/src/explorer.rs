@@ -14,8 +14,8 @@ use crate::path::Path;
 use crate::plan::Plan;
 use crate::replay::Goal;
 use crate::report::Report;
-use crate::run::{RunOutcome, panic_message};
-use crate::schedule::Schedule;
+use crate::schedule::policy::Schedule;
+use crate::schedule::run::{RunOutcome, panic_message};
 use crate::story::{Story, Told};
 use crate::walk::{Check, CrashState, Walker};
 

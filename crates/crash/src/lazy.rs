@@ -20,7 +20,7 @@ use crate::memory::event::Event;
 use crate::memory::footprint::{FirstLoad, Looked};
 use crate::memory::pages::Line;
 use crate::overlay::{Overlay, Stored};
-use crate::schedule::Schedule;
+use crate::schedule::policy::Schedule;
 use crate::verified::Verified;
 use crate::walk::{CheckRun, Stage, Walker};
 

@@ -9,8 +9,8 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::schedule::Schedule;
-use crate::turns::Turn;
+use crate::schedule::policy::Schedule;
+use crate::schedule::turns::Turn;
 
 /// Where one crash fell and what it left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::sync::PoisonError;
 use firn_fibers as fiber;
 
 use crate::crash::Crash;
-use crate::run::{RunEnd, RunOutcome, ThreadPanic};
-use crate::schedule::{Schedule, Scheduler};
+use crate::schedule::policy::{Schedule, Scheduler};
+use crate::schedule::run::{RunEnd, RunOutcome, ThreadPanic};
 use crate::state::Stuck;
 use crate::threads::Job;
 

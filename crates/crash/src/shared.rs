@@ -16,8 +16,8 @@ use crate::memory::footprint::Footprint;
 use crate::memory::pages::{LINE_WORDS, Line, Memory, mark_of};
 use crate::memory::persistence::Persistence;
 use crate::options::CrashOptions;
-use crate::run::RunOutcome;
-use crate::schedule::Schedule;
+use crate::schedule::policy::Schedule;
+use crate::schedule::run::RunOutcome;
 use crate::state::State;
 
 const DIRECT: u8 = 0;

@@ -11,7 +11,7 @@ use crate::memory::event::Event;
 use crate::memory::lookup::Lookups;
 use crate::memory::pages::{is_mark, line_of};
 use crate::memory::persistence::Persistence;
-use crate::schedule::Scheduler;
+use crate::schedule::policy::Scheduler;
 use crate::walk::{Recovered, Stage};
 
 /// Simulated nanoseconds at which a medium starts.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::explorer::{ExploreOptions, Explorer, finish};
 use crate::memory::event::Event;
 use crate::report::Report;
-use crate::schedule::Schedule;
+use crate::schedule::policy::Schedule;
 
 /// What a swarm tries.
 #[derive(Clone, Debug)]

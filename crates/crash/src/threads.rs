@@ -7,8 +7,8 @@ use firn_fibers::{self as fiber, Fiber, Progress, fleet};
 use firn_media::Runtime;
 
 use crate::crash::Crash;
-use crate::run::{ThreadPanic, panic_message};
-use crate::schedule::{Action, View};
+use crate::schedule::policy::{Action, View};
+use crate::schedule::run::{ThreadPanic, panic_message};
 use crate::shared::Shared;
 use crate::state::{Parked, State, Stuck, ThreadState};
 use crate::words::CrashWords;

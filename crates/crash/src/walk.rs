@@ -21,8 +21,8 @@ use crate::memory::persistence::{Persistence, line_hash};
 use crate::path::Path;
 use crate::plan::Plan;
 use crate::report::{Finding, Report};
-use crate::run::panic_message;
-use crate::schedule::Schedule;
+use crate::schedule::policy::Schedule;
+use crate::schedule::run::panic_message;
 
 /// What an oracle knows about the moment of a crash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 //! At every memory event of a simulated thread the scheduler chooses between going on, switching
 //! to another thread, and letting a store leave a buffer.
 
-use crate::choices::Choices;
-use crate::turns::{Turn, Turns};
+use crate::schedule::choices::Choices;
+use crate::schedule::turns::{Turn, Turns};
 
 /// How a run is interleaved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! Every interleaving of a short run, within a bound.
 
-use crate::run::RunOutcome;
-use crate::schedule::Schedule;
+use crate::schedule::policy::Schedule;
+use crate::schedule::run::RunOutcome;
 
 /// What an enumeration of interleavings covered.
 #[derive(Clone, Debug, PartialEq, Eq)]
