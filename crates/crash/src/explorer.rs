@@ -6,10 +6,10 @@ use std::time::Instant;
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::crash::Crash;
+use crate::medium::crash::Crash;
+use crate::medium::options::CrashOptions;
 use crate::memory::event::Event;
 use crate::memory::image::Image;
-use crate::options::CrashOptions;
 use crate::path::Path;
 use crate::plan::Plan;
 use crate::replay::Goal;

@@ -12,10 +12,10 @@ use firn_media::{Domain, Ticket};
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use crate::crash::Crash;
 use crate::explorer::{ExploreOptions, Failure};
 use crate::frame::Frame;
 use crate::lazy::Lazy;
+use crate::medium::crash::Crash;
 use crate::memory::event::{Event, changes_device};
 use crate::memory::persistence::{Persistence, line_hash};
 use crate::path::Path;

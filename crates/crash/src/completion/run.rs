@@ -3,10 +3,10 @@
 use core::ops::Range;
 
 use super::Scan;
+use crate::medium::shared::Shared;
 use crate::memory::event::Event;
 use crate::memory::footprint::Looked;
 use crate::memory::pages::mark_of;
-use crate::shared::Shared;
 
 impl Shared {
     /// Begins to complete a line, where which lines are marked need not be recorded. Whether it is unmarked.

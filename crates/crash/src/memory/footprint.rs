@@ -10,9 +10,9 @@ use std::sync::{Mutex, PoisonError};
 
 use firn_units::WORD_BYTES;
 
+use crate::medium::shared::Shared;
 use crate::memory::pages::line_of;
 use crate::memory::torn::Torn;
-use crate::shared::Shared;
 
 /// What a run looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

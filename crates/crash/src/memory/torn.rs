@@ -19,9 +19,9 @@ use firn_units::{VirtAddr, WORD_BYTES};
 
 use rustc_hash::FxHashMap;
 
+use crate::medium::shared::Shared;
 use crate::memory::event::Event;
 use crate::memory::pages::{LINE_WORDS, is_mark, line_of};
-use crate::shared::Shared;
 
 type Word = [u8; WORD_BYTES as usize];
 

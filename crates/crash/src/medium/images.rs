@@ -3,7 +3,7 @@
 use firn_media::Domain;
 use firn_units::VirtAddr;
 
-use crate::crash::Crash;
+use crate::medium::crash::Crash;
 use crate::memory::image::Image;
 use crate::memory::pages::{Line, PAGE_LINES};
 

@@ -10,15 +10,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
 
+use crate::medium::options::CrashOptions;
+use crate::medium::state::State;
 use crate::memory::buffer::Pending;
 use crate::memory::event::Event;
 use crate::memory::footprint::Footprint;
 use crate::memory::pages::{LINE_WORDS, Line, Memory, mark_of};
 use crate::memory::persistence::Persistence;
-use crate::options::CrashOptions;
 use crate::schedule::policy::Schedule;
 use crate::schedule::run::RunOutcome;
-use crate::state::State;
 
 const DIRECT: u8 = 0;
 const SIMULATED: u8 = 1;

@@ -4,11 +4,11 @@ use std::sync::PoisonError;
 
 use firn_fibers as fiber;
 
-use crate::crash::Crash;
+use crate::medium::crash::Crash;
+use crate::medium::state::Stuck;
+use crate::medium::threads::Job;
 use crate::schedule::policy::{Schedule, Scheduler};
 use crate::schedule::run::{RunEnd, RunOutcome, ThreadPanic};
-use crate::state::Stuck;
-use crate::threads::Job;
 
 impl Crash {
     /// Runs `threads` as simulated threads until all of them have ended.

@@ -3,7 +3,7 @@
 use firn_media::Place;
 use firn_units::{VirtAddr, WORD_BYTES};
 
-use crate::shared::Shared;
+use crate::medium::shared::Shared;
 
 /// A location in a [`crate::Crash`].
 #[derive(Clone, Copy)]

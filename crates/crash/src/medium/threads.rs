@@ -6,12 +6,12 @@ use std::thread::panicking;
 use firn_fibers::{self as fiber, Fiber, Progress, fleet};
 use firn_media::Runtime;
 
-use crate::crash::Crash;
+use crate::medium::crash::Crash;
+use crate::medium::shared::Shared;
+use crate::medium::state::{Parked, State, Stuck, ThreadState};
+use crate::medium::words::CrashWords;
 use crate::schedule::policy::{Action, View};
 use crate::schedule::run::{ThreadPanic, panic_message};
-use crate::shared::Shared;
-use crate::state::{Parked, State, Stuck, ThreadState};
-use crate::words::CrashWords;
 
 /// Simulated nanoseconds of a pause.
 const PAUSE_NS: u64 = 1_000;

@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use firn_hardware::lookup::counts::LookupCounts;
 use firn_media::Offers;
 
-use crate::counts::Counts;
-use crate::hardware;
+use crate::medium::counts::Counts;
+use crate::medium::hardware;
+use crate::medium::options::CrashOptions;
+use crate::medium::shared::Shared;
 use crate::memory::event::Event;
 use crate::memory::image::Image;
-use crate::options::CrashOptions;
 use crate::schedule::policy::Schedule;
-use crate::shared::Shared;
 use crate::walk::{Recovered, Stage};
 
 /// Memory that can crash. A handle: clones refer to the same memory, so a test keeps one while

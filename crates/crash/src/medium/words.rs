@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use firn_media::Words;
 
+use crate::medium::shared::Shared;
 use crate::memory::buffer::{Array, Pending};
-use crate::shared::Shared;
 
 /// The volatile words of a [`crate::Crash`]. They keep working on a dead medium, so that whatever
 /// unwinds gives back its locks.

@@ -7,13 +7,13 @@ use firn_media::{
 };
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
-use crate::crash::Crash;
+use crate::medium::crash::Crash;
+use crate::medium::place::CrashPlace;
+use crate::medium::shared::lines_of;
+use crate::medium::threads::CrashThread;
+use crate::medium::words::CrashWords;
 use crate::memory::buffer::Pending;
 use crate::memory::event::Event;
-use crate::place::CrashPlace;
-use crate::shared::lines_of;
-use crate::threads::CrashThread;
-use crate::words::CrashWords;
 
 /// Simulated nanoseconds that one look at the clock takes, so that time always moves.
 const LOOK_NS: u64 = 10;

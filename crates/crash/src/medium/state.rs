@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::counts::Counts;
+use crate::medium::counts::Counts;
 use crate::memory::buffer::StoreBuffer;
 use crate::memory::event::Event;
 use crate::memory::lookup::Lookups;

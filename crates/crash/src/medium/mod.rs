@@ -1,0 +1,14 @@
+//! The medium as it runs: memory that simulated threads share, under the contract of media.
+
+mod contract;
+pub(crate) mod counts;
+pub(crate) mod crash;
+pub(crate) mod hardware;
+pub(crate) mod images;
+pub(crate) mod options;
+pub(crate) mod place;
+mod running;
+pub(crate) mod shared;
+pub(crate) mod state;
+pub(crate) mod threads;
+pub(crate) mod words;
