@@ -15,14 +15,14 @@ use crate::candidates::Candidates;
 use crate::class::{BEGINS, ENDS, ImageClass, Key, SCANS};
 use crate::completion::{Completed, Completions, Marks, Uncompleted};
 use crate::decisions::{Course, Decisions, News, Node, Outcome, Recovery, Step};
-use crate::explorer::{Exploration, Failure};
+use crate::explore::explorer::{Exploration, Failure};
+use crate::explore::walk::{CheckRun, Stage, Walker};
 use crate::memory::event::Event;
 use crate::memory::footprint::{FirstLoad, Looked};
 use crate::memory::pages::Line;
 use crate::overlay::{Overlay, Stored};
 use crate::schedule::policy::Schedule;
 use crate::verified::Verified;
-use crate::walk::{CheckRun, Stage, Walker};
 
 /// Something that a run looked at and that narrowed the class at hand: what a line may hold from there on.
 #[derive(Clone)]

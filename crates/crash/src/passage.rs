@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 
 use crate::candidates::Candidates;
 use crate::class::ImageClass;
-use crate::explorer::Failure;
+use crate::explore::explorer::Failure;
+use crate::explore::walk::Walker;
 use crate::lazy::{Failed, Filter, Narrowing};
 use crate::memory::event::{Event, changes_device};
 use crate::memory::pages::{Line, index_of, line_of};
 use crate::unsettled::{Change, Unsettled};
-use crate::walk::Walker;
 
 /// What became durable when, of the lines that an execution stores to.
 #[derive(Default)]

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use super::without_marks;
 use crate::candidates::Candidates;
 use crate::class::ImageClass;
+use crate::explore::walk::Walker;
 use crate::lazy::{Filter, Narrowing};
 use crate::memory::pages::Line;
-use crate::walk::Walker;
 
 /// What a run finds of lines that are marked for certain, and will most likely hold the same once they are complete.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use super::{Completed, Scan, is_complete, is_unmarked};
 use crate::candidates::Candidates;
+use crate::explore::walk::Walker;
 use crate::lazy::{Filter, Narrowing};
 use crate::memory::event::Event;
 use crate::memory::pages::{Line, MARK};
-use crate::walk::Walker;
 
 /// Lines of a copy that are tried as the one that is marked.
 const TRIED_AS_MARKED: usize = 2;

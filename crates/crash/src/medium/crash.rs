@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use firn_hardware::lookup::counts::LookupCounts;
 use firn_media::Offers;
 
+use crate::explore::walk::{Recovered, Stage};
 use crate::medium::counts::Counts;
 use crate::medium::hardware;
 use crate::medium::options::CrashOptions;
@@ -13,7 +14,6 @@ use crate::medium::shared::Shared;
 use crate::memory::event::Event;
 use crate::memory::image::Image;
 use crate::schedule::policy::Schedule;
-use crate::walk::{Recovered, Stage};
 
 /// Memory that can crash. A handle: clones refer to the same memory, so a test keeps one while
 /// the heap owns another.

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::explore::walk::{Recovered, Stage};
 use crate::medium::counts::Counts;
 use crate::memory::buffer::StoreBuffer;
 use crate::memory::event::Event;
@@ -12,7 +13,6 @@ use crate::memory::lookup::Lookups;
 use crate::memory::pages::{is_mark, line_of};
 use crate::memory::persistence::Persistence;
 use crate::schedule::policy::Scheduler;
-use crate::walk::{Recovered, Stage};
 
 /// Simulated nanoseconds at which a medium starts.
 const START_NS: u64 = 1_000_000_000;

@@ -30,7 +30,7 @@ pub const LONG_FUNCTIONS: &[(&str, usize)] = &[
         95,
     ),
     ("bindings/c/tests/random_calls.rs misuse", 181),
-    ("crates/crash/src/replay.rs replay", 73),
+    ("crates/crash/src/explore/replay.rs replay", 73),
     ("crates/firn/src/figures.rs defragmented", 83),
     ("crates/firn/src/simulate.rs machines", 61),
     (

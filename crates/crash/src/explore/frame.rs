@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::explore::path::CrashPoint;
 use crate::memory::pages::{Line, Memory};
 use crate::memory::persistence::Persistence;
-use crate::path::CrashPoint;
 
 struct DirtyLine {
     line: u64,

@@ -12,15 +12,15 @@ use firn_media::{Domain, Ticket};
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use crate::explorer::{ExploreOptions, Failure};
-use crate::frame::Frame;
+use crate::explore::explorer::{ExploreOptions, Failure};
+use crate::explore::frame::Frame;
+use crate::explore::path::Path;
+use crate::explore::plan::Plan;
+use crate::explore::report::{Finding, Report};
 use crate::lazy::Lazy;
 use crate::medium::crash::Crash;
 use crate::memory::event::{Event, changes_device};
 use crate::memory::persistence::{Persistence, line_hash};
-use crate::path::Path;
-use crate::plan::Plan;
-use crate::report::{Finding, Report};
 use crate::schedule::policy::Schedule;
 use crate::schedule::run::panic_message;
 

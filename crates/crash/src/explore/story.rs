@@ -2,9 +2,9 @@
 
 use firn_units::{LINE_BYTES, VirtAddr};
 
+use crate::explore::path::CrashPoint;
 use crate::memory::event::Event;
 use crate::memory::image::Image;
-use crate::path::CrashPoint;
 
 /// What happened before one crash, and what it left.
 #[derive(Clone, Debug)]

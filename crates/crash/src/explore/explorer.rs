@@ -6,18 +6,18 @@ use std::time::Instant;
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::explore::path::Path;
+use crate::explore::plan::Plan;
+use crate::explore::replay::Goal;
+use crate::explore::report::Report;
+use crate::explore::story::{Story, Told};
+use crate::explore::walk::{Check, CrashState, Walker};
 use crate::medium::crash::Crash;
 use crate::medium::options::CrashOptions;
 use crate::memory::event::Event;
 use crate::memory::image::Image;
-use crate::path::Path;
-use crate::plan::Plan;
-use crate::replay::Goal;
-use crate::report::Report;
 use crate::schedule::policy::Schedule;
 use crate::schedule::run::{RunOutcome, panic_message};
-use crate::story::{Story, Told};
-use crate::walk::{Check, CrashState, Walker};
 
 /// What fails under [`firn_media::Domain::Process`]. The other domains know power failures only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

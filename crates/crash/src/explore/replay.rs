@@ -2,15 +2,15 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::frame::Frame;
+use crate::explore::frame::Frame;
+use crate::explore::path::{CrashPoint, Path};
+use crate::explore::report::Finding;
+use crate::explore::story::{Passed, Told};
+use crate::explore::walk::{CheckRun, CrashState, Stage, Walker};
 use crate::memory::event::Event;
 use crate::memory::image::Image;
 use crate::memory::pages::Line;
 use crate::memory::persistence::Persistence;
-use crate::path::{CrashPoint, Path};
-use crate::report::Finding;
-use crate::story::{Passed, Told};
-use crate::walk::{CheckRun, CrashState, Stage, Walker};
 
 /// What a check says.
 type Verdict = Result<(), String>;

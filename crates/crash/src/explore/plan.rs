@@ -2,11 +2,11 @@
 
 use firn_media::Domain;
 
-use crate::explorer::Failure;
-use crate::frame::Frame;
+use crate::explore::explorer::Failure;
+use crate::explore::frame::Frame;
+use crate::explore::walk::Walker;
 use crate::memory::event::{Event, changes_device};
 use crate::memory::persistence::Persistence;
-use crate::walk::Walker;
 
 /// Which images of which moments are tried.
 pub(crate) enum Plan {

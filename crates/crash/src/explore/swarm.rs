@@ -3,9 +3,9 @@
 use core::ops::Range;
 use std::time::Instant;
 
-use crate::explorer::{ExploreOptions, Explorer, finish};
+use crate::explore::explorer::{ExploreOptions, Explorer, finish};
+use crate::explore::report::Report;
 use crate::memory::event::Event;
-use crate::report::Report;
 use crate::schedule::policy::Schedule;
 
 /// What a swarm tries.
