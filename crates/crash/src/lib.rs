@@ -67,19 +67,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod candidates;
-mod class;
-mod completion;
-mod decisions;
 mod explore;
-mod lazy;
 mod medium;
 mod memory;
-mod overlay;
-mod passage;
 mod schedule;
-mod unsettled;
-mod verified;
 
 pub use explore::explorer::{Exploration, ExploreOptions, Explorer, Failure};
 pub use explore::report::{Finding, Report};

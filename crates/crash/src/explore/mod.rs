@@ -2,6 +2,7 @@
 
 pub(crate) mod explorer;
 pub(crate) mod frame;
+pub(crate) mod lazy;
 pub(crate) mod path;
 pub(crate) mod plan;
 pub(crate) mod replay;

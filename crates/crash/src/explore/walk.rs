@@ -14,10 +14,10 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::explore::explorer::{ExploreOptions, Failure};
 use crate::explore::frame::Frame;
+use crate::explore::lazy::walk::Lazy;
 use crate::explore::path::Path;
 use crate::explore::plan::Plan;
 use crate::explore::report::{Finding, Report};
-use crate::lazy::Lazy;
 use crate::medium::crash::Crash;
 use crate::memory::event::{Event, changes_device};
 use crate::memory::persistence::{Persistence, line_hash};

@@ -20,7 +20,7 @@ pub(crate) enum Looked {
     /// A word, or a mark: the first load, before any store to it.
     Word(u64),
     /// Whether one of the lines of a copy is marked, and how many lines these are: the first of them that may be
-    /// either ([`crate::completion`]).
+    /// either ([`crate::explore::lazy::completion`]).
     Scans(u64),
     /// Whether a line is unmarked, as its completion begins.
     Begins(u64),

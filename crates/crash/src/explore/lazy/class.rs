@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::candidates::Candidates;
+use crate::explore::lazy::candidates::Candidates;
 use crate::memory::footprint::Looked;
 use crate::memory::pages::{Line, Memory, index_of, line_of};
 

@@ -6,8 +6,8 @@
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::class::ImageClass;
-use crate::overlay::Overlay;
+use crate::explore::lazy::class::ImageClass;
+use crate::explore::lazy::overlay::Overlay;
 
 /// Walks through the tree of verifications that found nothing wrong.
 #[derive(Default)]

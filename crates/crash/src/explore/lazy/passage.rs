@@ -8,14 +8,14 @@ use std::rc::Rc;
 use firn_media::Domain;
 use rustc_hash::FxHashMap;
 
-use crate::candidates::Candidates;
-use crate::class::ImageClass;
 use crate::explore::explorer::Failure;
+use crate::explore::lazy::candidates::Candidates;
+use crate::explore::lazy::class::ImageClass;
+use crate::explore::lazy::unsettled::{Change, Unsettled};
+use crate::explore::lazy::walk::{Failed, Filter, Narrowing};
 use crate::explore::walk::Walker;
-use crate::lazy::{Failed, Filter, Narrowing};
 use crate::memory::event::{Event, changes_device};
 use crate::memory::pages::{Line, index_of, line_of};
-use crate::unsettled::{Change, Unsettled};
 
 /// What became durable when, of the lines that an execution stores to.
 #[derive(Default)]

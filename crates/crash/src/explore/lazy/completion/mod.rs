@@ -21,11 +21,11 @@ mod walk;
 
 use core::ops::Range;
 
-use crate::candidates::Candidates;
+use crate::explore::lazy::candidates::Candidates;
+use crate::explore::lazy::overlay::Stored;
 use crate::memory::event::Event;
 use crate::memory::footprint::{FirstLoad, Looked};
 use crate::memory::pages::{Line, MARK};
-use crate::overlay::Stored;
 
 pub(crate) use begin::{Marks, Uncompleted};
 

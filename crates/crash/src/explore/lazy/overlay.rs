@@ -2,9 +2,9 @@
 
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
-use crate::candidates::Candidates;
-use crate::class::ImageClass;
-use crate::completion::Completed;
+use crate::explore::lazy::candidates::Candidates;
+use crate::explore::lazy::class::ImageClass;
+use crate::explore::lazy::completion::Completed;
 use crate::memory::event::Event;
 use crate::memory::pages::{LINE_CELLS, Line, index_of, line_of};
 use crate::memory::persistence::line_hash;

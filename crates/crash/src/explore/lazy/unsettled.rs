@@ -1,6 +1,6 @@
 //! A line that an execution stores to, while what it held before may not be known.
 
-use crate::candidates::Candidates;
+use crate::explore::lazy::candidates::Candidates;
 use crate::memory::pages::Line;
 
 /// Something that an execution did to a line.

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::class::Key;
+use crate::explore::lazy::class::Key;
+use crate::explore::lazy::overlay::Overlay;
 use crate::memory::event::Event;
-use crate::overlay::Overlay;
 
 /// How a run of the check ended.
 pub(crate) struct Outcome {

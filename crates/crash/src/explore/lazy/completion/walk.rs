@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use super::{Completed, Scan, is_complete, is_unmarked};
-use crate::candidates::Candidates;
+use crate::explore::lazy::candidates::Candidates;
+use crate::explore::lazy::walk::{Filter, Narrowing};
 use crate::explore::walk::Walker;
-use crate::lazy::{Filter, Narrowing};
 use crate::memory::event::Event;
 use crate::memory::pages::{Line, MARK};
 

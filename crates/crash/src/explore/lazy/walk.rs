@@ -2,7 +2,7 @@
 //!
 //! A check runs on one image of the class at hand and its loads are recorded; wherever another
 //! image of the class would have given another value, the class is split and the other part goes
-//! its own way. What runs did is kept by what they read ([`crate::decisions`]), so an image whose
+//! its own way. What runs did is kept by what they read ([`crate::explore::lazy::decisions`]), so an image whose
 //! loads would be those of an earlier run costs a walk through the tree, not a run.
 
 use std::rc::Rc;
@@ -11,18 +11,18 @@ use firn_media::Domain;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use crate::candidates::Candidates;
-use crate::class::{BEGINS, ENDS, ImageClass, Key, SCANS};
-use crate::completion::{Completed, Completions, Marks, Uncompleted};
-use crate::decisions::{Course, Decisions, News, Node, Outcome, Recovery, Step};
 use crate::explore::explorer::{Exploration, Failure};
+use crate::explore::lazy::candidates::Candidates;
+use crate::explore::lazy::class::{BEGINS, ENDS, ImageClass, Key, SCANS};
+use crate::explore::lazy::completion::{Completed, Completions, Marks, Uncompleted};
+use crate::explore::lazy::decisions::{Course, Decisions, News, Node, Outcome, Recovery, Step};
+use crate::explore::lazy::overlay::{Overlay, Stored};
+use crate::explore::lazy::verified::Verified;
 use crate::explore::walk::{CheckRun, Stage, Walker};
 use crate::memory::event::Event;
 use crate::memory::footprint::{FirstLoad, Looked};
 use crate::memory::pages::Line;
-use crate::overlay::{Overlay, Stored};
 use crate::schedule::policy::Schedule;
-use crate::verified::Verified;
 
 /// Something that a run looked at and that narrowed the class at hand: what a line may hold from there on.
 #[derive(Clone)]

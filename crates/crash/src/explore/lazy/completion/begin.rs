@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use super::without_marks;
-use crate::candidates::Candidates;
-use crate::class::ImageClass;
+use crate::explore::lazy::candidates::Candidates;
+use crate::explore::lazy::class::ImageClass;
+use crate::explore::lazy::walk::{Filter, Narrowing};
 use crate::explore::walk::Walker;
-use crate::lazy::{Filter, Narrowing};
 use crate::memory::pages::Line;
 
 /// What a run finds of lines that are marked for certain, and will most likely hold the same once they are complete.
