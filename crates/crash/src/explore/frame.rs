@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::explore::path::CrashPoint;
-use crate::memory::pages::{Line, Memory};
+use crate::memory::cells::Line;
+use crate::memory::pages::Memory;
 use crate::memory::persistence::Persistence;
 
 struct DirtyLine {

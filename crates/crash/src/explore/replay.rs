@@ -7,9 +7,9 @@ use crate::explore::path::{CrashPoint, Path};
 use crate::explore::report::Finding;
 use crate::explore::story::{Passed, Told};
 use crate::explore::walk::{CheckRun, CrashState, Stage, Walker};
+use crate::memory::cells::Line;
 use crate::memory::event::Event;
 use crate::memory::image::Image;
-use crate::memory::pages::Line;
 use crate::memory::persistence::Persistence;
 
 /// What a check says.

@@ -1,7 +1,5 @@
 //! What led to a crash state, for a reader.
 
-use firn_units::{LINE_BYTES, VirtAddr};
-
 use crate::explore::path::CrashPoint;
 use crate::memory::event::Event;
 use crate::memory::image::Image;
@@ -31,9 +29,4 @@ pub(crate) struct Told {
     pub(crate) points: Vec<CrashPoint>,
     /// What happened, if somebody wants to hear it.
     pub(crate) story: Option<Story>,
-}
-
-/// Where a line begins.
-pub(crate) fn line_at(line: u64) -> VirtAddr {
-    VirtAddr(line * LINE_BYTES)
 }

@@ -9,10 +9,10 @@ use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 use crate::medium::crash::Crash;
 use crate::medium::place::CrashPlace;
-use crate::medium::shared::lines_of;
 use crate::medium::threads::CrashThread;
 use crate::medium::words::CrashWords;
 use crate::memory::buffer::Pending;
+use crate::memory::cells::lines_of;
 use crate::memory::event::Event;
 
 /// Simulated nanoseconds that one look at the clock takes, so that time always moves.

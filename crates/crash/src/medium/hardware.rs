@@ -7,8 +7,8 @@ use firn_hardware::relocate::{Unit, instructions};
 use firn_media::{CheckLookup, Lookup, Move, Offers, Relocate};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
-use crate::medium::shared::{Shared, lines_of};
-use crate::memory::pages::mark_of;
+use crate::medium::shared::Shared;
+use crate::memory::cells::{lines_of, mark_of};
 
 /// What the medium's options ask for.
 pub(crate) fn offers(shared: &Arc<Shared>) -> Offers {

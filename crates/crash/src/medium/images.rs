@@ -4,8 +4,8 @@ use firn_media::Domain;
 use firn_units::VirtAddr;
 
 use crate::medium::crash::Crash;
+use crate::memory::cells::{Line, PAGE_LINES};
 use crate::memory::image::Image;
-use crate::memory::pages::{Line, PAGE_LINES};
 
 /// The legal images of one moment, each once. See [`Crash::images`].
 pub struct Images {

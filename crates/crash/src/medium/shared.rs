@@ -13,9 +13,10 @@ use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
 use crate::medium::options::CrashOptions;
 use crate::medium::state::State;
 use crate::memory::buffer::Pending;
+use crate::memory::cells::{LINE_WORDS, Line, mark_of};
 use crate::memory::event::Event;
 use crate::memory::footprint::Footprint;
-use crate::memory::pages::{LINE_WORDS, Line, Memory, mark_of};
+use crate::memory::pages::Memory;
 use crate::memory::persistence::Persistence;
 use crate::schedule::policy::Schedule;
 use crate::schedule::run::RunOutcome;
@@ -411,15 +412,5 @@ impl Shared {
                 },
             );
         }
-    }
-}
-
-/// Lines that a range of bytes touches.
-pub(crate) fn lines_of(start: u64, len: u64) -> Range<u64> {
-    let line_bytes = LINE_WORDS * WORD_BYTES;
-    if len == 0 {
-        0..0
-    } else {
-        start / line_bytes..(start + len).div_ceil(line_bytes)
     }
 }

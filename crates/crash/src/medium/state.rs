@@ -8,9 +8,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::explore::walk::{Recovered, Stage};
 use crate::medium::counts::Counts;
 use crate::memory::buffer::StoreBuffer;
+use crate::memory::cells::{is_mark, line_of};
 use crate::memory::event::Event;
 use crate::memory::lookup::Lookups;
-use crate::memory::pages::{is_mark, line_of};
 use crate::memory::persistence::Persistence;
 use crate::schedule::policy::Scheduler;
 

@@ -2,8 +2,8 @@
 
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
-use crate::explore::story::line_at;
-use crate::memory::pages::{Line, Memory, is_mark, line_of};
+use crate::memory::cells::{Line, is_mark, line_at, line_of};
+use crate::memory::pages::Memory;
 
 /// Something that happened to memory or to its durability, in the order in which it reached the
 /// caches. A store that sits in a store buffer has not happened yet.

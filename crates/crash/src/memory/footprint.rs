@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use firn_units::WORD_BYTES;
 
 use crate::medium::shared::Shared;
-use crate::memory::pages::line_of;
+use crate::memory::cells::line_of;
 use crate::memory::torn::Torn;
 
 /// What a run looked at.

@@ -1,6 +1,6 @@
 //! What a line may hold after a crash: the prefixes of its store history.
 
-use crate::memory::pages::Line;
+use crate::memory::cells::Line;
 
 /// A content that the line held, and the step of the medium that made it.
 #[derive(Clone)]

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
-use crate::memory::pages::{
-    LINE_WORDS, Line, Memory, PAGE_LINES, PAGE_WORDS, PageWords, index_of, line_of, word_of_cell,
+use crate::memory::cells::{
+    LINE_WORDS, Line, PAGE_LINES, PAGE_WORDS, PageWords, index_of, line_of, word_of_cell,
 };
+use crate::memory::pages::Memory;
 use crate::memory::persistence::line_hash;
 
 /// The persistent content of a medium. Cheap to clone.

@@ -1,6 +1,7 @@
 //! What there is: the bytes, the stores that have not reached them yet, and what a crash may leave.
 
 pub(crate) mod buffer;
+pub(crate) mod cells;
 pub(crate) mod event;
 pub(crate) mod footprint;
 pub(crate) mod history;

@@ -4,9 +4,10 @@ use firn_media::Domain;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
+use crate::memory::cells::{LINE_WORDS, Line, index_of, line_of, mark_of};
 use crate::memory::event::Event;
 use crate::memory::history::{LineHistory, Version};
-use crate::memory::pages::{LINE_WORDS, Line, Memory, index_of, line_of, mark_of};
+use crate::memory::pages::Memory;
 
 /// Hash of a line at its place; a line of zeros has none, so untouched memory adds nothing.
 pub(crate) fn line_hash(line: u64, content: &Line) -> u128 {

@@ -20,8 +20,8 @@ use firn_units::{VirtAddr, WORD_BYTES};
 use rustc_hash::FxHashMap;
 
 use crate::medium::shared::Shared;
+use crate::memory::cells::{LINE_WORDS, is_mark, line_of};
 use crate::memory::event::Event;
-use crate::memory::pages::{LINE_WORDS, is_mark, line_of};
 
 type Word = [u8; WORD_BYTES as usize];
 

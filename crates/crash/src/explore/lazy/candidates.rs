@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use crate::memory::pages::{LINE_CELLS, Line, MARK};
+use crate::memory::cells::{LINE_CELLS, Line, MARK};
 use crate::memory::persistence::line_hash;
 
 /// The distinct contents that a line may have, sorted: unmarked ones first.

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use crate::explore::lazy::candidates::Candidates;
+use crate::memory::cells::{Line, index_of, line_of};
 use crate::memory::footprint::Looked;
-use crate::memory::pages::{Line, Memory, index_of, line_of};
+use crate::memory::pages::Memory;
 
 /// What a run looked at of a line that has a slot: slot and place in one number. A place is the index of a word
 /// or of the mark, [`SCANS`], [`BEGINS`] or [`ENDS`].

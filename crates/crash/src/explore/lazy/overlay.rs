@@ -5,8 +5,8 @@ use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 use crate::explore::lazy::candidates::Candidates;
 use crate::explore::lazy::class::ImageClass;
 use crate::explore::lazy::completion::Completed;
+use crate::memory::cells::{LINE_CELLS, Line, index_of, line_of};
 use crate::memory::event::Event;
-use crate::memory::pages::{LINE_CELLS, Line, index_of, line_of};
 use crate::memory::persistence::line_hash;
 
 /// The last stores of a run to each word, and its changes of length and blocks. A word that it did not

@@ -14,8 +14,8 @@ use crate::explore::lazy::class::ImageClass;
 use crate::explore::lazy::unsettled::{Change, Unsettled};
 use crate::explore::lazy::walk::{Failed, Filter, Narrowing};
 use crate::explore::walk::Walker;
+use crate::memory::cells::{Line, index_of, line_of};
 use crate::memory::event::{Event, changes_device};
-use crate::memory::pages::{Line, index_of, line_of};
 
 /// What became durable when, of the lines that an execution stores to.
 #[derive(Default)]

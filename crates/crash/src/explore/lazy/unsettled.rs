@@ -1,7 +1,7 @@
 //! A line that an execution stores to, while what it held before may not be known.
 
 use crate::explore::lazy::candidates::Candidates;
-use crate::memory::pages::Line;
+use crate::memory::cells::Line;
 
 /// Something that an execution did to a line.
 #[derive(Clone, Copy)]

@@ -19,9 +19,9 @@ use crate::explore::lazy::decisions::{Course, Decisions, News, Node, Outcome, Re
 use crate::explore::lazy::overlay::{Overlay, Stored};
 use crate::explore::lazy::verified::Verified;
 use crate::explore::walk::{CheckRun, Stage, Walker};
+use crate::memory::cells::Line;
 use crate::memory::event::Event;
 use crate::memory::footprint::{FirstLoad, Looked};
-use crate::memory::pages::Line;
 use crate::schedule::policy::Schedule;
 
 /// Something that a run looked at and that narrowed the class at hand: what a line may hold from there on.

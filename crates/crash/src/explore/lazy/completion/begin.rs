@@ -7,7 +7,7 @@ use crate::explore::lazy::candidates::Candidates;
 use crate::explore::lazy::class::ImageClass;
 use crate::explore::lazy::walk::{Filter, Narrowing};
 use crate::explore::walk::Walker;
-use crate::memory::pages::Line;
+use crate::memory::cells::Line;
 
 /// What a run finds of lines that are marked for certain, and will most likely hold the same once they are complete.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -23,9 +23,9 @@ use core::ops::Range;
 
 use crate::explore::lazy::candidates::Candidates;
 use crate::explore::lazy::overlay::Stored;
+use crate::memory::cells::{Line, MARK};
 use crate::memory::event::Event;
 use crate::memory::footprint::{FirstLoad, Looked};
-use crate::memory::pages::{Line, MARK};
 
 pub(crate) use begin::{Marks, Uncompleted};
 

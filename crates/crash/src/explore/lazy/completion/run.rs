@@ -4,9 +4,9 @@ use core::ops::Range;
 
 use super::Scan;
 use crate::medium::shared::Shared;
+use crate::memory::cells::mark_of;
 use crate::memory::event::Event;
 use crate::memory::footprint::Looked;
-use crate::memory::pages::mark_of;
 
 impl Shared {
     /// Begins to complete a line, where which lines are marked need not be recorded. Whether it is unmarked.
