@@ -155,7 +155,9 @@ impl Crash {
             loads: self.shared.footprint.len(),
             events: state.trace.as_ref().map_or(0, Vec::len),
         });
-        self.shared.begin_verification();
+        self.shared
+            .footprint
+            .begin_verification(&self.shared.memory);
         state.stage == Stage::Whole
     }
 

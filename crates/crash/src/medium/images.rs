@@ -85,7 +85,7 @@ impl Crash {
     /// The image that the death of the process leaves now: everything that was executed, store
     /// buffers included. The boot stays the same.
     pub fn kill_image(&self) -> Image {
-        self.shared.look_at_everything();
+        self.look_at_everything();
         let state = self.shared.lock();
         let mut image = Image::of(&self.shared.memory, self.boots());
         for thread in &state.threads {
@@ -102,7 +102,7 @@ impl Crash {
 
     /// The image of what is visible: no store buffers, all caches. The boot stays the same.
     pub fn cache_image(&self) -> Image {
-        self.shared.look_at_everything();
+        self.look_at_everything();
         Image::of(&self.shared.memory, self.boots())
     }
 
@@ -116,8 +116,13 @@ impl Crash {
             .is_some_and(|persistence| persistence.lines().contains_key(&line))
     }
 
+    fn look_at_everything(&self) {
+        let shared = &self.shared;
+        shared.footprint.load_everything(&shared.memory);
+    }
+
     fn power_base(&self) -> Image {
-        self.shared.look_at_everything();
+        self.look_at_everything();
         Image::of(&self.shared.memory, self.boots() + 1)
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod hardware;
 pub(crate) mod images;
 pub(crate) mod options;
 pub(crate) mod place;
+mod recorded;
 mod running;
 pub(crate) mod shared;
 pub(crate) mod state;

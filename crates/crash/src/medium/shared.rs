@@ -147,6 +147,12 @@ impl Shared {
         self.load_simulated(word)
     }
 
+    /// What the cache holds, recorded if it is to be.
+    #[inline(always)]
+    pub(crate) fn visible(&self, word: u64) -> u64 {
+        self.footprint.load(&self.memory, word)
+    }
+
     /// Loads words that follow one another, outside simulated threads. False if it is inside one, or on a
     /// dead medium; nothing is done then.
     pub(crate) fn load_at_once(&self, first: u64, into: &mut [[u8; WORD_BYTES as usize]]) -> bool {
@@ -158,7 +164,8 @@ impl Shared {
             let word = first + done as u64;
             let left = (LINE_WORDS - word % LINE_WORDS) as usize;
             let end = into.len().min(done + left);
-            self.visible_words(word, &mut into[done..end]);
+            self.footprint
+                .load_words(&self.memory, word, &mut into[done..end]);
             done = end;
         }
         self.loads

@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use firn_units::WORD_BYTES;
 
-use crate::medium::shared::Shared;
 use crate::memory::cells::line_of;
+use crate::memory::pages::Memory;
 use crate::memory::torn::Torn;
 
 /// What a run looked at.
@@ -20,12 +20,33 @@ pub(crate) enum Looked {
     /// A word, or a mark: the first load, before any store to it.
     Word(u64),
     /// Whether one of the lines of a copy is marked, and how many lines these are: the first of them that may be
-    /// either ([`crate::explore::lazy::completion`]).
+    /// either ([`Scan`]).
     Scans(u64),
     /// Whether a line is unmarked, as its completion begins.
     Begins(u64),
     /// What the completion made of an unmarked line.
     Ends(u64),
+}
+
+/// What a run found that asked whether a line of a copy is marked.
+pub(crate) struct Scan {
+    /// Lines from the first one that may be marked or not.
+    pub(crate) lines: u64,
+    pub(crate) is_marked: bool,
+}
+
+impl Scan {
+    /// It, in a number.
+    pub(crate) fn value(&self) -> u64 {
+        self.lines << 1 | u64::from(self.is_marked)
+    }
+
+    pub(crate) fn of_value(value: u64) -> Self {
+        Self {
+            lines: value >> 1,
+            is_marked: value & 1 != 0,
+        }
+    }
 }
 
 /// What a run looked at, and found.
@@ -48,7 +69,7 @@ pub(crate) struct Footprint {
     /// Lines that count as marked where it is asked whether one of a copy's is, whatever the image says.
     marked: Mutex<Vec<u64>>,
     /// What checksums were made of.
-    pub(crate) torn: Mutex<Torn>,
+    torn: Mutex<Torn>,
 }
 
 impl Footprint {
@@ -100,45 +121,48 @@ impl Footprint {
         let room = Vec::with_capacity(loads.len());
         core::mem::replace(&mut *loads, room)
     }
-}
 
-impl Shared {
     /// Has the next loads recorded that [`Footprint::mark_again`] was asked for.
-    pub(crate) fn begin_verification(&self) {
-        let again = self.footprint.again.lock();
+    pub(crate) fn begin_verification(&self, memory: &Memory) {
+        let again = self.again.lock();
         for &line in &*again.unwrap_or_else(PoisonError::into_inner) {
-            self.memory.mark_fresh(line);
+            memory.mark_fresh(line);
         }
     }
 
     /// What the cache holds, recorded if it is to be.
     #[inline(always)]
-    pub(crate) fn visible(&self, word: u64) -> u64 {
-        let (value, fresh) = self.memory.look(word);
+    pub(crate) fn load(&self, memory: &Memory, word: u64) -> u64 {
+        let (value, fresh) = memory.look(word);
         if fresh {
-            self.record_load(word, value);
+            self.record_load(memory, word, value);
         }
         value
     }
 
     #[cold]
-    fn record_load(&self, word: u64, value: u64) {
-        self.memory.clear_fresh_word(word);
-        self.footprint.record(Looked::Word(word), value);
+    fn record_load(&self, memory: &Memory, word: u64, value: u64) {
+        memory.clear_fresh_word(word);
+        self.record(Looked::Word(word), value);
     }
 
     /// What the cache holds of words of one line, recorded if they are to be.
-    pub(crate) fn visible_words(&self, first: u64, into: &mut [[u8; WORD_BYTES as usize]]) {
-        if !self.memory.has_fresh(line_of(first)) {
-            return self.memory.copy_words(first, into);
+    pub(crate) fn load_words(
+        &self,
+        memory: &Memory,
+        first: u64,
+        into: &mut [[u8; WORD_BYTES as usize]],
+    ) {
+        if !memory.has_fresh(line_of(first)) {
+            return memory.copy_words(first, into);
         }
-        let at = self.footprint.events.load(Relaxed);
-        let loads = self.footprint.loads.lock();
+        let at = self.events.load(Relaxed);
+        let loads = self.loads.lock();
         let mut loads = loads.unwrap_or_else(PoisonError::into_inner);
         for (into, word) in into.iter_mut().zip(first..) {
-            let (value, fresh) = self.memory.look(word);
+            let (value, fresh) = memory.look(word);
             if fresh {
-                self.memory.clear_fresh_word(word);
+                memory.clear_fresh_word(word);
                 let what = Looked::Word(word);
                 loads.push(FirstLoad { what, value, at });
             }
@@ -147,9 +171,9 @@ impl Shared {
     }
 
     /// Records loads of everything: the caller looks at all of memory.
-    pub(crate) fn look_at_everything(&self) {
-        for word in self.memory.fresh_words() {
-            self.visible(word);
+    pub(crate) fn load_everything(&self, memory: &Memory) {
+        for word in memory.fresh_words() {
+            self.load(memory, word);
         }
     }
 }

@@ -13,17 +13,13 @@
 //! it made itself is of words that it has looked at.
 
 use core::ops::RangeInclusive;
-use std::sync::PoisonError;
-
-use firn_units::{VirtAddr, WORD_BYTES};
-
+use firn_units::WORD_BYTES;
 use rustc_hash::FxHashMap;
 
-use crate::medium::shared::Shared;
-use crate::memory::cells::{LINE_WORDS, is_mark, line_of};
+use crate::memory::cells::{LINE_WORDS, is_mark};
 use crate::memory::event::Event;
 
-type Word = [u8; WORD_BYTES as usize];
+pub(crate) type Word = [u8; WORD_BYTES as usize];
 
 /// A store of the execution that is crashed.
 #[derive(Clone, Copy)]
@@ -86,7 +82,7 @@ impl Torn {
     }
 
     /// Whether what these lines held is known for all images of the run that goes on.
-    fn knows(&self, mut lines: RangeInclusive<u64>) -> bool {
+    pub(crate) fn knows(&self, mut lines: RangeInclusive<u64>) -> bool {
         let is_rewritten =
             |line, depth| self.rewritten.get(&line).is_some_and(|&from| from <= depth);
         self.depth
@@ -94,7 +90,7 @@ impl Torn {
     }
 
     /// Says that loads of these lines may go unrecorded.
-    fn spare(&mut self, lines: RangeInclusive<u64>) {
+    pub(crate) fn spare(&mut self, lines: RangeInclusive<u64>) {
         if !self.spared.contains(&lines) {
             self.spared.push(lines);
         }
@@ -102,7 +98,7 @@ impl Torn {
 
     /// The content of the words from `first` on at the time at which `is_whole` held for it, if it ever did.
     /// They hold `now` where the execution did not store.
-    fn whole(
+    pub(crate) fn whole(
         &self,
         first: u64,
         now: &[Word],
@@ -126,43 +122,5 @@ impl Torn {
             let (place, store) = stores.find_map(|store| Some((place(store)?, store)))?;
             content[place] = store.new.to_le_bytes();
         }
-    }
-}
-
-impl Shared {
-    /// What `Memory::load_checked` does, where a part of it need not be recorded; otherwise nothing.
-    pub(crate) fn load_torn(
-        &self,
-        at: VirtAddr,
-        into: &mut [u8],
-        is_whole: &dyn Fn(&[u8]) -> bool,
-    ) -> Option<bool> {
-        let (words, rest) = into.as_chunks_mut::<{ WORD_BYTES as usize }>();
-        let is_even = at.bytes().is_multiple_of(WORD_BYTES) && rest.is_empty();
-        if !is_even || words.is_empty() || self.simulating() || self.is_dead() {
-            return None;
-        }
-        let first = at.bytes() / WORD_BYTES;
-        let lines = line_of(first)..=line_of(first + words.len() as u64 - 1);
-        let torn = self.footprint.torn.lock();
-        let mut torn = torn.unwrap_or_else(PoisonError::into_inner);
-        let varies = lines.clone().any(|line| self.memory.has_fresh(line));
-        if !varies || !torn.knows(lines.clone()) {
-            return None;
-        }
-        for (word, place) in words.iter_mut().zip(first..) {
-            *word = self.memory.load(place).to_le_bytes();
-        }
-        if is_whole(words.as_flattened()) {
-            return None;
-        }
-        torn.spare(lines);
-        if let Some(whole) = torn.whole(first, words, is_whole) {
-            let equal = whole.iter().zip(&*words).take_while(|(a, b)| a == b);
-            let equal = equal.count() as u64;
-            (first..=first + equal).for_each(|word| _ = self.load(word));
-        }
-        into.fill(0);
-        Some(false)
     }
 }

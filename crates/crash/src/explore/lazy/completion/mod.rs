@@ -16,7 +16,6 @@
 //! other. Of several copies it is the first ones together, and the second ones together: each line still has both.
 
 mod begin;
-mod run;
 mod walk;
 
 use core::ops::Range;
@@ -109,25 +108,6 @@ fn without_marks(mut contents: Vec<Line>) -> Vec<Line> {
         contents.iter_mut().for_each(|content| content[MARK] = 0);
     }
     contents
-}
-
-/// What a run found that asked whether a line of a copy is marked, in a number.
-struct Scan {
-    lines: u64,
-    is_marked: bool,
-}
-
-impl Scan {
-    fn value(&self) -> u64 {
-        self.lines << 1 | u64::from(self.is_marked)
-    }
-
-    fn of_value(value: u64) -> Self {
-        Self {
-            lines: value >> 1,
-            is_marked: value & 1 != 0,
-        }
-    }
 }
 
 fn is_unmarked(content: &Line) -> bool {

@@ -2,12 +2,13 @@
 
 use std::rc::Rc;
 
-use super::{Completed, Scan, is_complete, is_unmarked};
+use super::{Completed, is_complete, is_unmarked};
 use crate::explore::lazy::candidates::Candidates;
 use crate::explore::lazy::walk::{Filter, Narrowing};
 use crate::explore::walk::Walker;
 use crate::memory::cells::{Line, MARK};
 use crate::memory::event::Event;
+use crate::memory::footprint::Scan;
 
 /// Lines of a copy that are tried as the one that is marked.
 const TRIED_AS_MARKED: usize = 2;

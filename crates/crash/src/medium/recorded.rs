@@ -1,14 +1,54 @@
-//! What a run records of copies.
+//! Loads of which an explorer need not learn everything: behind a checksum, and of marks.
 
 use core::ops::Range;
 
-use super::Scan;
+use firn_units::{VirtAddr, WORD_BYTES};
+
 use crate::medium::shared::Shared;
-use crate::memory::cells::mark_of;
+use crate::memory::cells::{line_of, mark_of};
 use crate::memory::event::Event;
-use crate::memory::footprint::Looked;
+use crate::memory::footprint::{Looked, Scan};
+use crate::memory::torn::Torn;
 
 impl Shared {
+    /// What `Memory::load_checked` does, where a part of it need not be recorded; otherwise nothing.
+    pub(crate) fn load_torn(
+        &self,
+        at: VirtAddr,
+        into: &mut [u8],
+        is_whole: &dyn Fn(&[u8]) -> bool,
+    ) -> Option<bool> {
+        let (words, rest) = into.as_chunks_mut::<{ WORD_BYTES as usize }>();
+        let is_even = at.bytes().is_multiple_of(WORD_BYTES) && rest.is_empty();
+        if !is_even || words.is_empty() || self.simulating() || self.is_dead() {
+            return None;
+        }
+        let first = at.bytes() / WORD_BYTES;
+        let lines = line_of(first)..=line_of(first + words.len() as u64 - 1);
+        let varies = lines.clone().any(|line| self.memory.has_fresh(line));
+        let is_known = |torn: &mut Torn| torn.knows(lines.clone());
+        if !varies || !self.footprint.with_torn(is_known) {
+            return None;
+        }
+        for (word, place) in words.iter_mut().zip(first..) {
+            *word = self.memory.load(place).to_le_bytes();
+        }
+        if is_whole(words.as_flattened()) {
+            return None;
+        }
+        let whole = self.footprint.with_torn(|torn| {
+            torn.spare(lines);
+            torn.whole(first, words, is_whole)
+        });
+        if let Some(whole) = whole {
+            let equal = whole.iter().zip(&*words).take_while(|(a, b)| a == b);
+            let equal = equal.count() as u64;
+            (first..=first + equal).for_each(|word| _ = self.load(word));
+        }
+        into.fill(0);
+        Some(false)
+    }
+
     /// Begins to complete a line, where which lines are marked need not be recorded. Whether it is unmarked.
     pub(crate) fn begin_completion(&self, line: u64) -> Option<bool> {
         if !self.spares_mark(line) {
