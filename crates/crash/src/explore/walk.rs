@@ -19,6 +19,7 @@ use crate::explore::path::Path;
 use crate::explore::plan::Plan;
 use crate::explore::report::{Finding, Report};
 use crate::medium::crash::Crash;
+use crate::medium::state::{Recovered, Stage};
 use crate::memory::event::{Event, changes_device};
 use crate::memory::persistence::{Persistence, line_hash};
 use crate::schedule::policy::Schedule;
@@ -51,15 +52,6 @@ impl CrashState {
 /// What opens and verifies a crashed medium.
 pub(crate) type Check<'a> = dyn Fn(Crash, &CrashState) -> Result<(), String> + 'a;
 
-/// How much of a check is run.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Stage {
-    /// Up to where recovery is complete, if the check asks whether to go on.
-    Recovery,
-    #[default]
-    Whole,
-}
-
 /// A run of the check, undone.
 pub(crate) struct CheckRun {
     pub(crate) trace: Vec<Event>,
@@ -67,16 +59,6 @@ pub(crate) struct CheckRun {
     pub(crate) end: usize,
     pub(crate) verdict: Result<(), String>,
     pub(crate) recovered: Option<Recovered>,
-}
-
-/// How far a run had come when its check said that recovery was complete.
-#[derive(Clone, Copy)]
-pub(crate) struct Recovered {
-    pub(crate) knows: u64,
-    /// Recorded loads until then.
-    pub(crate) loads: usize,
-    /// Events until then.
-    pub(crate) events: usize,
 }
 
 pub(crate) struct Walker<'a> {

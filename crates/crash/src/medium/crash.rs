@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use firn_hardware::lookup::counts::LookupCounts;
 use firn_media::Offers;
 
-use crate::explore::walk::{Recovered, Stage};
 use crate::medium::counts::Counts;
 use crate::medium::hardware;
 use crate::medium::options::CrashOptions;
 use crate::medium::shared::Shared;
+use crate::medium::state::{Recovered, Stage};
 use crate::memory::event::Event;
 use crate::memory::image::Image;
 use crate::schedule::policy::Schedule;

@@ -9,6 +9,7 @@ pub(crate) mod options;
 pub(crate) mod place;
 mod recorded;
 mod running;
+mod scratch;
 pub(crate) mod shared;
 pub(crate) mod state;
 pub(crate) mod threads;

@@ -2,15 +2,11 @@
 
 use std::sync::Mutex;
 
-use rustc_hash::FxHashSet;
-use xxhash_rust::xxh3::xxh3_64;
-
-use crate::explore::walk::{Recovered, Stage};
 use crate::medium::counts::Counts;
 use crate::memory::buffer::StoreBuffer;
-use crate::memory::cells::{is_mark, line_of};
 use crate::memory::event::Event;
 use crate::memory::lookup::Lookups;
+use crate::memory::marked::MarkedLines;
 use crate::memory::persistence::Persistence;
 use crate::schedule::policy::Scheduler;
 
@@ -61,43 +57,23 @@ pub(crate) enum Stuck {
     StepLimit,
 }
 
-/// Which lines a cache holds with a mark that persistence may not have: what clearing the bitmap does not
-/// reach.
-#[derive(Default)]
-pub(crate) struct MarkedLines {
-    dirty: FxHashSet<u64>,
-    /// Write-backs of theirs that no fence followed: thread and line.
-    issued: Vec<(u16, u64)>,
+/// How much of a check is run.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Stage {
+    /// Up to where recovery is complete, if the check asks whether to go on.
+    Recovery,
+    #[default]
+    Whole,
 }
 
-impl MarkedLines {
-    /// Identifies the lines, whatever their order.
-    pub(crate) fn digest(&self) -> u64 {
-        let each = self.dirty.iter().map(|line| xxh3_64(&line.to_le_bytes()));
-        each.fold(0, |all, line| all ^ line)
-    }
-
-    pub(crate) fn take_in(&mut self, event: &Event) {
-        match *event {
-            Event::Store { word, new, .. } if is_mark(word) && new != 0 => {
-                self.dirty.insert(line_of(word));
-            }
-            Event::WriteBack { thread, line } if self.dirty.contains(&line) => {
-                self.issued.push((thread, line));
-            }
-            Event::Fence { thread } if !self.issued.is_empty() => {
-                let dirty = &mut self.dirty;
-                self.issued.retain(|(issuer, line)| {
-                    let done = *issuer == thread;
-                    if done {
-                        dirty.remove(line);
-                    }
-                    !done
-                });
-            }
-            _ => {}
-        }
-    }
+/// How far a run had come when its check said that recovery was complete.
+#[derive(Clone, Copy)]
+pub(crate) struct Recovered {
+    pub(crate) knows: u64,
+    /// Recorded loads until then.
+    pub(crate) loads: usize,
+    /// Events until then.
+    pub(crate) events: usize,
 }
 
 /// What a scheduler may choose from: threads that can go on, and threads whose buffers hold something with
@@ -226,7 +202,7 @@ impl State {
 
     /// Whether a line may still be in a cache with its mark.
     pub(crate) fn carries_mark(&self, line: u64) -> bool {
-        self.marked.dirty.contains(&line)
+        self.marked.has(line)
     }
 
     /// Something changed that a waiting thread may be waiting for.

@@ -10,8 +10,8 @@ use crate::medium::crash::Crash;
 use crate::medium::shared::Shared;
 use crate::medium::state::{Parked, State, Stuck, ThreadState};
 use crate::medium::words::CrashWords;
-use crate::schedule::policy::{Action, View};
 use crate::schedule::run::{ThreadPanic, panic_message};
+use crate::schedule::view::{Action, View};
 
 /// Simulated nanoseconds of a pause.
 const PAUSE_NS: u64 = 1_000;

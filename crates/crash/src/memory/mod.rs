@@ -7,6 +7,7 @@ pub(crate) mod footprint;
 pub(crate) mod history;
 pub(crate) mod image;
 pub(crate) mod lookup;
+pub(crate) mod marked;
 pub(crate) mod pages;
 pub(crate) mod persistence;
 pub(crate) mod torn;

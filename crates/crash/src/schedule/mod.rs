@@ -5,3 +5,4 @@ pub(crate) mod interleave;
 pub(crate) mod policy;
 pub(crate) mod run;
 pub(crate) mod turns;
+pub(crate) mod view;

@@ -5,6 +5,7 @@
 
 use crate::schedule::choices::Choices;
 use crate::schedule::turns::{Turn, Turns};
+use crate::schedule::view::{Action, View};
 
 /// How a run is interleaved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,26 +39,6 @@ pub enum Schedule {
     Turns(Vec<Turn>),
     /// Whatever [`crate::Crash::set_schedule`] said last; the explorer and the swarm say it.
     Inherited,
-}
-
-/// What a scheduler may choose from.
-pub(crate) struct View<'a> {
-    /// Scheduling points of the run so far.
-    pub(crate) point: u64,
-    /// The thread at a scheduling point, unless it cannot go on.
-    pub(crate) current: Option<usize>,
-    /// Threads that can go on, ascending, the current one among them.
-    pub(crate) runnable: &'a [usize],
-    /// Threads whose buffers hold something, with how much.
-    pub(crate) buffered: &'a [(usize, usize)],
-}
-
-/// What a scheduler chose.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Action {
-    Run(usize),
-    Drain(usize),
-    DrainAll(usize),
 }
 
 /// One point in this many switches, under [`Schedule::Random`].

@@ -1,6 +1,6 @@
 //! A schedule of few switches, each at a point that is said.
 
-use crate::schedule::policy::{Action, View};
+use crate::schedule::view::{Action, View};
 
 /// After so many scheduling points of a run a thread interrupts the one that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

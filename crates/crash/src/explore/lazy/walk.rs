@@ -18,7 +18,8 @@ use crate::explore::lazy::completion::{Completed, Completions, Marks, Uncomplete
 use crate::explore::lazy::decisions::{Course, Decisions, News, Node, Outcome, Recovery, Step};
 use crate::explore::lazy::overlay::{Overlay, Stored};
 use crate::explore::lazy::verified::Verified;
-use crate::explore::walk::{CheckRun, Stage, Walker};
+use crate::explore::walk::{CheckRun, Walker};
+use crate::medium::state::Stage;
 use crate::memory::cells::Line;
 use crate::memory::event::Event;
 use crate::memory::footprint::{FirstLoad, Looked};
