@@ -72,11 +72,12 @@ mod medium;
 mod memory;
 mod schedule;
 
-pub use explore::explorer::{Exploration, ExploreOptions, Explorer, Failure};
+pub use explore::explorer::Explorer;
+pub use explore::options::{Exploration, ExploreOptions, Failure};
 pub use explore::report::{Finding, Report};
 pub use explore::story::{Passed, Story};
 pub use explore::swarm::SwarmOptions;
-pub use explore::walk::CrashState;
+pub use explore::walker::CrashState;
 /// How large the parts of a medium's `checklookup` are, and how often each had the answer.
 pub use firn_hardware::lookup::{Sizes as LookupSizes, counts::LookupCounts};
 /// How a medium's `relocate` is built.

@@ -6,84 +6,21 @@ use std::time::Instant;
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::explore::eager::walk::Eager;
+use crate::explore::engine::Engine;
+use crate::explore::lazy::walk::Lazy;
+use crate::explore::options::{Exploration, ExploreOptions};
 use crate::explore::path::Path;
-use crate::explore::plan::Plan;
-use crate::explore::replay::Goal;
+use crate::explore::replay::{Goal, Replay};
 use crate::explore::report::Report;
 use crate::explore::story::{Story, Told};
-use crate::explore::walk::{Check, CrashState, Walker};
+use crate::explore::walker::{Check, CrashState, Walker};
 use crate::medium::crash::Crash;
 use crate::medium::options::CrashOptions;
 use crate::memory::event::Event;
 use crate::memory::image::Image;
 use crate::schedule::policy::Schedule;
 use crate::schedule::run::{RunOutcome, panic_message};
-
-/// What fails under [`firn_media::Domain::Process`]. The other domains know power failures only.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Failure {
-    /// The process dies: one image an event, nothing is lost.
-    #[default]
-    Kill,
-    /// The power fails: any prefix of every line since the last sync.
-    Power,
-}
-
-/// How the images of a moment are tried.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Exploration {
-    /// Only what the check looks at is told apart: one run for all images in which its loads give
-    /// the same values. The check must be deterministic, and learn of memory through the medium. Of
-    /// contents that a checksum refuses ([`firn_media::Memory::load_checked`]) it looks at no more
-    /// than the words up to the first that is wrong, and which lines of a copy arrived makes no
-    /// difference where each is completed alone ([`firn_media::Relocate::unless_reached`]).
-    #[default]
-    Lazy,
-    /// As [`Exploration::Lazy`], but at all words that the checksum covers, and at each line's mark.
-    EachWord,
-    /// Each image by itself. Drawn images are always tried this way.
-    Eager,
-}
-
-/// How far an exploration goes.
-#[derive(Clone, Debug)]
-pub struct ExploreOptions {
-    /// The medium; its seed is the execution's.
-    pub medium: CrashOptions,
-    /// What fails under `Process`.
-    pub failure: Failure,
-    /// How images are tried.
-    pub exploration: Exploration,
-    /// Crashes inside recovery, one after the other.
-    pub recovery_depth: u32,
-    /// Images tried in an execution, beyond which they are drawn: the report says so. If lazy, runs
-    /// of the check, after which as many images are drawn.
-    pub max_states: u64,
-    /// Images tried inside one recovery, if eager.
-    pub states_per_recovery: u64,
-    /// Crash each recovery at this many drawn events with a drawn image, instead of everywhere.
-    pub drawn_in_recovery: Option<u32>,
-    /// Findings after which the exploration stops.
-    pub max_findings: usize,
-    /// What [`Schedule::Inherited`] means in the workload.
-    pub schedule: Schedule,
-}
-
-impl Default for ExploreOptions {
-    fn default() -> Self {
-        Self {
-            medium: CrashOptions::default(),
-            failure: Failure::Kill,
-            exploration: Exploration::Lazy,
-            recovery_depth: 1,
-            max_states: 1_000_000,
-            states_per_recovery: 10_000,
-            drawn_in_recovery: None,
-            max_findings: 1,
-            schedule: Schedule::Sequential,
-        }
-    }
-}
 
 /// A workload recorded once.
 pub(crate) struct Execution {
@@ -152,34 +89,30 @@ impl<'a> Explorer<'a> {
 
     /// Crashes one execution everywhere.
     pub fn explore(&self) -> Report {
-        let started = Instant::now();
-        let mut walker = self.walker(&self.options);
         let (seed, schedule) = (self.options.medium.seed, self.options.schedule.clone());
-        self.walk_execution(&mut walker, seed, &schedule);
-        finish(walker, started)
+        self.explored(|engine| _ = self.walk(engine, seed, &schedule))
     }
 
     /// Crashes everywhere in every execution that the scheduler can make of the workload's threads
     /// with at most `bound` preemptions, delayed stores and partial drains; `u32::MAX` for all.
     /// States that executions share are checked once.
     pub fn explore_interleavings(&self, bound: u32, max_executions: u64) -> Report {
-        let started = Instant::now();
-        let mut walker = self.walker(&self.options);
-        let mut prefix = Some(Vec::new());
-        while let Some(choices) = prefix {
-            if walker.report.executions >= max_executions {
-                walker.report.cut = true;
-                break;
+        self.explored(|engine| {
+            let mut prefix = Some(Vec::new());
+            while let Some(choices) = prefix {
+                if engine.walker().report.executions >= max_executions {
+                    engine.walker().report.cut = true;
+                    break;
+                }
+                let schedule = Schedule::Chosen { choices, bound };
+                let run = self.walk(engine, self.options.medium.seed, &schedule);
+                if engine.walker().enough() {
+                    engine.walker().report.cut = true;
+                    break;
+                }
+                prefix = run.and_then(|run| run.following);
             }
-            let schedule = Schedule::Chosen { choices, bound };
-            let run = self.walk_execution(&mut walker, self.options.medium.seed, &schedule);
-            if walker.enough() {
-                walker.report.cut = true;
-                break;
-            }
-            prefix = run.and_then(|run| run.following);
-        }
-        finish(walker, started)
+        })
     }
 
     /// Crashes everywhere in each execution that `next` asks for, which is told how the one before went,
@@ -189,19 +122,18 @@ impl<'a> Explorer<'a> {
         &self,
         mut next: impl FnMut(Option<&RunOutcome>) -> Option<Schedule>,
     ) -> Report {
-        let started = Instant::now();
-        let mut walker = self.walker(&self.options);
-        let mut walked = FxHashSet::default();
-        let mut last = None;
-        while let Some(schedule) = next(last.as_ref()) {
-            let is_new = |trace: &[Event]| walked.insert(hash_of(trace));
-            last = self.walk_if(&mut walker, self.options.medium.seed, &schedule, is_new);
-            if walker.enough() {
-                walker.report.cut = true;
-                break;
+        self.explored(|engine| {
+            let mut walked = FxHashSet::default();
+            let mut last = None;
+            while let Some(schedule) = next(last.as_ref()) {
+                let is_new = |trace: &[Event]| walked.insert(hash_of(trace));
+                last = self.walk_if(engine, self.options.medium.seed, &schedule, is_new);
+                if engine.walker().enough() {
+                    engine.walker().report.cut = true;
+                    break;
+                }
             }
-        }
-        finish(walker, started)
+        })
     }
 
     /// Runs what a finding's line says. `Err` with what the check says now, `Ok` if it passes.
@@ -238,53 +170,60 @@ impl<'a> Explorer<'a> {
             return Ok(Err(failure));
         }
         let goals: Vec<Goal<'_>> = path.crashes.iter().map(Goal::Point).collect();
-        self.walker(&self.options)
-            .replay(&execution.trace, &goals, path.seed, told)
+        let mut walker = self.walker(&self.options);
+        Replay::new(&mut walker, told).run(&execution.trace, &goals, path.seed)
     }
 
     pub(crate) fn walker<'w>(&'w self, options: &'w ExploreOptions) -> Walker<'w> {
         Walker::new(&self.scratch, &*self.check, options, self.base_hash)
     }
 
+    /// What the options say tries the images.
+    fn engine<'w, 'x>(&self, walker: &'w mut Walker<'x>) -> Box<dyn Engine<'x> + 'w> {
+        let is_eager = self.options.exploration == Exploration::Eager;
+        match is_eager || self.options.drawn_in_recovery.is_some() {
+            true => Box::new(Eager::new(walker)),
+            false => Box::new(Lazy::new(walker)),
+        }
+    }
+
+    /// What `explore` found.
+    fn explored<'w>(&'w self, explore: impl FnOnce(&mut dyn Engine<'w>)) -> Report {
+        let started = Instant::now();
+        let mut walker = self.walker(&self.options);
+        explore(&mut *self.engine(&mut walker));
+        finish(walker, started)
+    }
+
     /// Records and walks one execution; how its run went, if it made one.
-    fn walk_execution(
+    fn walk(
         &self,
-        walker: &mut Walker<'_>,
+        engine: &mut dyn Engine<'_>,
         seed: u64,
         schedule: &Schedule,
     ) -> Option<RunOutcome> {
-        self.walk_if(walker, seed, schedule, |_| true)
+        self.walk_if(engine, seed, schedule, |_| true)
     }
 
     /// Runs an execution, and walks it if its events are `wanted`.
     fn walk_if(
         &self,
-        walker: &mut Walker<'_>,
+        engine: &mut dyn Engine<'_>,
         seed: u64,
         schedule: &Schedule,
         wanted: impl FnOnce(&[Event]) -> bool,
     ) -> Option<RunOutcome> {
         let execution = self.record(seed, schedule);
+        let chosen = chosen(schedule, execution.run.as_ref());
+        let walker = engine.walker();
         walker.report.executions += 1;
         walker.report.hash = walker.report.hash.rotate_left(7) ^ execution.hash;
         if let Some(message) = execution.failure {
-            walker.failed(message, seed, chosen(schedule, execution.run.as_ref()));
+            walker.failed(message, seed, chosen);
         } else if wanted(&execution.trace) {
-            let schedule = chosen(schedule, execution.run.as_ref());
-            self.walk_trace(walker, &execution.trace, seed, schedule);
+            engine.walk(&execution.trace, seed, chosen);
         }
         execution.run
-    }
-
-    fn walk_trace(&self, walker: &mut Walker<'_>, trace: &[Event], seed: u64, schedule: Schedule) {
-        let lazy = self.options.exploration != Exploration::Eager
-            && self.options.drawn_in_recovery.is_none();
-        if lazy && walker.execution_lazily(trace, seed, schedule.clone()) {
-            return;
-        }
-        walker.report.cut |= lazy;
-        let plan = walker.plan_within(trace, self.options.max_states);
-        let _ = walker.execution(trace, seed, schedule, &plan);
     }
 
     /// Runs the workload once and takes memory back to where it was.
@@ -313,10 +252,6 @@ impl<'a> Explorer<'a> {
             run,
             failure,
         }
-    }
-
-    pub(crate) fn plan_at(&self, events: Vec<usize>, images: u32) -> Plan {
-        Plan::At { events, images }
     }
 }
 

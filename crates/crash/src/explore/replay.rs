@@ -3,10 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use crate::explore::frame::Frame;
-use crate::explore::path::{CrashPoint, Path};
-use crate::explore::report::Finding;
+use crate::explore::path::CrashPoint;
 use crate::explore::story::{Passed, Told};
-use crate::explore::walk::{CheckRun, CrashState, Walker};
+use crate::explore::walker::{CheckRun, CrashState, Walker};
 use crate::medium::state::Stage;
 use crate::memory::cells::Line;
 use crate::memory::event::Event;
@@ -14,7 +13,7 @@ use crate::memory::image::Image;
 use crate::memory::persistence::Persistence;
 
 /// What a check says.
-type Verdict = Result<(), String>;
+pub(crate) type Verdict = Result<(), String>;
 
 /// One crash, by the versions of its lines or by their contents.
 pub(crate) enum Goal<'g> {
@@ -23,109 +22,132 @@ pub(crate) enum Goal<'g> {
     Left(usize, &'g FxHashMap<u64, Line>),
 }
 
-impl Walker<'_> {
-    /// Lays out the crash that the first goal names after `trace`, checks it, and goes on in its
-    /// recovery with the goals that follow. The last check's verdict; what happened goes to `told`.
+/// Lays out crashes that are named, each in the recovery from the one before.
+pub(crate) struct Replay<'w, 'a> {
+    walker: &'w mut Walker<'a>,
+    told: &'w mut Told,
+}
+
+impl<'w, 'a> Replay<'w, 'a> {
+    /// What happens goes to `told`.
+    pub(crate) fn new(walker: &'w mut Walker<'a>, told: &'w mut Told) -> Self {
+        Self { walker, told }
+    }
+
+    /// Lays out the crashes that the goals name after the execution `trace`. The last check's verdict.
     ///
     /// Errors: a goal cannot be reached.
-    pub(crate) fn replay(
+    pub(crate) fn run(
         &mut self,
         trace: &[Event],
         goals: &[Goal<'_>],
         seed: u64,
-        told: &mut Told,
+    ) -> Result<Verdict, String> {
+        self.walker.state = CrashState {
+            seed,
+            event: goals.first().map_or(0, |goal| self.moment(goal).0),
+            ..CrashState::default()
+        };
+        self.crash(trace, goals, 0)
+    }
+
+    /// Lays out the crash that the first goal names after `trace`, checks it, and goes on in its
+    /// recovery with the goals that follow.
+    fn crash(
+        &mut self,
+        trace: &[Event],
+        goals: &[Goal<'_>],
+        depth: u32,
     ) -> Result<Verdict, String> {
         let Some((goal, later)) = goals.split_first() else {
             return Ok(Ok(()));
         };
-        let depth = self.frames.len() as u32;
-        if depth == 0 {
-            self.state = CrashState {
-                seed,
-                ..CrashState::default()
-            };
-        }
-        let (event, kill) = match goal {
-            Goal::Point(point) => (point.event, point.kill),
-            Goal::Left(event, _) => (*event, self.is_kill()),
-        };
+        let (event, kill) = self.moment(goal);
         let crashed = trace.get(..event).ok_or("the execution has fewer events")?;
-        let start = self.hash;
-        let mut persistence = Persistence::hashing(self.domain());
-        for event in crashed {
-            self.step(event, &mut persistence);
-            if depth == 0 {
-                self.acknowledge(event);
-            }
-        }
-        let frame = if kill {
-            Frame::kill(event)
-        } else {
-            Frame::new(&persistence, event, None)
+        let start = self.walker.hash;
+        let persistence = self.redo(crashed, depth);
+        let mut frame = match kill {
+            true => Frame::kill(event),
+            false => Frame::new(&persistence, event, None),
         };
-        self.frames.push(frame);
-        let reached = self.lay(|frame, memory, hash| match goal {
+        let (memory, hash) = self.walker.scratch();
+        let reached = match goal {
             Goal::Point(point) => frame.go_to(point, memory, hash),
             Goal::Left(_, lines) => frame.go_to_contents(lines, memory, hash),
-        });
-        let laid = self.frames.last();
-        told.points.extend(laid.map(Frame::point));
-        if let Some(story) = &mut told.story {
-            story.passed.push(Passed {
-                events: crashed.to_vec(),
-                left: Image::of(&self.crash.shared.memory, 0),
-            });
-        }
-        let result = reached.and_then(|()| {
-            self.state.event = self.frames[0].event();
-            let CheckRun {
-                trace,
-                end,
-                verdict: result,
-                ..
-            } = self.run_check(depth, kill, Stage::Whole);
-            if later.is_empty() {
-                if let Some(story) = &mut told.story {
-                    story.check = trace;
-                }
-                Ok(result)
-            } else {
-                self.replay(&trace[..end], later, seed, told)
-            }
-        });
-        self.lay(Frame::restore);
-        self.frames.pop();
-        for event in crashed.iter().rev() {
-            event.undo(&self.crash.shared.memory);
-        }
-        self.hash = start;
-        result
+        };
+        self.tell(&frame, crashed);
+        let verdict = reached.and_then(|()| self.check(later, depth, kill));
+        let (memory, hash) = self.walker.scratch();
+        frame.restore(memory, hash);
+        self.walker.go_back(crashed, start);
+        verdict
     }
 
-    /// Makes a finding of crashes by what they left, of the execution that walks.
-    pub(crate) fn find(
-        &mut self,
-        trace: &[Event],
-        message: String,
-        crashes: &[(usize, FxHashMap<u64, Line>)],
-    ) {
-        let goals: Vec<Goal<'_>> = crashes
-            .iter()
-            .map(|(event, lines)| Goal::Left(*event, lines))
-            .collect();
-        let (seed, mut told) = (self.state.seed, Told::default());
-        let again = self.replay(trace, &goals, seed, &mut told);
-        let message = match again.flatten() {
-            Err(again) if again == message => message,
-            Err(again) => format!("{message}; when tried again: {again}"),
-            Ok(()) => format!("{message}; when tried again, it passed"),
-        };
-        let replay = Path {
-            seed,
-            schedule: self.schedule.clone(),
-            crashes: told.points,
+    /// Events before a crash, and whether the process dies.
+    fn moment(&self, goal: &Goal<'_>) -> (usize, bool) {
+        match goal {
+            Goal::Point(point) => (point.event, point.kill),
+            Goal::Left(event, _) => (*event, self.walker.is_kill()),
         }
-        .to_string();
-        self.report.findings.push(Finding { message, replay });
     }
+
+    /// Does the events before a crash again.
+    fn redo(&mut self, crashed: &[Event], depth: u32) -> Persistence {
+        let mut persistence = Persistence::hashing(self.walker.domain());
+        for event in crashed {
+            self.walker.step(event, &mut persistence);
+            if depth == 0 {
+                self.walker.acknowledge(event);
+            }
+        }
+        persistence
+    }
+
+    fn tell(&mut self, frame: &Frame, crashed: &[Event]) {
+        self.told.points.push(frame.point());
+        if let Some(story) = &mut self.told.story {
+            story.passed.push(Passed {
+                events: crashed.to_vec(),
+                left: Image::of(&self.walker.crash.shared.memory, 0),
+            });
+        }
+    }
+
+    /// Checks what memory holds, and crashes its recovery where the goals that follow say.
+    fn check(&mut self, later: &[Goal<'_>], depth: u32, kill: bool) -> Result<Verdict, String> {
+        let CheckRun {
+            trace,
+            end,
+            verdict,
+            ..
+        } = self.walker.run_check(depth, kill, Stage::Whole);
+        if !later.is_empty() {
+            return self.crash(&trace[..end], later, depth + 1);
+        }
+        if let Some(story) = &mut self.told.story {
+            story.check = trace;
+        }
+        Ok(verdict)
+    }
+}
+
+/// Makes a finding of crashes by what they left, of the execution that the exploration walks.
+pub(crate) fn find(
+    walker: &mut Walker<'_>,
+    trace: &[Event],
+    message: String,
+    crashes: &[(usize, FxHashMap<u64, Line>)],
+) {
+    let goals: Vec<Goal<'_>> = crashes
+        .iter()
+        .map(|(event, lines)| Goal::Left(*event, lines))
+        .collect();
+    let (seed, mut told) = (walker.state.seed, Told::default());
+    let again = Replay::new(walker, &mut told).run(trace, &goals, seed);
+    let message = match again.flatten() {
+        Err(again) if again == message => message,
+        Err(again) => format!("{message}; when tried again: {again}"),
+        Ok(()) => format!("{message}; when tried again, it passed"),
+    };
+    walker.found(message, told.points);
 }

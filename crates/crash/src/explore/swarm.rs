@@ -3,7 +3,10 @@
 use core::ops::Range;
 use std::time::Instant;
 
-use crate::explore::explorer::{ExploreOptions, Explorer, finish};
+use crate::explore::eager::plan::Plan;
+use crate::explore::eager::walk::Eager;
+use crate::explore::explorer::{Explorer, finish};
+use crate::explore::options::ExploreOptions;
 use crate::explore::report::Report;
 use crate::memory::event::Event;
 use crate::schedule::policy::Schedule;
@@ -66,8 +69,9 @@ impl Explorer<'_> {
                 let mut events: Vec<usize> = (0..swarm.crashes).map(event).collect();
                 events.sort_unstable();
                 walker.report.sampled_events += events.len() as u64;
-                let plan = self.plan_at(events, swarm.images);
-                let _ = walker.execution(&execution.trace, seed, schedule, &plan);
+                let images = swarm.images;
+                let plan = Plan::At { events, images };
+                Eager::new(&mut walker).walk_as_planned(&execution.trace, seed, schedule, &plan);
             }
             if walker.enough() {
                 break;

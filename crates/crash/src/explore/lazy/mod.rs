@@ -1,11 +1,16 @@
-//! The lazy walk: classes of images, split only where a check looks.
+//! Images by classes, split only where a check looks.
 
-pub(crate) mod candidates;
-pub(crate) mod class;
-pub(crate) mod completion;
-pub(crate) mod decisions;
-pub(crate) mod overlay;
+mod candidates;
+mod class;
+mod completion;
+mod decisions;
+mod failed;
+mod narrowing;
+mod overlay;
 mod passage;
+mod refine;
+mod runs;
 mod unsettled;
-pub(crate) mod verified;
+mod verified;
+mod verify;
 pub(crate) mod walk;

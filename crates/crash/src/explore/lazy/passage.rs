@@ -8,12 +8,12 @@ use std::rc::Rc;
 use firn_media::Domain;
 use rustc_hash::FxHashMap;
 
-use crate::explore::explorer::Failure;
 use crate::explore::lazy::candidates::Candidates;
 use crate::explore::lazy::class::ImageClass;
+use crate::explore::lazy::narrowing::{Filter, Narrowing};
 use crate::explore::lazy::unsettled::{Change, Unsettled};
-use crate::explore::lazy::walk::{Failed, Filter, Narrowing};
-use crate::explore::walk::Walker;
+use crate::explore::lazy::walk::Lazy;
+use crate::explore::options::Failure;
 use crate::memory::cells::{Line, index_of, line_of};
 use crate::memory::event::{Event, changes_device};
 
@@ -200,9 +200,9 @@ impl Passage {
     }
 }
 
-impl Walker<'_> {
+impl Lazy<'_, '_> {
     fn durability(&self) -> Durability {
-        match (self.domain(), self.options.failure) {
+        match (self.walker.domain(), self.walker.options.failure) {
             (Domain::Process, Failure::Kill) => Durability::AtOnce,
             (Domain::Process, Failure::Power) => Durability::BySync,
             (Domain::Eadr, _) => Durability::Stores,
@@ -219,35 +219,34 @@ impl Walker<'_> {
         let (mut done, mut stored) = (0, Stored::default());
         for (index, event) in events.iter().enumerate() {
             let is_filtered = |filter: &&Filter| filter.at as usize <= index;
-            if filters.peek().is_some_and(is_filtered) || !passage.goes_on(event, &self.lazy.class)
-            {
+            if filters.peek().is_some_and(is_filtered) || !passage.goes_on(event, &self.class) {
                 self.visit_stored(&passage, &mut stored, depth);
-                passage.settle_stored(&mut self.lazy.class);
+                passage.settle_stored(&mut self.class);
             }
-            if self.lazy.stopped {
+            if self.stopped {
                 break;
             }
             while let Some(filter) = filters.next_if(is_filtered) {
-                passage.filter(&mut self.lazy.class, filter);
+                passage.filter(&mut self.class, filter);
             }
             let new = self.take_in(&mut passage, event, durability, depth);
             done = index + 1;
             let is_tried = done as u32 >= from;
             if is_tried && (new.is_some() || changes_device(events, index)) {
-                self.report.events += 1;
+                self.walker.report.events += 1;
                 match new {
                     Some(New::Line(slot, left)) => stored.take_in(slot, done, left),
                     Some(New::All) | None => self.visit_all(&passage, depth, done),
                 }
             }
         }
-        if !self.lazy.stopped {
+        if !self.stopped {
             self.visit_stored(&passage, &mut stored, depth);
         }
-        passage.undo(&mut self.lazy.class);
+        passage.undo(&mut self.class);
         for event in events[..done].iter().rev() {
             if let Event::Length { .. } | Event::Backing { .. } = event {
-                event.undo(&self.crash.shared.memory);
+                event.undo(&self.walker.crash.shared.memory);
             }
         }
     }
@@ -261,7 +260,7 @@ impl Walker<'_> {
         durability: Durability,
         depth: u32,
     ) -> Option<New> {
-        let class = &mut self.lazy.class;
+        let class = &mut self.class;
         let (line, change) = match *event {
             Event::Store { word, new, .. } => {
                 let index = index_of(word) as u8;
@@ -288,15 +287,15 @@ impl Walker<'_> {
                 if new < old {
                     passage.sync(class, new.div_ceil(firn_units::LINE_BYTES));
                 }
-                event.redo(&self.crash.shared.memory);
+                event.redo(&self.walker.crash.shared.memory);
                 return None;
             }
             Event::Backing { .. } => {
-                event.redo(&self.crash.shared.memory);
+                event.redo(&self.walker.crash.shared.memory);
                 return None;
             }
             Event::Commit { .. } | Event::Note { .. } => {
-                return (depth == 0 && self.acknowledge(event)).then_some(New::All);
+                return (depth == 0 && self.walker.acknowledge(event)).then_some(New::All);
             }
         };
         let slot = class.slot_of(line)?;
@@ -313,7 +312,7 @@ impl Walker<'_> {
     fn visit_stored(&mut self, passage: &Passage, stored: &mut Stored, depth: u32) {
         let Stored { slot, left } = core::mem::take(stored);
         let Some(last) = left.last() else { return };
-        let class = &mut self.lazy.class;
+        let class = &mut self.class;
         let contents = left.iter().map(|left| left.content).collect();
         let candidates = Candidates::new(class.line(slot), contents);
         let before = class.set(slot, Rc::new(candidates));
@@ -321,7 +320,7 @@ impl Walker<'_> {
             let found = left.iter().find(|left| left.content == image[slot]);
             found.map(|left| (left.done, slot, left.origin))
         });
-        self.lazy.class.set(slot, before);
+        self.class.set(slot, before);
     }
 
     /// Visits the class. `store` says of an image after which event it is one, and what the line that was stored to
@@ -334,12 +333,12 @@ impl Walker<'_> {
         store: impl Fn(&[Line]) -> Option<(usize, usize, Line)>,
     ) {
         if depth == 0 {
-            self.state.event = done;
+            self.walker.state.event = done;
         }
-        let failures = self.lazy.failures.len();
+        let failures = self.failures.len();
         self.visit_class(depth);
-        for failed in &mut self.lazy.failures[failures..] {
-            let mut origin = passage.origin(&self.lazy.class, &failed.image);
+        for failed in &mut self.failures[failures..] {
+            let mut origin = passage.origin(&self.class, &failed.image);
             let stored = store(&failed.image);
             if let Some((_, slot, before)) = stored {
                 origin[slot] = before;
@@ -348,14 +347,5 @@ impl Walker<'_> {
             let left = core::mem::replace(&mut failed.image, origin);
             failed.crashes.push((done, left));
         }
-    }
-}
-
-impl Failed {
-    /// The crashes, the first one first: events done, and every line by slot.
-    pub(crate) fn in_order(self) -> (String, Vec<(usize, Vec<Line>)>) {
-        let mut crashes = self.crashes;
-        crashes.reverse();
-        (self.message, crashes)
     }
 }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use super::without_marks;
 use crate::explore::lazy::candidates::Candidates;
 use crate::explore::lazy::class::ImageClass;
-use crate::explore::lazy::walk::{Filter, Narrowing};
-use crate::explore::walk::Walker;
+use crate::explore::lazy::narrowing::{Filter, Narrowing};
+use crate::explore::lazy::walk::Lazy;
 use crate::memory::cells::Line;
 
 /// What a run finds of lines that are marked for certain, and will most likely hold the same once they are complete.
@@ -28,14 +28,12 @@ pub(crate) struct Uncompleted {
     pub(crate) hides: bool,
 }
 
-impl Walker<'_> {
+impl Lazy<'_, '_> {
     /// Of copies of which a line is marked in the class at hand, the one that says so: [`Looked::Scans`] names it.
     fn begun_copies(&self) -> Vec<u64> {
-        let filters = self.lazy.filters.last().into_iter().flatten();
+        let filters = self.filters.last().into_iter().flatten();
         let begun = filters.filter(|filter| matches!(filter.narrowing, Narrowing::Begun));
-        begun
-            .map(|filter| self.lazy.class.line(filter.slot))
-            .collect()
+        begun.map(|filter| self.class.line(filter.slot)).collect()
     }
 
     /// Has the class at hand hold what a run begins on.
@@ -54,19 +52,19 @@ impl Walker<'_> {
     /// Has lines hold what they would be unmarked that are marked for certain, and will most likely hold the same
     /// once they are complete. A run on the marks would go past all of them, and another one be made for each to begin.
     fn hide_marks(&mut self, uncompleted: &mut Uncompleted) {
-        let splits = self.lazy.filters.last().map_or(&[][..], |all| &**all);
+        let splits = self.filters.last().map_or(&[][..], |all| &**all);
         let has_begun = |slot| {
             let mut of_slot = splits.iter().filter(|filter| filter.slot == slot);
             of_slot.any(|filter| {
                 matches!(filter.narrowing, Narrowing::Begins | Narrowing::Ends { .. })
             })
         };
-        for &line in self.lazy.completions.last.keys() {
-            let class = &mut self.lazy.class;
+        for &line in self.completions.last.keys() {
+            let class = &mut self.class;
             let Some(slot) = class.slot_of(line).filter(|&slot| !has_begun(slot)) else {
                 continue;
             };
-            if self.lazy.completions.joins(line, class.get(slot)) {
+            if self.completions.joins(line, class.get(slot)) {
                 let unmarked = without_marks(class.get(slot).contents().copied().collect());
                 let unmarked = Rc::new(Candidates::new(line, unmarked));
                 uncompleted.now.push((slot, class.set(slot, unmarked)));
@@ -79,8 +77,8 @@ impl Walker<'_> {
     /// Has the class at hand hold what `of` makes of what its lines were before they were completed; what they are
     /// now.
     fn set_before(&mut self, of: impl Fn(Vec<Line>) -> Vec<Line>) -> Vec<(usize, Rc<Candidates>)> {
-        let class = &mut self.lazy.class;
-        let splits = self.lazy.filters.last().map_or(&[][..], |all| &**all);
+        let class = &mut self.class;
+        let splits = self.filters.last().map_or(&[][..], |all| &**all);
         let ends = |slot| {
             let of_slot = move |filter: &&Filter| filter.slot == slot;
             let mut of_slot = splits.iter().filter(of_slot);
@@ -111,14 +109,14 @@ impl Walker<'_> {
     /// An image of the class at hand, before its lines were completed.
     pub(crate) fn image_before(&mut self) -> Vec<Line> {
         let now = self.set_before(|contents| contents);
-        let image = self.lazy.class.image();
+        let image = self.class.image();
         self.complete_again(now);
         image
     }
 
-    /// Undoes [`Walker::uncomplete`].
+    /// Undoes [`Lazy::uncomplete`].
     pub(crate) fn complete_again(&mut self, now: Vec<(usize, Rc<Candidates>)>) {
-        let class: &mut ImageClass = &mut self.lazy.class;
+        let class: &mut ImageClass = &mut self.class;
         for (slot, candidates) in now.into_iter().rev() {
             class.set(slot, candidates);
         }

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::{Completed, is_complete, is_unmarked};
 use crate::explore::lazy::candidates::Candidates;
-use crate::explore::lazy::walk::{Filter, Narrowing};
-use crate::explore::walk::Walker;
+use crate::explore::lazy::narrowing::{Filter, Narrowing};
+use crate::explore::lazy::walk::Lazy;
 use crate::memory::cells::{Line, MARK};
 use crate::memory::event::Event;
 use crate::memory::footprint::Scan;
@@ -23,7 +23,7 @@ enum Way {
     Marked(usize, Narrowing),
 }
 
-impl Walker<'_> {
+impl Lazy<'_, '_> {
     /// Goes on in the tree from `node` with all images of the class at hand, where it is asked whether a line of the
     /// copy is marked that the line of a slot belongs to.
     pub(crate) fn scan(
@@ -34,8 +34,8 @@ impl Walker<'_> {
         slot: usize,
         mut from: u32,
     ) -> bool {
-        let (value, _) = self.lazy.decisions(depth).only(node);
-        let (lines, class) = (Scan::of_value(value).lines, &self.lazy.class);
+        let (value, _) = self.decisions[depth as usize].only(node);
+        let (lines, class) = (Scan::of_value(value).lines, &self.class);
         let first = class.line(slot);
         let slots: Vec<usize> = (first..first + lines)
             .filter_map(|line| class.slot_of(line))
@@ -52,19 +52,16 @@ impl Walker<'_> {
         for way in ways {
             let is_marked = !matches!(way, Way::Unmarked);
             let value = Scan { lines, is_marked }.value();
-            let go_on = |walker: &mut Self| {
-                let next = walker.follow(depth, known, |tree| tree.next(node, value));
-                next.is_some_and(|next| walker.refine(depth, known, next, from))
-            };
-            let begun = |walker: &mut Self| {
-                let now = Rc::clone(walker.lazy.class.get(slot));
-                walker.narrowed(at, slot, Narrowing::Begun, now, go_on)
+            let go_on = |walk: &mut Self| walk.go_on(depth, known, (node, value), from);
+            let begun = |walk: &mut Self| {
+                let now = Rc::clone(walk.class.get(slot));
+                walk.narrowed(at, slot, Narrowing::Begun, now, go_on)
             };
             let is_crashed = match way {
                 Way::Begun => begun(self),
-                Way::Unmarked => self.unmarked(at, &mixed, &mut |walker| go_on(walker)),
+                Way::Unmarked => self.unmarked(at, &mixed, &mut |walk| go_on(walk)),
                 Way::Marked(slot, narrowing) => {
-                    let kept = Rc::new(self.lazy.class.get(slot).with(MARK, 1));
+                    let kept = Rc::new(self.class.get(slot).with(MARK, 1));
                     self.narrowed(at, slot, narrowing, kept, begun)
                 }
             };
@@ -72,7 +69,7 @@ impl Walker<'_> {
                 from = from.max(at + 1);
                 crashed = true;
             }
-            if self.lazy.stopped {
+            if self.stopped {
                 break;
             }
         }
@@ -106,9 +103,9 @@ impl Walker<'_> {
         let Some((&slot, rest)) = slots.split_first() else {
             return what(self);
         };
-        let kept = Rc::new(self.lazy.class.get(slot).with(MARK, 0));
-        self.narrowed(at, slot, Narrowing::Line, kept, |walker| {
-            walker.unmarked(at, rest, what)
+        let kept = Rc::new(self.class.get(slot).with(MARK, 0));
+        self.narrowed(at, slot, Narrowing::Line, kept, |walk| {
+            walk.unmarked(at, rest, what)
         })
     }
 
@@ -121,7 +118,7 @@ impl Walker<'_> {
         kept: Rc<Candidates>,
         what: impl FnOnce(&mut Self) -> R,
     ) -> R {
-        let before = self.lazy.class.set(slot, Rc::clone(&kept));
+        let before = self.class.set(slot, Rc::clone(&kept));
         self.splits().push(Filter {
             at,
             slot,
@@ -131,7 +128,7 @@ impl Walker<'_> {
         });
         let done = what(self);
         self.splits().pop();
-        self.lazy.class.set(slot, before);
+        self.class.set(slot, before);
         done
     }
 
@@ -145,31 +142,29 @@ impl Walker<'_> {
         slot: usize,
         mut from: u32,
     ) -> bool {
-        let now = Rc::clone(self.lazy.class.get(slot));
+        let now = Rc::clone(self.class.get(slot));
         let marked = || now.contents().filter(|line| !is_unmarked(line));
         let (mut apart, mut crashed) = (marked().copied().collect(), false);
-        let line = self.lazy.class.line(slot);
+        let line = self.class.line(slot);
         // Where all are marked, the run would begin on no image of the class: only if they all are likely to go on
         // with it.
-        let is_tried = marked().count() < now.len() || self.lazy.completions.joins(line, &now);
+        let is_tried = marked().count() < now.len() || self.completions.joins(line, &now);
         if is_tried {
-            self.lazy.completions.apart.push(Vec::new());
+            self.completions.apart.push(Vec::new());
             let begins = Narrowing::Begins;
-            let is_crashed = self.narrowed(at, slot, begins, Rc::clone(&now), |walker| {
-                let next = walker.follow(depth, known, |tree| tree.next(node, 1));
-                next.is_some_and(|next| walker.refine(depth, known, next, from))
+            let is_crashed = self.narrowed(at, slot, begins, Rc::clone(&now), |walk| {
+                walk.go_on(depth, known, (node, 1), from)
             });
             if is_crashed {
                 from = from.max(at + 1);
                 crashed = true;
             }
-            apart = self.lazy.completions.apart.pop().expect("pushed above");
+            apart = self.completions.apart.pop().expect("pushed above");
         }
-        if !apart.is_empty() && !self.lazy.stopped {
+        if !apart.is_empty() && !self.stopped {
             let apart = Rc::new(Candidates::new(line, apart));
-            crashed |= self.narrowed(at, slot, Narrowing::Line, apart, |walker| {
-                let next = walker.follow(depth, known, |tree| tree.next(node, 0));
-                next.is_some_and(|next| walker.refine(depth, known, next, from))
+            crashed |= self.narrowed(at, slot, Narrowing::Line, apart, |walk| {
+                walk.go_on(depth, known, (node, 0), from)
             });
         }
         crashed
@@ -184,15 +179,15 @@ impl Walker<'_> {
         slot: usize,
         from: u32,
     ) -> bool {
-        let (number, next) = self.lazy.decisions(depth).only(node);
-        let stored = self.lazy.completions.stored[number as usize];
-        let before = Rc::clone(self.lazy.class.get(slot));
-        let line = self.lazy.class.line(slot);
-        self.lazy.completions.last.insert(line, stored);
+        let (number, next) = self.decisions[depth as usize].only(node);
+        let stored = self.completions.stored[number as usize];
+        let before = Rc::clone(self.class.get(slot));
+        let line = self.class.line(slot);
+        self.completions.last.insert(line, stored);
         let (joined, apart): (Vec<Line>, Vec<Line>) = before
             .contents()
             .partition(|content| is_unmarked(content) || is_complete(content, &stored));
-        let others = self.lazy.completions.apart.last_mut();
+        let others = self.completions.apart.last_mut();
         others.expect("a completion began").extend(apart);
         if joined.is_empty() {
             return false;
@@ -207,8 +202,8 @@ impl Walker<'_> {
         let begun = splits.iter().rposition(begins).expect("it began");
         let whole = core::mem::replace(&mut splits[begun].kept, Rc::clone(&joined));
         let ends = Narrowing::Ends { stored, joined };
-        let crashed = self.narrowed(at, slot, ends, complete, |walker| {
-            walker.refine(depth, known, next, from)
+        let crashed = self.narrowed(at, slot, ends, complete, |walk| {
+            walk.refine(depth, known, next, from)
         });
         self.splits()[begun].kept = whole;
         crashed
@@ -217,8 +212,6 @@ impl Walker<'_> {
     /// Numbers of what the completions in a run stored, in their order.
     pub(crate) fn number(&mut self, completed: &[Completed], trace: &[Event]) -> Vec<u64> {
         let stored = completed.iter().map(|part| part.stored(trace));
-        stored
-            .map(|one| self.lazy.completions.number(one))
-            .collect()
+        stored.map(|one| self.completions.number(one)).collect()
     }
 }

@@ -1,10 +1,7 @@
 //! How much of an execution is tried.
 
-use firn_media::Domain;
-
-use crate::explore::explorer::Failure;
 use crate::explore::frame::Frame;
-use crate::explore::walk::Walker;
+use crate::explore::walker::Walker;
 use crate::memory::event::{Event, changes_device};
 use crate::memory::persistence::Persistence;
 
@@ -16,21 +13,23 @@ pub(crate) enum Plan {
     At { events: Vec<usize>, images: u32 },
 }
 
-impl Walker<'_> {
-    pub(crate) fn recovery_plan(&mut self, trace: &[Event]) -> Plan {
-        if let Some(images) = self.options.drawn_in_recovery {
+impl Plan {
+    /// What the options say of a recovery.
+    pub(crate) fn of_recovery(walker: &mut Walker<'_>, trace: &[Event]) -> Self {
+        if let Some(images) = walker.options.drawn_in_recovery {
             let changes = trace.len();
-            let events = (0..images.min(changes as u32)).map(|_| 1 + self.random.usize(..changes));
+            let random = &mut walker.random;
+            let events = (0..images.min(changes as u32)).map(|_| 1 + random.usize(..changes));
             let mut events: Vec<usize> = events.collect();
             events.sort_unstable();
             return Plan::At { events, images: 1 };
         }
-        self.plan_within(trace, self.options.states_per_recovery)
+        Self::within(walker, trace, walker.options.states_per_recovery)
     }
 
     /// Everything, if at most `states` images are new on the way; else the largest number of
     /// images an event that keeps within it.
-    pub(crate) fn plan_within(&mut self, trace: &[Event], states: u64) -> Plan {
+    pub(crate) fn within(walker: &mut Walker<'_>, trace: &[Event], states: u64) -> Self {
         /// With so few changes there are fewer images than any sensible limit.
         const FEW_CHANGES: usize = 9;
         let changes = trace
@@ -42,7 +41,7 @@ impl Walker<'_> {
                 images_per_event: u128::MAX,
             };
         }
-        let totals = self.totals(trace);
+        let totals = totals(walker, trace);
         let sum = |cap: u128| {
             totals
                 .iter()
@@ -67,27 +66,24 @@ impl Walker<'_> {
             images_per_event: fits,
         }
     }
+}
 
-    /// New images at each event, without laying them out.
-    fn totals(&mut self, trace: &[Event]) -> Vec<u128> {
-        let start = self.hash;
-        let mut persistence = Persistence::new(self.domain());
-        let mut totals = Vec::with_capacity(trace.len());
-        for (index, event) in trace.iter().enumerate() {
-            self.step(event, &mut persistence);
-            let fixed = event.changes();
-            let declared = matches!(event, Event::Note { .. } | Event::Commit { .. });
-            if fixed.is_some() || declared || changes_device(trace, index) {
-                totals.push(match self.domain() {
-                    Domain::Process if self.options.failure == Failure::Kill => 1,
-                    _ => Frame::new(&persistence, 0, fixed).total(),
-                });
-            }
+/// New images at each event, without laying them out.
+fn totals(walker: &mut Walker<'_>, trace: &[Event]) -> Vec<u128> {
+    let start = walker.hash;
+    let mut persistence = Persistence::new(walker.domain());
+    let mut totals = Vec::with_capacity(trace.len());
+    for (index, event) in trace.iter().enumerate() {
+        walker.step(event, &mut persistence);
+        let fixed = event.changes();
+        let declared = matches!(event, Event::Note { .. } | Event::Commit { .. });
+        if fixed.is_some() || declared || changes_device(trace, index) {
+            totals.push(match walker.is_kill() {
+                true => 1,
+                false => Frame::new(&persistence, 0, fixed).total(),
+            });
         }
-        for event in trace.iter().rev() {
-            event.undo(&self.crash.shared.memory);
-        }
-        self.hash = start;
-        totals
     }
+    walker.go_back(trace, start);
+    totals
 }

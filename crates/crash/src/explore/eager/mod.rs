@@ -1,0 +1,4 @@
+//! Each image by itself.
+
+pub(crate) mod plan;
+pub(crate) mod walk;

@@ -1,0 +1,217 @@
+//! The walk through one recorded execution: at every event the images that are new, each state
+//! once, the check on it, and the same again inside its recovery.
+
+use core::ops::ControlFlow;
+
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use crate::explore::eager::plan::Plan;
+use crate::explore::engine::Engine;
+use crate::explore::frame::Frame;
+use crate::explore::walker::{CheckRun, Walker};
+use crate::medium::state::Stage;
+use crate::memory::event::{Event, changes_device};
+use crate::memory::pages::Memory;
+use crate::memory::persistence::Persistence;
+use crate::schedule::policy::Schedule;
+
+/// Tries images one by one.
+pub(crate) struct Eager<'w, 'a> {
+    walker: &'w mut Walker<'a>,
+    /// The moments at hand: of the execution, of the recovery after a crash there, and so on.
+    frames: Vec<Frame>,
+}
+
+/// Breaks when enough was found.
+type Walk = ControlFlow<()>;
+
+impl<'a> Engine<'a> for Eager<'_, 'a> {
+    fn walker(&mut self) -> &mut Walker<'a> {
+        self.walker
+    }
+
+    fn walk(&mut self, trace: &[Event], seed: u64, schedule: Schedule) {
+        let states = self.walker.options.max_states;
+        let plan = Plan::within(self.walker, trace, states);
+        self.walk_as_planned(trace, seed, schedule, &plan);
+    }
+}
+
+impl<'w, 'a> Eager<'w, 'a> {
+    pub(crate) fn new(walker: &'w mut Walker<'a>) -> Self {
+        Self {
+            walker,
+            frames: Vec::new(),
+        }
+    }
+
+    /// Tries what the plan says of an execution that started on the memory as it is now.
+    pub(crate) fn walk_as_planned(
+        &mut self,
+        trace: &[Event],
+        seed: u64,
+        schedule: Schedule,
+        plan: &Plan,
+    ) {
+        self.walker.start(seed, schedule);
+        let mut result = Walk::Continue(());
+        if let Plan::All { .. } = plan {
+            let before = Persistence::hashing(self.walker.domain());
+            result = self.moment(&before, 0, None, plan);
+        }
+        if result.is_continue() {
+            let _ = self.pass(trace, 0, plan);
+        }
+    }
+
+    /// Tries the moments of an execution, or of a recovery.
+    fn pass(&mut self, trace: &[Event], depth: u32, plan: &Plan) -> Walk {
+        let start = self.walker.hash;
+        let mut persistence = Persistence::hashing(self.walker.domain());
+        let mut result = Walk::Continue(());
+        let mut done = 0;
+        for (index, event) in trace.iter().enumerate() {
+            self.walker.step(event, &mut persistence);
+            done = index + 1;
+            let mut all_new = changes_device(trace, index);
+            if depth == 0 {
+                all_new |= self.walker.acknowledge(event);
+            }
+            let fixed = event.changes();
+            let wanted = match plan {
+                Plan::All { .. } => all_new || fixed.is_some(),
+                Plan::At { events, .. } => events.binary_search(&done).is_ok(),
+            };
+            if wanted {
+                self.walker.report.events += 1;
+                result = self.moment(&persistence, done, fixed.filter(|_| !all_new), plan);
+            }
+            if result.is_break()
+                || matches!(plan, Plan::At { events, .. } if events.last() <= Some(&done))
+            {
+                break;
+            }
+        }
+        self.walker.go_back(&trace[..done], start);
+        result
+    }
+
+    fn moment(
+        &mut self,
+        persistence: &Persistence,
+        event: usize,
+        fixed: Option<u64>,
+        plan: &Plan,
+    ) -> Walk {
+        let fixed = fixed.filter(|_| matches!(plan, Plan::All { .. }));
+        let frame = match self.walker.is_kill() {
+            true => Frame::kill(event),
+            false => Frame::new(persistence, event, fixed),
+        };
+        self.frames.push(frame);
+        let result = match plan {
+            Plan::All { images_per_event } => self.all_images(*images_per_event),
+            Plan::At { events, images } => {
+                let here = events.iter().filter(|&&at| at == event).count() as u32;
+                self.drawn_images(here * images)
+            }
+        };
+        self.lay(Frame::restore);
+        self.frames.pop();
+        result
+    }
+
+    /// Lays out an image with the frame on top.
+    fn lay<R>(&mut self, how: impl FnOnce(&mut Frame, &Memory, &mut u128) -> R) -> R {
+        let frame = self.frames.last_mut().expect("a moment has a frame");
+        let (memory, hash) = self.walker.scratch();
+        how(frame, memory, hash)
+    }
+
+    fn all_images(&mut self, limit: u128) -> Walk {
+        let frame = self.frames.last().expect("a moment has a frame");
+        let (total, width) = (frame.total(), frame.width());
+        if total > limit {
+            self.walker.report.sampled_events += 1;
+            for index in 0..width {
+                for oldest in [true, false] {
+                    self.lay(|frame, memory, hash| frame.single(index, oldest, memory, hash));
+                    self.visit()?;
+                }
+            }
+            self.lay(Frame::restore);
+            self.visit()?;
+            return self.drawn_images(limit as u32);
+        }
+        loop {
+            self.visit()?;
+            if !self.lay(Frame::advance) {
+                return Walk::Continue(());
+            }
+        }
+    }
+
+    fn drawn_images(&mut self, count: u32) -> Walk {
+        for _ in 0..count {
+            let mut random = self.walker.random.clone();
+            self.lay(|frame, memory, hash| frame.draw(&mut random, memory, hash));
+            self.walker.random = random;
+            self.visit()?;
+        }
+        Walk::Continue(())
+    }
+
+    /// Checks the state that memory holds, unless it was checked before.
+    fn visit(&mut self) -> Walk {
+        self.walker.report.images += 1;
+        let depth = self.frames.len() as u32 - 1;
+        let left = self.walker.options.recovery_depth.saturating_sub(depth) as u8;
+        let key = self.key();
+        let first = !self.walker.knows(key);
+        if !self.walker.is_new(key, left) {
+            return Walk::Continue(());
+        }
+        self.walker.report.states += u64::from(first);
+        self.walker.report.recovery_states += u64::from(first && depth > 0);
+        if let Err(message) = self.check_here(depth) {
+            let crashes = self.frames.iter().map(Frame::point).collect();
+            self.walker.found(message, crashes);
+        }
+        match self.walker.enough() {
+            true => Walk::Break(()),
+            false => Walk::Continue(()),
+        }
+    }
+
+    /// Identifies the state: content, length and blocks, and what the oracle knows.
+    fn key(&self) -> u128 {
+        let (memory, state) = (&self.walker.crash.shared.memory, &self.walker.state);
+        let known = [state.durable.0, memory.len(), memory.backing()]
+            .into_iter()
+            .chain(state.notes.iter().copied());
+        let mut key = self.walker.hash;
+        for (position, word) in known.enumerate().filter(|(_, word)| *word != 0) {
+            key ^= xxh3_128_with_seed(&word.to_le_bytes(), !(position as u64));
+        }
+        key
+    }
+
+    /// Runs the check on what memory holds and, if it passes, crashes its recovery. Memory is as
+    /// before afterwards.
+    fn check_here(&mut self, depth: u32) -> Result<(), String> {
+        self.walker.state.event = self.frames.first().map_or(0, Frame::event);
+        let kill = self.frames.last().is_some_and(Frame::is_kill);
+        let CheckRun {
+            trace,
+            end,
+            verdict,
+            ..
+        } = self.walker.run_check(depth, kill, Stage::Whole);
+        if verdict.is_ok() && depth < self.walker.options.recovery_depth {
+            let plan = Plan::of_recovery(self.walker, &trace[..end]);
+            let _ = self.pass(&trace[..end], depth + 1, &plan);
+        }
+        self.walker.spare(trace);
+        verdict
+    }
+}

@@ -1,0 +1,70 @@
+//! How far an exploration goes.
+
+use crate::medium::options::CrashOptions;
+use crate::schedule::policy::Schedule;
+
+/// What fails under [`firn_media::Domain::Process`]. The other domains know power failures only.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Failure {
+    /// The process dies: one image an event, nothing is lost.
+    #[default]
+    Kill,
+    /// The power fails: any prefix of every line since the last sync.
+    Power,
+}
+
+/// How the images of a moment are tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Exploration {
+    /// Only what the check looks at is told apart: one run for all images in which its loads give
+    /// the same values. The check must be deterministic, and learn of memory through the medium. Of
+    /// contents that a checksum refuses ([`firn_media::Memory::load_checked`]) it looks at no more
+    /// than the words up to the first that is wrong, and which lines of a copy arrived makes no
+    /// difference where each is completed alone ([`firn_media::Relocate::unless_reached`]).
+    #[default]
+    Lazy,
+    /// As [`Exploration::Lazy`], but at all words that the checksum covers, and at each line's mark.
+    EachWord,
+    /// Each image by itself. Drawn images are always tried this way.
+    Eager,
+}
+
+/// How far an exploration goes.
+#[derive(Clone, Debug)]
+pub struct ExploreOptions {
+    /// The medium; its seed is the execution's.
+    pub medium: CrashOptions,
+    /// What fails under `Process`.
+    pub failure: Failure,
+    /// How images are tried.
+    pub exploration: Exploration,
+    /// Crashes inside recovery, one after the other.
+    pub recovery_depth: u32,
+    /// Images tried in an execution, beyond which they are drawn: the report says so. If lazy, runs
+    /// of the check, after which as many images are drawn.
+    pub max_states: u64,
+    /// Images tried inside one recovery, if eager.
+    pub states_per_recovery: u64,
+    /// Crash each recovery at this many drawn events with a drawn image, instead of everywhere.
+    pub drawn_in_recovery: Option<u32>,
+    /// Findings after which the exploration stops.
+    pub max_findings: usize,
+    /// What [`Schedule::Inherited`] means in the workload.
+    pub schedule: Schedule,
+}
+
+impl Default for ExploreOptions {
+    fn default() -> Self {
+        Self {
+            medium: CrashOptions::default(),
+            failure: Failure::Kill,
+            exploration: Exploration::Lazy,
+            recovery_depth: 1,
+            max_states: 1_000_000,
+            states_per_recovery: 10_000,
+            drawn_in_recovery: None,
+            max_findings: 1,
+            schedule: Schedule::Sequential,
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What every way to try images needs: the scratch memory, the check on it, and what was found.
+//!
+//! Everything happens in place: events are redone one by one on the scratch memory, an image is
+//! laid out by changing the lines that differ, and what the check stores is undone from its trace.
+
+use std::collections::hash_map::Entry;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use firn_media::{Domain, Ticket};
+use rustc_hash::FxHashMap;
+
+use crate::explore::options::{ExploreOptions, Failure};
+use crate::explore::path::{CrashPoint, Path};
+use crate::explore::report::{Finding, Report};
+use crate::medium::crash::Crash;
+use crate::medium::state::{Recovered, Stage};
+use crate::memory::event::Event;
+use crate::memory::pages::Memory;
+use crate::memory::persistence::{Persistence, line_hash};
+use crate::schedule::policy::Schedule;
+use crate::schedule::run::panic_message;
+
+/// What an oracle knows about the moment of a crash.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CrashState {
+    /// The last note of every simulated thread; 0 is the context outside all.
+    pub notes: Vec<u64>,
+    /// Commits up to this ticket were durable.
+    pub durable: Ticket,
+    /// Number of the event before which the execution crashed.
+    pub event: usize,
+    /// Crashes inside recovery that came after.
+    pub depth: u32,
+    /// Whether the process died, so that nothing executed was lost; else the power failed.
+    pub kill: bool,
+    /// Seed of the execution.
+    pub seed: u64,
+}
+
+impl CrashState {
+    /// The last note of a thread; zero if it made none.
+    pub fn note(&self, thread: usize) -> u64 {
+        self.notes.get(thread).copied().unwrap_or(0)
+    }
+}
+
+/// What opens and verifies a crashed medium.
+pub(crate) type Check<'a> = dyn Fn(Crash, &CrashState) -> Result<(), String> + 'a;
+
+/// A run of the check, undone.
+pub(crate) struct CheckRun {
+    pub(crate) trace: Vec<Event>,
+    /// Events before the end of recovery.
+    pub(crate) end: usize,
+    pub(crate) verdict: Result<(), String>,
+    pub(crate) recovered: Option<Recovered>,
+}
+
+/// An exploration: where it is, and what it found.
+pub(crate) struct Walker<'a> {
+    pub(crate) crash: &'a Crash,
+    check: &'a Check<'a>,
+    pub(crate) options: &'a ExploreOptions,
+    pub(crate) report: Report,
+    pub(crate) random: fastrand::Rng,
+    /// How deep each state was explored: crashes left inside its recovery.
+    visited: FxHashMap<u128, u8>,
+    /// Hash of the scratch memory's content now.
+    pub(crate) hash: u128,
+    pub(crate) state: CrashState,
+    schedule: Schedule,
+    /// Room for traces.
+    spare: Vec<Vec<Event>>,
+}
+
+impl<'a> Walker<'a> {
+    pub(crate) fn new(
+        crash: &'a Crash,
+        check: &'a Check<'a>,
+        options: &'a ExploreOptions,
+        hash: u128,
+    ) -> Self {
+        Self {
+            crash,
+            check,
+            options,
+            report: Report::default(),
+            random: fastrand::Rng::with_seed(options.medium.seed),
+            visited: FxHashMap::default(),
+            hash,
+            state: CrashState::default(),
+            schedule: Schedule::Sequential,
+            spare: Vec::new(),
+        }
+    }
+
+    pub(crate) fn domain(&self) -> Domain {
+        self.options.medium.domain
+    }
+
+    /// Whether a process dies, and the power stays on.
+    pub(crate) fn is_kill(&self) -> bool {
+        self.domain() == Domain::Process && self.options.failure == Failure::Kill
+    }
+
+    /// The scratch memory, and the hash of its content.
+    pub(crate) fn scratch(&mut self) -> (&'a Memory, &mut u128) {
+        (&self.crash.shared.memory, &mut self.hash)
+    }
+
+    /// Begins to walk an execution.
+    pub(crate) fn start(&mut self, seed: u64, schedule: Schedule) {
+        self.schedule = schedule;
+        self.state = CrashState {
+            seed,
+            ..CrashState::default()
+        };
+        self.random = fastrand::Rng::with_seed(seed);
+    }
+
+    /// An execution that failed by itself.
+    pub(crate) fn failed(&mut self, message: String, seed: u64, schedule: Schedule) {
+        let replay = Path {
+            seed,
+            schedule,
+            crashes: Vec::new(),
+        }
+        .to_string();
+        self.report.findings.push(Finding { message, replay });
+    }
+
+    /// Makes a finding of crashes in the execution at hand.
+    pub(crate) fn found(&mut self, message: String, crashes: Vec<CrashPoint>) {
+        let path = Path {
+            seed: self.state.seed,
+            schedule: self.schedule.clone(),
+            crashes,
+        };
+        self.report.findings.push(Finding {
+            message,
+            replay: path.to_string(),
+        });
+    }
+
+    pub(crate) fn enough(&self) -> bool {
+        self.report.findings.len() >= self.options.max_findings
+    }
+
+    /// Does one event again.
+    pub(crate) fn step(&mut self, event: &Event, persistence: &mut Persistence) {
+        let memory = &self.crash.shared.memory;
+        persistence.apply(event, memory);
+        match event.changes() {
+            Some(line) => {
+                self.hash ^= line_hash(line, &memory.line(line));
+                event.redo(memory);
+                self.hash ^= line_hash(line, &memory.line(line));
+            }
+            None => event.redo(memory),
+        }
+    }
+
+    /// Takes events back that led here from where the hash was `start`.
+    pub(crate) fn go_back(&mut self, events: &[Event], start: u128) {
+        for event in events.iter().rev() {
+            event.undo(&self.crash.shared.memory);
+        }
+        self.hash = start;
+    }
+
+    /// Takes in what the workload declared. Returns whether the oracle expects more from now on.
+    pub(crate) fn acknowledge(&mut self, event: &Event) -> bool {
+        match *event {
+            Event::Note { thread, progress } => {
+                let thread = usize::from(thread);
+                if self.state.notes.len() <= thread {
+                    self.state.notes.resize(thread + 1, 0);
+                }
+                self.state.notes[thread] = progress;
+                true
+            }
+            Event::Commit { ticket, .. } => {
+                self.state.durable = Ticket(ticket);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether what `key` identifies was explored, however deep.
+    pub(crate) fn knows(&self, key: u128) -> bool {
+        self.visited.contains_key(&key)
+    }
+
+    /// Whether what `key` identifies was not explored with as many crashes left inside its
+    /// recovery; from now on it counts as explored.
+    pub(crate) fn is_new(&mut self, key: u128, left: u8) -> bool {
+        match self.visited.entry(key) {
+            Entry::Occupied(mut before) if *before.get() < left => {
+                before.insert(left);
+                true
+            }
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(left);
+                true
+            }
+        }
+    }
+
+    /// Runs the check on what memory holds, and undoes what it stored.
+    pub(crate) fn run_check(&mut self, depth: u32, kill: bool, stage: Stage) -> CheckRun {
+        self.state.depth = depth;
+        self.state.kill = kill;
+        let boots = if kill { 0 } else { u64::from(depth) + 1 };
+        let trace = self.spare.pop().unwrap_or_default();
+        self.crash.begin(self.options.medium.seed, boots, trace);
+        let check = self.check;
+        self.crash.shared.lock().stage = stage;
+        let (crash, state) = (self.crash.clone(), &self.state);
+        let verdict = catch_unwind(AssertUnwindSafe(|| check(crash, state)))
+            .unwrap_or_else(|panic| Err(format!("panic: {}", panic_message(&*panic))));
+        let recovered = self.crash.shared.lock().recovered.take();
+        let (trace, end) = self.crash.end();
+        for event in trace.iter().rev() {
+            event.undo(&self.crash.shared.memory);
+        }
+        CheckRun {
+            trace,
+            end,
+            verdict,
+            recovered,
+        }
+    }
+
+    /// Keeps the room of a trace for later runs.
+    pub(crate) fn spare(&mut self, mut trace: Vec<Event>) {
+        trace.clear();
+        self.spare.push(trace);
+    }
+}
