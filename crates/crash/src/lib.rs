@@ -5,6 +5,20 @@
 //! of a moment can be enumerated. Threads are simulated on one OS thread and interleaved at every
 //! memory event by a seeded scheduler: one seed, one execution.
 //!
+//! # Folders
+//!
+//! Each knows those below it, none knows one above.
+//!
+//! ```text
+//! explore    crashes a workload wherever it can crash: the explorer, the swarm, replays, reports
+//!   eager    tries each image by itself
+//!   lazy     tries images by classes, split only where the check looks
+//! medium     the medium as it runs: the handle, the contract, simulated threads that share memory
+//! schedule   who goes next: policies, choices, turns, all interleavings; what a run came to
+//! memory     what there is: bytes and marks, store buffers, events, what a crash may leave,
+//!            what a run read of it
+//! ```
+//!
 //! # The model
 //!
 //! - x86-TSO: a store buffer per simulated thread, first in first out, holding persistent stores,
