@@ -3,8 +3,11 @@
 //! Fibers cannot move to another OS thread, so they stay in a thread-local and the medium itself
 //! remains `Send`.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::thread::panicking;
 
 use crate::fiber::Fiber;
 
@@ -23,7 +26,7 @@ pub fn take(medium: u64, thread: usize) -> Option<Fiber> {
 }
 
 /// Takes any fiber of a medium out, to drop it.
-pub fn take_any(medium: u64) -> Option<Fiber> {
+fn take_any(medium: u64) -> Option<Fiber> {
     FLEETS
         .try_with(|fleets| {
             let mut fleets = fleets.borrow_mut();
@@ -32,4 +35,29 @@ pub fn take_any(medium: u64) -> Option<Fiber> {
         })
         .ok()
         .flatten()
+}
+
+/// Drops all fibers of a medium, unwinding their stacks.
+pub fn drop_all(medium: u64) {
+    while let Some(fiber) = take_any(medium) {
+        drop(fiber);
+    }
+}
+
+/// Payload of the panic that ends a wait.
+struct WaitEnds;
+
+/// Gets whoever waits outside all threads off a medium that is dead, as nothing there ends the wait: unwinds the
+/// stack. If that is being done already, a destructor waits, and what it waits for is held by a thread that has not
+/// been unwound yet: drops one. Returns whether there was one.
+pub fn end_wait(medium: u64) -> bool {
+    if !panicking() {
+        resume_unwind(Box::new(WaitEnds));
+    }
+    take_any(medium).map(drop).is_some()
+}
+
+/// Whether a panic only ended a wait.
+pub fn is_end_of_wait(panic: &(dyn Any + Send)) -> bool {
+    panic.is::<WaitEnds>()
 }

@@ -3,10 +3,9 @@
 //! A thread runs until its clock is a quantum ahead of the next one's. Whoever is outside all simulated threads
 //! has the first core, and lets the others run up to its own time.
 
-use std::panic::resume_unwind;
 use std::thread::panicking;
 
-use firn_fibers::{Fiber, Progress, fleet, inside, suspend};
+use firn_fibers::{Fiber, Progress, fleet, inside, panic_message, suspend};
 
 use crate::machine::{Machine, Shared};
 use crate::state::{State, Thread};
@@ -39,9 +38,6 @@ const SPINS: u32 = 64;
 const SLEEP: Ticks = cycles(5_000);
 /// Pauses of all threads without a store between them that count as a deadlock.
 const MOST_IDLE_PAUSES: u64 = 20_000_000;
-
-/// Payload of the panic that ends whoever waits on a machine without power.
-struct Dead;
 
 impl Thread {
     pub(crate) fn outside() -> Self {
@@ -139,34 +135,19 @@ impl Shared {
                 Progress::Panicked(payload) => {
                     state.threads[thread].finished = true;
                     state.threads[thread].panicked = true;
-                    if !payload.is::<Dead>() {
-                        panics.push(message(&*payload));
+                    if !fleet::is_end_of_wait(&*payload) {
+                        panics.push(panic_message(&*payload));
                     }
                 }
             }
         });
     }
-
-    /// Drops every suspended thread, unwinding its stack.
-    fn drop_threads(&self) {
-        while let Some(fiber) = fleet::take_any(self.id) {
-            drop(fiber);
-        }
-    }
-}
-
-fn message(payload: &(dyn core::any::Any + Send)) -> String {
-    let text = payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
         if !inside() {
-            self.drop_threads();
+            fleet::drop_all(self.id);
         }
     }
 }
@@ -211,7 +192,7 @@ impl Machine {
             state.dead
         });
         if dead {
-            shared.drop_threads();
+            fleet::drop_all(shared.id);
             return RunEnd::PowerFailed;
         }
         match panics.is_empty() {
@@ -281,11 +262,7 @@ impl Machine {
             state.dead
         });
         if dead && !inside() {
-            if !panicking() {
-                resume_unwind(Box::new(Dead));
-            }
-            // A destructor waits for what a thread holds that has not been unwound yet.
-            drop(fleet::take_any(self.shared.id));
+            fleet::end_wait(self.shared.id);
         }
         self.shared.pass();
     }
@@ -294,6 +271,6 @@ impl Machine {
     pub(crate) fn kill_threads(&self) {
         assert!(!inside(), "a simulated thread cannot end the others");
         self.shared.state.with(State::die);
-        self.shared.drop_threads();
+        fleet::drop_all(self.shared.id);
     }
 }

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
+use firn_fibers::panic_message;
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -20,7 +21,7 @@ use crate::medium::options::CrashOptions;
 use crate::memory::event::Event;
 use crate::memory::image::Image;
 use crate::schedule::policy::Schedule;
-use crate::schedule::run::{RunOutcome, panic_message};
+use crate::schedule::run::RunOutcome;
 
 /// A workload recorded once.
 pub(crate) struct Execution {

@@ -6,6 +6,7 @@
 use std::collections::hash_map::Entry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use firn_fibers::panic_message;
 use firn_media::{Domain, Ticket};
 use rustc_hash::FxHashMap;
 
@@ -18,7 +19,6 @@ use crate::memory::event::Event;
 use crate::memory::pages::Memory;
 use crate::memory::persistence::{Persistence, line_hash};
 use crate::schedule::policy::Schedule;
-use crate::schedule::run::panic_message;
 
 /// What an oracle knows about the moment of a crash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use firn_fibers as fiber;
+use firn_fibers::{self as fiber, fleet};
 
 use crate::medium::crash::Crash;
 use crate::medium::state::Stuck;
@@ -100,7 +100,7 @@ impl Crash {
         if end != RunEnd::Finished {
             shared.die(&mut state);
             drop(state);
-            shared.drop_threads();
+            fleet::drop_all(shared.id);
         }
         outcome
     }
@@ -115,7 +115,7 @@ impl Crash {
         let was_dead = state.dead;
         self.shared.die(&mut state);
         drop(state);
-        self.shared.drop_threads();
+        fleet::drop_all(self.shared.id);
         let mut state = self.shared.lock();
         for thread in state.threads.iter_mut().skip(1) {
             thread.finished = true;

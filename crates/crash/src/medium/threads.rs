@@ -3,14 +3,14 @@
 use std::sync::{Arc, MutexGuard};
 use std::thread::panicking;
 
-use firn_fibers::{self as fiber, Fiber, Progress, fleet};
+use firn_fibers::{self as fiber, Fiber, Progress, fleet, panic_message};
 use firn_media::Runtime;
 
 use crate::medium::crash::Crash;
 use crate::medium::shared::Shared;
 use crate::medium::state::{Parked, State, Stuck, ThreadState};
 use crate::medium::words::CrashWords;
-use crate::schedule::run::{ThreadPanic, panic_message};
+use crate::schedule::run::ThreadPanic;
 use crate::schedule::view::{Action, View};
 
 /// Simulated nanoseconds of a pause.
@@ -23,9 +23,6 @@ const SLEEP_NS: u64 = 50_000;
 const IDLE_ROUNDS: u32 = 10_000;
 /// Scheduling points for which a waiting context outside all threads lends control to one.
 const LENT_POINTS: u32 = 32;
-
-/// Payload of the panic that ends whoever waits on a dead medium.
-struct Dead;
 
 /// A thread of a [`Crash`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +194,7 @@ impl Shared {
         state.progress();
         if let Progress::Panicked(panic) = progress {
             state.threads[thread].panicked = true;
-            if !panic.is::<Dead>() {
+            if !fleet::is_end_of_wait(&*panic) {
                 panics.push(ThreadPanic {
                     thread,
                     message: panic_message(&*panic),
@@ -211,30 +208,16 @@ impl Shared {
         state.threads.iter().skip(1).any(|thread| !thread.finished)
     }
 
-    /// Drops every suspended thread, unwinding its stack.
-    pub(crate) fn drop_threads(&self) {
-        while let Some(fiber) = fleet::take_any(self.id) {
-            drop(fiber);
-        }
-    }
-
-    /// Waiting on a dead medium cannot end: gets the waiter off it.
+    /// Gets the waiter off a medium that is dead.
     fn pause_dead(&self) {
-        if !panicking() {
-            std::panic::resume_unwind(Box::new(Dead));
+        if fleet::end_wait(self.id) {
+            return;
         }
-        // A destructor waits while its thread unwinds: what it waits for is held by a thread that
-        // has not been unwound yet.
-        match fleet::take_any(self.id) {
-            Some(fiber) => drop(fiber),
-            None => {
-                let mut state = self.lock();
-                state.idle_rounds += 1;
-                if state.idle_rounds > IDLE_ROUNDS {
-                    eprintln!("a destructor waits forever on a dead crash medium");
-                    std::process::abort();
-                }
-            }
+        let mut state = self.lock();
+        state.idle_rounds += 1;
+        if state.idle_rounds > IDLE_ROUNDS {
+            eprintln!("a destructor waits forever on a dead crash medium");
+            std::process::abort();
         }
     }
 }
@@ -242,7 +225,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if !fiber::inside() {
-            self.drop_threads();
+            fleet::drop_all(self.id);
         }
     }
 }
