@@ -1,0 +1,14 @@
+//! Does memory that can crash leave what it may, do simulated threads do what x86 does, and does the explorer miss nothing?
+
+mod completion;
+mod explorer;
+mod lazy;
+mod litmus;
+mod lookup;
+mod persistency;
+mod protocols;
+mod races;
+mod reached;
+mod swarm;
+mod threads;
+mod torn;
