@@ -81,10 +81,6 @@ pub const LONG_FUNCTIONS: &[(&str, usize)] = &[
         "crates/lab/tests/reproduction.rs figures_have_the_shape_that_is_printed",
         72,
     ),
-    (
-        "crates/machine/tests/descriptions.rs what_cannot_be_is_refused_by_its_name",
-        115,
-    ),
     ("crates/mapped/src/mapped.rs assemble", 71),
     ("crates/structures/examples/map_speed.rs run", 98),
     (
