@@ -1,4 +1,6 @@
 //! Is a full device an error, never a signal?
+//!
+//! In a process of its own: the signal would end the tests beside these.
 
 mod support;
 

@@ -1,4 +1,6 @@
 //! Is the pool mapped where it was asked for, and elsewhere each time if that was asked for?
+//!
+//! In a process of its own: what these tests free of the address space, a pool of another test could take.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,6 @@
 //! Is a field load one `mov`, and resolving an address an `and` and an `add`?
 
-#[path = "support/disassembly.rs"]
-mod disassembly;
-
-use disassembly::instructions;
+use crate::support::disassembly::{self, instructions};
 
 #[test]
 fn the_hot_operations_compile_to_themselves() {

@@ -1,13 +1,12 @@
 //! Is bad input an error that names the file, and is the file left alone?
 
-mod support;
-
 use std::path::Path;
 
+use crate::support;
+use crate::support::small_file_system::SmallFileSystem;
 use firn_mapped::{Mapped, MappedError, MappedOptions};
 use firn_media::{Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
-use support::small_file_system::SmallFileSystem;
 
 /// Opens `path` in all three ways, and returns the errors, which all name it.
 fn errors(path: &Path) -> Vec<MappedError> {

@@ -1,7 +1,5 @@
 //! Does a file appear whole or not at all, and is what a killed process left no hindrance?
 
-mod support;
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Barrier;
@@ -9,6 +7,8 @@ use std::sync::Barrier;
 use firn_mapped::{Mapped, MappedError, MappedOptions, write_whole};
 use firn_media::{MediumError, Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
+
+use crate::support;
 
 fn options() -> MappedOptions {
     MappedOptions::default().capacity(1 << 30)
@@ -72,7 +72,7 @@ fn a_file_that_came_meanwhile_stays() {
 
 #[test]
 fn what_a_killed_process_was_making_is_taken_over() {
-    const NAME: &str = "what_a_killed_process_was_making_is_taken_over";
+    const NAME: &str = "creation::what_a_killed_process_was_making_is_taken_over";
     if let Some(path) = support::child_pool() {
         let _medium = create(&path).unwrap();
         println!("\nmaking");

@@ -1,7 +1,5 @@
 //! Is a pool never open for stores twice?
 
-mod support;
-
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -10,6 +8,8 @@ use std::process::Command;
 use firn_mapped::{Mapped, MappedError, MappedOptions};
 use firn_media::{Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
+
+use crate::support;
 
 fn options() -> MappedOptions {
     MappedOptions::default().capacity(1 << 30)
@@ -74,7 +74,7 @@ fn one_may_peek_at_a_pool_that_grows() {
 
 #[test]
 fn a_process_holds_the_lock_until_it_is_killed() {
-    const NAME: &str = "a_process_holds_the_lock_until_it_is_killed";
+    const NAME: &str = "locks::a_process_holds_the_lock_until_it_is_killed";
     if let Some(path) = support::child_pool() {
         let medium = Mapped::open(path, &options()).unwrap();
         medium.store_u64(VirtAddr(16), 7);

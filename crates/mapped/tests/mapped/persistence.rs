@@ -1,10 +1,10 @@
 //! Is what was stored there again, after a close and after a kill?
 
-mod support;
-
 use firn_mapped::{Backing, Mapped, MappedOptions};
 use firn_media::{Domain, MediumExt, Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
+
+use crate::support;
 
 const DOMAINS: [Domain; 3] = [Domain::Adr, Domain::Eadr, Domain::Process];
 
@@ -55,7 +55,7 @@ fn an_ordinary_file_promises_no_more_than_its_process() {
 
 #[test]
 fn a_killed_process_loses_nothing_it_stored() {
-    const NAME: &str = "a_killed_process_loses_nothing_it_stored";
+    const NAME: &str = "persistence::a_killed_process_loses_nothing_it_stored";
     if let Some(path) = support::child_pool() {
         let medium = Mapped::open(path, &MappedOptions::default()).unwrap();
         for count in 1.. {

@@ -1,12 +1,12 @@
 //! Does everything that is not the pool read as zeros, however far away?
 
-mod support;
-
 use std::process::Command;
 
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::{Memory, Place, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
+
+use crate::support;
 
 const CAPACITY: u64 = 1 << 32;
 
@@ -86,7 +86,7 @@ fn a_damaged_place_stays_in_the_window() {
 
 #[test]
 fn a_limited_address_space_gives_a_smaller_window() {
-    const NAME: &str = "a_limited_address_space_gives_a_smaller_window";
+    const NAME: &str = "zeros::a_limited_address_space_gives_a_smaller_window";
     if support::child_pool().is_some() {
         let medium = Mapped::anonymous(FRAME_BYTES, &MappedOptions::default()).unwrap();
         assert!(medium.capacity() < MappedOptions::DEFAULT_CAPACITY);
@@ -106,5 +106,8 @@ fn a_limited_address_space_gives_a_smaller_window() {
             .get_envs()
             .filter_map(|(key, value)| Some((key, value?))),
     );
-    assert!(shell.status().unwrap().success());
+    let output = shell.output().unwrap();
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("1 passed"), "{said}");
 }

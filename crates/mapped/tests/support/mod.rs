@@ -1,6 +1,8 @@
-//! What several tests need: children of the test binary itself, and small file systems.
+//! What several tests need: children of the test binary itself, small file systems, and
+//! what the compiler made.
 #![allow(dead_code)]
 
+pub mod disassembly;
 pub mod small_file_system;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +26,7 @@ pub fn child_pool() -> Option<PathBuf> {
     std::env::var_os(CHILD_POOL).map(PathBuf::from)
 }
 
-/// A command that runs the test `name` of this very binary in another process, on `pool`.
+/// A command that runs the test `name`, its module before it, of this very binary in another process, on `pool`.
 pub fn child(name: &str, pool: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
