@@ -13,7 +13,7 @@ pub(crate) const PAGE_LINES: u64 = FRAME_BYTES / LINE_BYTES;
 
 /// The content of a line: its words, and the mark behind them. The mark says whether a `relocate` stored
 /// to the line (FFCCD, section 4.2): it goes where the content goes, and where it reaches persistence the
-/// line counts as reached. It is kept as a word of an address of its own ([`mark_of`]), so that a crash
+/// line counts as reached. It is kept as a word of an address of its own (`mark_of`), so that a crash
 /// leaves line and mark as they were at one moment.
 pub type Line = [u64; LINE_CELLS];
 /// The content of a page: its words, then the marks of its lines.

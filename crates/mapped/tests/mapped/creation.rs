@@ -120,16 +120,19 @@ fn of_many_that_make_one_file_at_once_one_wins() {
         let mut won = 0;
         for _ in 0..ROUNDS {
             start.wait();
-            let made = create(&path);
-            match &made {
+            // The winner's is open until all have tried; another's is dropped here, and its file with it.
+            let _winner = match create(&path) {
                 Ok(medium) => match medium.publish() {
-                    Ok(()) => won += 1,
-                    Err(MediumError::Exists { .. }) => {}
+                    Ok(()) => {
+                        won += 1;
+                        Some(medium)
+                    }
+                    Err(MediumError::Exists { .. }) => None,
                     Err(other) => panic!("{other}"),
                 },
-                Err(MappedError::Exists { .. } | MappedError::BeingCreated { .. }) => {}
+                Err(MappedError::Exists { .. } | MappedError::BeingCreated { .. }) => None,
                 Err(other) => panic!("{other}"),
-            }
+            };
             if start.wait().is_leader() {
                 std::fs::remove_file(&path).expect("somebody won");
                 assert!(names(folder.path()).is_empty(), "nothing else is left");

@@ -29,7 +29,8 @@ pub(crate) struct Uncompleted {
 }
 
 impl Lazy<'_, '_> {
-    /// Of copies of which a line is marked in the class at hand, the one that says so: [`Looked::Scans`] names it.
+    /// Of copies of which a line is marked in the class at hand, the one that says so: [`crate::memory::footprint::Looked::Scans`]
+    /// names it.
     fn begun_copies(&self) -> Vec<u64> {
         let filters = self.filters.last().into_iter().flatten();
         let begun = filters.filter(|filter| matches!(filter.narrowing, Narrowing::Begun));
