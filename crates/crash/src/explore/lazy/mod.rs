@@ -10,6 +10,7 @@ mod overlay;
 mod passage;
 mod refine;
 mod runs;
+mod stored;
 mod unsettled;
 mod verified;
 mod verify;

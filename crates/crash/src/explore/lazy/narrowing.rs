@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::explore::lazy::candidates::Candidates;
-use crate::explore::lazy::overlay::Stored;
+use crate::explore::lazy::stored::Stored;
 
 /// Something that a run looked at and that narrowed the class at hand: what a line may hold from there on.
 #[derive(Clone)]

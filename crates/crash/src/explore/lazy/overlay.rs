@@ -5,7 +5,8 @@ use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 use crate::explore::lazy::candidates::Candidates;
 use crate::explore::lazy::class::ImageClass;
 use crate::explore::lazy::completion::Completed;
-use crate::memory::cells::{LINE_CELLS, Line, index_of, line_of};
+use crate::explore::lazy::stored::{ALL, Stored};
+use crate::memory::cells::{LINE_CELLS, Line};
 use crate::memory::event::Event;
 use crate::memory::persistence::line_hash;
 
@@ -18,65 +19,6 @@ pub(crate) struct Overlay {
     lines: Vec<Stored>,
     /// Identifies the changes of length and blocks.
     space: u64,
-}
-
-/// A bit for each cell of a line.
-const ALL: u16 = (1 << LINE_CELLS) - 1;
-
-/// What was stored to a line.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Stored {
-    /// A bit for each cell.
-    cells: u16,
-    content: Line,
-}
-
-impl Stored {
-    /// What these events store to a line.
-    pub(crate) fn to_line(line: u64, events: &[Event]) -> Self {
-        let mut stored = Self::default();
-        for event in events {
-            stored.take_in(line, event);
-        }
-        stored
-    }
-
-    fn take_in(&mut self, line: u64, event: &Event) {
-        match *event {
-            // What the run found there already another image may not have.
-            Event::Store { word, new, .. } if line_of(word) == line => {
-                self.cells |= 1 << index_of(word);
-                self.content[index_of(word)] = new;
-            }
-            Event::Zero { line: zeroed, .. } if zeroed == line => {
-                self.cells = ALL;
-                self.content = Line::default();
-            }
-            _ => {}
-        }
-    }
-
-    /// What this makes of a content.
-    pub(crate) fn applied(&self, content: &Line) -> Line {
-        let mut content = *content;
-        self.store_to(&mut content);
-        content
-    }
-
-    /// Whether a content holds all of it already.
-    pub(crate) fn is_in(&self, content: &Line) -> bool {
-        let cells = content.iter().zip(&self.content).enumerate();
-        let mut stored = cells.filter(|(cell, _)| self.cells >> cell & 1 != 0);
-        stored.all(|(_, (held, stored))| held == stored)
-    }
-
-    fn store_to(&self, content: &mut Line) {
-        for (cell, word) in content.iter_mut().enumerate() {
-            if self.cells >> cell & 1 != 0 {
-                *word = self.content[cell];
-            }
-        }
-    }
 }
 
 impl Overlay {

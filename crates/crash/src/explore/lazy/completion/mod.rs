@@ -21,7 +21,7 @@ mod walk;
 use core::ops::Range;
 
 use crate::explore::lazy::candidates::Candidates;
-use crate::explore::lazy::overlay::Stored;
+use crate::explore::lazy::stored::Stored;
 use crate::memory::cells::{Line, MARK};
 use crate::memory::event::Event;
 use crate::memory::footprint::{FirstLoad, Looked};
