@@ -40,11 +40,11 @@ fn setup(crash: &Crash) {
 
 fn copy_line(crash: &Crash, seed: u64, from: VirtAddr, to: VirtAddr) {
     if seed.is_multiple_of(2) {
-        unit(&crash).relocate(from, to, LINE_BYTES);
+        unit(crash).relocate(from, to, LINE_BYTES);
     } else {
         // Plain stores, and the mark last.
         crash.store_u64(to + 8, crash.load_u64(from + 8));
-        unit(&crash).relocate(from + 56, to + 56, 8);
+        unit(crash).relocate(from + 56, to + 56, 8);
     }
 }
 
@@ -85,12 +85,12 @@ fn recover(crash: &Crash, seed: u64) -> Vec<u64> {
     for (from, to, count) in COPIES {
         let bytes = count * LINE_BYTES;
         let is_named = (to.bytes()..to.bytes() + bytes).contains(&logged);
-        let claimed = is_named || unit(&crash).any_reached(to, bytes);
+        let claimed = is_named || unit(crash).any_reached(to, bytes);
         seen.push(u64::from(claimed));
         if claimed {
             for (from, to) in lines(from, count).zip(lines(to, count)) {
                 let mut copy = || copy_line(crash, seed, from, to);
-                unit(&crash).unless_reached(to, &mut copy);
+                unit(crash).unless_reached(to, &mut copy);
             }
             crash.write_back(to, bytes);
         }
@@ -191,7 +191,7 @@ fn a_wrong_completion_is_found() {
             },
             4096,
             setup,
-            |crash| unit(&crash).relocate(from, to, count * LINE_BYTES),
+            |crash| unit(crash).relocate(from, to, count * LINE_BYTES),
             |crash: Crash, _: &CrashState| {
                 if unit(&crash).any_reached(to, count * LINE_BYTES) {
                     for nth in 0..count {

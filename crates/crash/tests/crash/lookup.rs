@@ -87,9 +87,9 @@ fn a_crash_leaves_nothing_of_it() {
     };
     let one = one_of(1, 64);
     let workload = move |crash: &Crash| {
-        lookups(&crash).install_lookup(&mut [one].into_iter());
+        lookups(crash).install_lookup(&mut [one].into_iter());
         assert_eq!(
-            lookups(&crash).check_lookup(one.from),
+            lookups(crash).check_lookup(one.from),
             Lookup::MovesTo(one.to)
         );
         crash.store_u64(VirtAddr(0), 1);
