@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let Some(map) = Map::find(view, "words")? else {
             return Ok(());
         };
-        for entry in map.read()?.iter()? {
+        for entry in map.read()?.iter() {
             let (word, count) = entry?.to_pair()?;
             let count = count.try_into().map_or(0, u64::from_le_bytes);
             println!("{count:8} {}", String::from_utf8_lossy(&word));

@@ -115,7 +115,7 @@ fn operations(arguments: &[String]) -> Result<(), AnyError> {
         "avl" => run!(plan, AvlTree, (), insert, remove),
         "red_black" => run!(plan, RedBlackTree, (), insert, remove),
         "inline_tree" => run!(plan, InlineTree, (), insert, remove),
-        "strings" => run!(plan, StringArray, (plan.entries), set, clear),
+        "strings" => run!(plan, StringArray, (plan.entries), set, remove),
         other => Err(format!("no structure {other}; {USAGE}").into()),
     }
 }

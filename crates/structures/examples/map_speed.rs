@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use firn_heap::{Error, Pool, PoolOptions};
+use firn_heap::{Error, Handle, Pool, PoolOptions, Session, View};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_structures::Map;
+use firn_structures::map::MapRoot;
 
 fn key(kind: &str, number: u64) -> Vec<u8> {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -38,106 +39,133 @@ fn report(what: &str, count: u64, since: Begin) {
     println!("  {what:<36} {busy:8.0} ns on the processor, {wall:8.0} ns in all");
 }
 
-fn run(kind: &str, entries: u64) -> Result<(), Box<dyn std::error::Error>> {
+type AnyError = Box<dyn std::error::Error>;
+
+const VALUE: [u8; 100] = [7; 100];
+
+/// The map, seen through a guard or in a transaction.
+fn seen<'g, V: View<'g, Medium = Mapped>>(
+    view: V,
+    root: &Handle<MapRoot, Mapped>,
+) -> Result<Map<'g, V>, Error> {
+    view.deref(root).map(Map::at).ok_or(Error::Conflict)
+}
+
+fn run(kind: &str, entries: u64) -> Result<(), AnyError> {
     println!("{kind}, {entries} entries, values of 100 bytes");
     let medium = Mapped::anonymous(64 << 20, &MappedOptions::default())?;
     let pool = Pool::create(medium, &PoolOptions::new("speed"))?;
     let mut session = pool.session()?;
-    let value = [7u8; 100];
     session.transaction(|tx| Map::create(tx, "map").map(|_| ()))?;
 
     let begin = Begin::now();
     for number in 0..entries {
         let key = key(kind, number);
-        session.transaction(|tx| Map::open(tx, "map")?.insert(&key, &value).map(|_| ()))?;
+        session.transaction(|tx| Map::open(tx, "map")?.insert(&key, &VALUE).map(|_| ()))?;
     }
     report("insert, one a transaction, open", entries, begin);
     let root = pool.handle(Map::open(session.guard().view(), "map")?.object());
 
-    let mut buffer = Vec::with_capacity(4096);
-    let mut sum = 0;
     let keys: Vec<_> = (0..entries)
         .map(|n| key(kind, n.wrapping_mul(7919) % entries))
         .collect();
+    let found = get(&mut session, &root, &keys)? + look(&mut session, &keys)?;
+    change(&mut session, &root, &keys)?;
+    let guard = session.guard();
+    let map = Map::open(guard.view(), "map")?;
+    assert_eq!(map.check()?, Vec::<String>::new());
+    println!("  {found} found; {:?}", map.shape()?);
+    Ok(())
+}
+
+/// Gets each in a guard of its own, twice. How many it found.
+fn get(
+    session: &mut Session<Mapped>,
+    root: &Handle<MapRoot, Mapped>,
+    keys: &[Vec<u8>],
+) -> Result<usize, AnyError> {
+    let (mut buffer, mut found) = (Vec::with_capacity(4096), 0);
     for pass in ["get_into, a guard each", "again"] {
         let begin = Begin::now();
-        for key in &keys {
+        for key in keys {
             let guard = session.guard();
-            let root = firn_heap::View::deref(guard.view(), &root).ok_or("gone")?;
             buffer.clear();
-            sum += usize::from(Map::at(root).get_into(key, &mut buffer)?);
+            found += usize::from(seen(guard.view(), root)?.get_into(key, &mut buffer)?);
         }
-        report(pass, entries, begin);
+        report(pass, keys.len() as u64, begin);
     }
-    {
-        let guard = session.guard();
-        let map = Map::open(guard.view(), "map")?;
-        let begin = Begin::now();
-        for key in &keys {
-            buffer.clear();
-            sum += usize::from(map.get_into(key, &mut buffer)?);
-        }
-        report("get_into, one guard", entries, begin);
-        let reader = map.read()?;
-        let begin = Begin::now();
-        for key in &keys {
-            buffer.clear();
-            sum += usize::from(reader.get_into(key, &mut buffer)?);
-        }
-        report("get_into, one lock", entries, begin);
-        let begin = Begin::now();
-        for key in &keys {
-            sum += usize::from(reader.contains(key)?);
-        }
-        report("contains, one lock", entries, begin);
-        let begin = Begin::now();
-        for key in keys.iter().step_by(100) {
-            for entry in reader.range(&key[..]..)?.take(100) {
-                buffer.clear();
-                entry?.value_into(&mut buffer)?;
-                sum += 1;
-            }
-        }
-        report("a step of a range of 100", entries, begin);
-    }
+    Ok(found)
+}
+
+/// Looks everything up in one guard, and goes over ranges. How many it found.
+fn look(session: &mut Session<Mapped>, keys: &[Vec<u8>]) -> Result<usize, AnyError> {
+    let (mut buffer, mut found) = (Vec::with_capacity(4096), 0);
+    let count = keys.len() as u64;
+    let guard = session.guard();
+    let map = Map::open(guard.view(), "map")?;
     let begin = Begin::now();
-    for key in &keys {
-        let (value, root) = ([9u8; 100], &root);
-        session.transaction(|tx| {
-            let root = firn_heap::View::deref(tx, root).ok_or(Error::Conflict)?;
-            Map::at(root).insert(key, &value).map(|_| ())
-        })?;
+    for key in keys {
+        buffer.clear();
+        found += usize::from(map.get_into(key, &mut buffer)?);
     }
-    report("replace in place, one a transaction", entries, begin);
+    report("get_into, one guard", count, begin);
+    let reader = map.read()?;
+    let begin = Begin::now();
+    for key in keys {
+        buffer.clear();
+        found += usize::from(reader.get_into(key, &mut buffer)?);
+    }
+    report("get_into, one lock", count, begin);
+    let begin = Begin::now();
+    for key in keys {
+        found += usize::from(reader.contains(key)?);
+    }
+    report("contains, one lock", count, begin);
+    let begin = Begin::now();
+    for key in keys.iter().step_by(100) {
+        for entry in reader.range(&key[..]..).take(100) {
+            buffer.clear();
+            entry?.value_into(&mut buffer)?;
+            found += 1;
+        }
+    }
+    report("a step of a range of 100", count, begin);
+    Ok(found)
+}
+
+/// Replaces all, removes and inserts all, and removes four of five.
+fn change(
+    session: &mut Session<Mapped>,
+    root: &Handle<MapRoot, Mapped>,
+    keys: &[Vec<u8>],
+) -> Result<(), AnyError> {
+    let count = keys.len() as u64;
+    let begin = Begin::now();
+    for key in keys {
+        session.transaction(|tx| seen(tx, root)?.insert(key, &[9; 100]).map(|_| ()))?;
+    }
+    report("replace in place, one a transaction", count, begin);
     let begin = Begin::now();
     for some in keys.chunks(16) {
         session.transaction(|tx| {
-            let root = firn_heap::View::deref(tx, &root).ok_or(Error::Conflict)?;
-            let mut map = Map::at(root);
+            let mut map = seen(tx, root)?;
             for key in some {
                 map.remove(key)?;
-                map.insert(key, &value)?;
+                map.insert(key, &VALUE)?;
             }
             Ok::<_, Error>(())
         })?;
     }
-    report("remove and insert, 16 a transaction", entries, begin);
+    report("remove and insert, 16 a transaction", count, begin);
     let begin = Begin::now();
     for key in &keys[..keys.len() * 4 / 5] {
-        session.transaction(|tx| {
-            let root = firn_heap::View::deref(tx, &root).ok_or(Error::Conflict)?;
-            Map::at(root).remove(key).map(|_| ())
-        })?;
+        session.transaction(|tx| seen(tx, root)?.remove(key).map(|_| ()))?;
     }
-    report("remove, one a transaction", entries * 4 / 5, begin);
-    let guard = session.guard();
-    let map = Map::open(guard.view(), "map")?;
-    assert_eq!(map.check()?, Vec::<String>::new());
-    println!("  {sum} found; {:?}", map.shape()?);
+    report("remove, one a transaction", count * 4 / 5, begin);
     Ok(())
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), AnyError> {
     let entries = std::env::args()
         .nth(1)
         .map_or(Ok(1_000_000), |n| n.parse())?;

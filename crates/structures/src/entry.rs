@@ -28,77 +28,45 @@
 use firn_heap::{Error, Tx};
 use firn_media::Medium;
 
-use crate::tree::Tree;
-use crate::tree::kind::Kind;
-use crate::{HashMap, Map};
+use crate::collection::Collection;
+use crate::protocol::Keyed;
 
-/// A collection with values by key, in a transaction: [`Map`], [`HashMap`], [`Tree`]. Closed.
-pub trait Keyed: sealed::Sealed {
-    /// A key.
-    type Key<'k>: Copy;
-    /// Takes the write lock and reads the value.
-    #[doc(hidden)]
-    fn look_up(&mut self, key: Self::Key<'_>) -> Result<Option<Vec<u8>>, Error>;
-    #[doc(hidden)]
-    fn put(&mut self, key: Self::Key<'_>, value: &[u8]) -> Result<(), Error>;
-    #[doc(hidden)]
-    fn drop_key(&mut self, key: Self::Key<'_>) -> Result<(), Error>;
+impl<'t, M: Medium, P: Keyed> Collection<'t, Tx<'t, M>, P> {
+    /// The entry of `key`, to look at it and change it. Takes the write lock.
+    ///
+    /// Errors: none but those of every function.
+    pub fn entry<'c, 'k>(&'c mut self, key: P::Key<'k>) -> Result<Entry<'c, 'k, 't, M, P>, Error> {
+        Entry::of(self, key)
+    }
 }
-
-mod sealed {
-    /// Closes [`super::Keyed`].
-    pub trait Sealed {}
-}
-
-/// What each collection has alike: a lifetime of the transaction, and what comes besides.
-macro_rules! keyed {
-    ($what:ty, $key:ty $(, $kind:ident)?) => {
-        impl<'t, M: Medium $(, $kind: Kind)?> sealed::Sealed for $what {}
-        impl<'t, M: Medium $(, $kind: Kind)?> Keyed for $what {
-            type Key<'k> = $key;
-
-            fn look_up(&mut self, key: Self::Key<'_>) -> Result<Option<Vec<u8>>, Error> {
-                self.lock()?;
-                self.get(key)
-            }
-
-            fn put(&mut self, key: Self::Key<'_>, value: &[u8]) -> Result<(), Error> {
-                self.insert(key, value).map(drop)
-            }
-
-            fn drop_key(&mut self, key: Self::Key<'_>) -> Result<(), Error> {
-                self.remove(key).map(drop)
-            }
-        }
-    };
-}
-keyed!(Map<'t, Tx<'t, M>>, &'k [u8]);
-keyed!(HashMap<'t, Tx<'t, M>>, &'k [u8]);
-keyed!(Tree<'t, Tx<'t, M>, K>, u64, K);
 
 /// The entry of a key, which is there or is not.
-pub enum Entry<'c, 'k, C: Keyed> {
+pub enum Entry<'c, 'k, 't, M: Medium, P: Keyed> {
     /// It is there.
-    Occupied(OccupiedEntry<'c, 'k, C>),
+    Occupied(OccupiedEntry<'c, 'k, 't, M, P>),
     /// It is not there.
-    Vacant(VacantEntry<'c, 'k, C>),
+    Vacant(VacantEntry<'c, 'k, 't, M, P>),
 }
 
 /// The entry of a key that is there.
-pub struct OccupiedEntry<'c, 'k, C: Keyed> {
-    of: VacantEntry<'c, 'k, C>,
+pub struct OccupiedEntry<'c, 'k, 't, M: Medium, P: Keyed> {
+    of: VacantEntry<'c, 'k, 't, M, P>,
     value: Vec<u8>,
 }
 
 /// The entry of a key that is not there.
-pub struct VacantEntry<'c, 'k, C: Keyed> {
-    collection: &'c mut C,
-    key: C::Key<'k>,
+pub struct VacantEntry<'c, 'k, 't, M: Medium, P: Keyed> {
+    collection: &'c mut Collection<'t, Tx<'t, M>, P>,
+    key: P::Key<'k>,
 }
 
-impl<'c, 'k, C: Keyed> Entry<'c, 'k, C> {
-    pub(crate) fn of(collection: &'c mut C, key: C::Key<'k>) -> Result<Self, Error> {
-        let value = collection.look_up(key)?;
+impl<'c, 'k, 't, M: Medium, P: Keyed> Entry<'c, 'k, 't, M, P> {
+    pub(crate) fn of(
+        collection: &'c mut Collection<'t, Tx<'t, M>, P>,
+        key: P::Key<'k>,
+    ) -> Result<Self, Error> {
+        collection.lock()?;
+        let value = collection.get(key)?;
         let of = VacantEntry { collection, key };
         Ok(match value {
             Some(value) => Self::Occupied(OccupiedEntry { of, value }),
@@ -107,7 +75,7 @@ impl<'c, 'k, C: Keyed> Entry<'c, 'k, C> {
     }
 
     /// The key.
-    pub fn key(&self) -> C::Key<'k> {
+    pub fn key(&self) -> P::Key<'k> {
         match self {
             Self::Occupied(entry) => entry.key(),
             Self::Vacant(entry) => entry.key(),
@@ -117,7 +85,7 @@ impl<'c, 'k, C: Keyed> Entry<'c, 'k, C> {
     /// Inserts `value` if the key is not there.
     ///
     /// Errors: as the collection's `insert`.
-    pub fn or_insert(self, value: &[u8]) -> Result<OccupiedEntry<'c, 'k, C>, Error> {
+    pub fn or_insert(self, value: &[u8]) -> Result<OccupiedEntry<'c, 'k, 't, M, P>, Error> {
         self.or_insert_with(|| value.to_vec())
     }
 
@@ -127,7 +95,7 @@ impl<'c, 'k, C: Keyed> Entry<'c, 'k, C> {
     pub fn or_insert_with(
         self,
         make: impl FnOnce() -> Vec<u8>,
-    ) -> Result<OccupiedEntry<'c, 'k, C>, Error> {
+    ) -> Result<OccupiedEntry<'c, 'k, 't, M, P>, Error> {
         match self {
             Self::Occupied(entry) => Ok(entry),
             Self::Vacant(entry) => entry.insert_owned(make()),
@@ -147,7 +115,7 @@ impl<'c, 'k, C: Keyed> Entry<'c, 'k, C> {
     /// Makes `value` the key's, whether or not it has another.
     ///
     /// Errors: as the collection's `insert`.
-    pub fn insert_entry(self, value: &[u8]) -> Result<OccupiedEntry<'c, 'k, C>, Error> {
+    pub fn insert_entry(self, value: &[u8]) -> Result<OccupiedEntry<'c, 'k, 't, M, P>, Error> {
         match self {
             Self::Occupied(mut entry) => entry.insert(value).map(|_| entry),
             Self::Vacant(entry) => entry.insert(value),
@@ -155,9 +123,9 @@ impl<'c, 'k, C: Keyed> Entry<'c, 'k, C> {
     }
 }
 
-impl<'k, C: Keyed> OccupiedEntry<'_, 'k, C> {
+impl<'k, 't, M: Medium, P: Keyed> OccupiedEntry<'_, 'k, 't, M, P> {
     /// The key.
-    pub fn key(&self) -> C::Key<'k> {
+    pub fn key(&self) -> P::Key<'k> {
         self.of.key
     }
 
@@ -175,7 +143,7 @@ impl<'k, C: Keyed> OccupiedEntry<'_, 'k, C> {
     ///
     /// Errors: as the collection's `insert`; the value stays.
     pub fn insert(&mut self, value: &[u8]) -> Result<Vec<u8>, Error> {
-        self.of.collection.put(self.of.key, value)?;
+        self.of.collection.insert(self.of.key, value)?;
         Ok(core::mem::replace(&mut self.value, value.to_vec()))
     }
 
@@ -186,7 +154,7 @@ impl<'k, C: Keyed> OccupiedEntry<'_, 'k, C> {
         let mut new = self.value.clone();
         change(&mut new);
         if new != self.value {
-            self.of.collection.put(self.of.key, &new)?;
+            self.of.collection.insert(self.of.key, &new)?;
             self.value = new;
         }
         Ok(())
@@ -196,26 +164,26 @@ impl<'k, C: Keyed> OccupiedEntry<'_, 'k, C> {
     ///
     /// Errors: as the collection's `remove`.
     pub fn remove(self) -> Result<Vec<u8>, Error> {
-        self.of.collection.drop_key(self.of.key)?;
+        self.of.collection.remove(self.of.key)?;
         Ok(self.value)
     }
 }
 
-impl<'c, 'k, C: Keyed> VacantEntry<'c, 'k, C> {
+impl<'c, 'k, 't, M: Medium, P: Keyed> VacantEntry<'c, 'k, 't, M, P> {
     /// The key.
-    pub fn key(&self) -> C::Key<'k> {
+    pub fn key(&self) -> P::Key<'k> {
         self.key
     }
 
     /// Inserts the key with this value.
     ///
     /// Errors: as the collection's `insert`.
-    pub fn insert(self, value: &[u8]) -> Result<OccupiedEntry<'c, 'k, C>, Error> {
+    pub fn insert(self, value: &[u8]) -> Result<OccupiedEntry<'c, 'k, 't, M, P>, Error> {
         self.insert_owned(value.to_vec())
     }
 
-    fn insert_owned(self, value: Vec<u8>) -> Result<OccupiedEntry<'c, 'k, C>, Error> {
-        self.collection.put(self.key, &value)?;
+    fn insert_owned(self, value: Vec<u8>) -> Result<OccupiedEntry<'c, 'k, 't, M, P>, Error> {
+        self.collection.insert(self.key, &value)?;
         Ok(OccupiedEntry { of: self, value })
     }
 }

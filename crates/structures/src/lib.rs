@@ -10,8 +10,14 @@
 //! vector        byte strings by position, growing at the end
 //! queue         byte strings, first in, first out
 //! strings       byte strings by position, of a fixed number
-//! entry         the entry of a key, there or not, in those that have keys
-//! tree          the interface of the three trees; binary: what the first two have in common
+//! ```
+//!
+//! What they have alike has one home. Each is a [`Collection`], and adds its [`Protocol`].
+//!
+//! ```text
+//! collection    opening, making, locking        keyed     getting, inserting, removing by key
+//! reader        reading and iterating           entry     the entry of a key, there or not
+//! protocol      what each adds                  tree      what the three trees have in common
 //! ```
 //!
 //! A collection is an object of the pool. A value of [`Map`], [`List`] and the others names it inside
@@ -41,7 +47,7 @@
 //! let guard = session.guard();
 //! let map = Map::open(guard.view(), "files")?;
 //! assert_eq!(map.get(b"license")?.as_deref(), Some(&b"take it"[..]));
-//! for entry in map.read()?.iter()? {
+//! for entry in map.read()?.iter() {
 //!     println!("{:?}", entry?.key()?);
 //! }
 //! # Ok(())
@@ -51,13 +57,17 @@
 
 pub mod avl;
 mod binary;
+mod collection;
 mod element;
 pub mod entry;
 pub mod hash;
 pub mod inline_tree;
+mod keyed;
 pub mod list;
 pub mod map;
+pub mod protocol;
 pub mod queue;
+mod reader;
 mod reclaim;
 pub mod red_black;
 pub mod strings;
@@ -66,28 +76,17 @@ pub mod tree;
 pub mod vector;
 
 pub use avl::AvlTree;
+pub use collection::Collection;
 pub use hash::HashMap;
 pub use inline_tree::InlineTree;
 pub use list::List;
 pub use map::Map;
+pub use protocol::Protocol;
 pub use queue::Queue;
+pub use reader::{Item, Iter, Reader};
 pub use red_black::RedBlackTree;
 pub use strings::StringArray;
 pub use vector::Vector;
-
-/// Errors: there is a root of this name.
-fn refuse_taken_name<'g, T, V: firn_heap::View<'g>>(
-    view: V,
-    root: impl firn_heap::RootKey<T>,
-) -> Result<(), firn_heap::Error> {
-    if firn_heap::Obj::<firn_heap::Untyped, V>::of_root(view, &root.text())?.is_some() {
-        return Err(firn_heap::Error::WrongKind {
-            what: "creating a collection under a name",
-            needs: "a pool that has no root of this name",
-        });
-    }
-    Ok(())
-}
 
 /// A stored length, or the number of smallest objects that the pool has room for if that is less: a
 /// damaged length does not make a walk endless.

@@ -206,7 +206,7 @@ fn remove(kind: Kind, tx: Tx<'_, Crash>, key: u8) -> Result<(), Error> {
             }
         }
         Kind::Queue => Queue::open(tx, "it")?.pop_front().map(|_| ()),
-        Kind::Strings => StringArray::open(tx, "it")?.clear(key.into()).map(|_| ()),
+        Kind::Strings => StringArray::open(tx, "it")?.remove(key.into()).map(|_| ()),
         Kind::Avl => remove_in::<Avl>(tx, key),
         Kind::RedBlack => remove_in::<RedBlack>(tx, key),
         Kind::Inline => remove_in::<Inline>(tx, key),
@@ -256,7 +256,7 @@ fn read(kind: Kind, session: &mut Session<Crash>) -> Result<Content, String> {
                 let wrong = map.check().map_err(text)?;
                 let reader = map.read().map_err(text)?;
                 let mut content = Content::new();
-                for entry in reader.iter().map_err(text)? {
+                for entry in reader.iter() {
                     let entry = entry.map_err(text)?;
                     let key = entry.key().map_err(text)?;
                     content.push((key[0], entry.value().map_err(text)?));
@@ -279,7 +279,7 @@ fn read(kind: Kind, session: &mut Session<Crash>) -> Result<Content, String> {
                 let wrong = map.check().map_err(text)?;
                 let reader = map.read().map_err(text)?;
                 let mut content = Content::new();
-                for entry in reader.iter().map_err(text)? {
+                for entry in reader.iter() {
                     let (key, value) = entry.and_then(|e| e.to_pair()).map_err(text)?;
                     content.push((key[0], value));
                 }

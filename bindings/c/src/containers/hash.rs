@@ -33,7 +33,7 @@ pub unsafe extern "C" fn firn_hash_scan(
         let scan = |taken: &mut Scan<'_>| {
             reading!(HashMap, it, object, |map| {
                 let reader = map.read()?;
-                let mut rest = reader.iter_from(Position::from_word(*position))?;
+                let mut rest = reader.iter_from(Position::from_word(*position));
                 while taken.goes_on(room) {
                     let Some(entry) = rest.next().transpose()? else {
                         break;

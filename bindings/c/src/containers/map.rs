@@ -57,7 +57,7 @@ pub unsafe extern "C" fn firn_map_scan(
         let scan = |taken: &mut Scan<'_>| {
             reading!(Map, it, object, |map| {
                 let reader = map.read()?;
-                let mut range = reader.range::<&[u8]>(bounds)?;
+                let mut range = reader.range::<&[u8]>(bounds);
                 while taken.goes_on(room) {
                     let next = match down {
                         true => range.next_back(),

@@ -180,7 +180,7 @@ impl<M: Medium> Way<M> {
             Way::InlineTree(tree) => remove_from::<Inline, M>(tx, tree, number),
             Way::Strings(strings) => {
                 let mut strings = StringArray::at(tx.deref(strings).ok_or(GONE)?);
-                strings.clear(number.into()).map(|_| ())
+                strings.remove(number.into()).map(|_| ())
             }
             Way::Hash(map) => {
                 let mut map = HashMap::at(tx.deref(map).ok_or(GONE)?);

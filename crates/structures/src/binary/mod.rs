@@ -21,8 +21,9 @@ pub(crate) mod path;
 use firn_heap::{Bytes, Error, Field, Obj, Tx, View};
 use firn_media::Medium;
 
+use crate::protocol::sealed::Sealed;
 use crate::tree::check::Check;
-use crate::tree::kind::{Abreast, Kind, sealed::Sealed};
+use crate::tree::kind::{Abreast, Kind};
 use balance::Balance;
 use node::value;
 
@@ -60,18 +61,6 @@ impl<B: Balance> Kind for B {
             *found = node.map(value).transpose()?;
         }
         Ok(())
-    }
-
-    #[inline]
-    fn value_into<'g, V: View<'g>>(
-        spot: Self::Spot<'g, V>,
-        into: &mut Vec<u8>,
-    ) -> Result<(), Error> {
-        spot.read_into(into)
-    }
-
-    fn value_len<'g, V: View<'g>>(spot: Self::Spot<'g, V>) -> Result<usize, Error> {
-        spot.checked_len()
     }
 
     fn insert<'t, M: Medium>(

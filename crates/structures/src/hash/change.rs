@@ -202,12 +202,13 @@ fn take_out<'t, M: Medium>(root: Root<'t, Tx<'t, M>>, found: Found<'t, M>) -> Re
     Ok(true)
 }
 
-/// Makes the value of a key what `change` makes of it. The caller holds the write lock.
+/// Makes the value of a key what `change` makes of it. Returns whether the key was there. The caller holds
+/// the write lock.
 pub(crate) fn update<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
     key: &[u8],
     change: impl FnOnce(Option<&[u8]>) -> Option<Vec<u8>>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     entry::check_key(key)?;
     let hash = hash_of(key, root.load(HashRoot::SEED));
     let found = find(root, hash, key)?;
@@ -221,10 +222,9 @@ pub(crate) fn update<'t, M: Medium>(
         Found::Not { .. } | Found::Nowhere => change(None),
     };
     match changed {
-        Some(value) => store(root, hash, key, &value, found)?,
-        None => take_out(root, found)?,
-    };
-    Ok(())
+        Some(value) => store(root, hash, key, &value, found),
+        None => take_out(root, found),
+    }
 }
 
 /// Removes everything and frees it.

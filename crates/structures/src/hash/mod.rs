@@ -29,15 +29,18 @@ mod hash;
 mod read;
 mod resize;
 
-use firn_heap::{Error, Obj, Ref, Refs, RootKey, Stored, Tx, View};
+use firn_heap::{Error, Field, Obj, Ref, Refs, Stored, Tx, View};
 use firn_media::Medium;
 
-use crate::entry::Entry as OfKey;
+use crate::collection::Collection;
+use crate::protocol::{Growing, Keyed, Lookup, Protocol, sealed::Sealed};
+use crate::reader::{Iter, Reader};
+use read::Found;
 
-pub use crate::map::{MAX_KEY_BYTES, MAX_VALUE_BYTES, OwnedEntry};
+pub use crate::map::{Item, MAX_KEY_BYTES, MAX_VALUE_BYTES, OwnedEntry};
 pub use bucket::Bucket;
 pub use check::Shape;
-pub use read::{Entry, HashReader, Iter, Position};
+pub use read::{Buckets, Position};
 
 /// What a hash map's name refers to.
 #[derive(Stored)]
@@ -58,203 +61,126 @@ pub struct HashRoot {
     pub(crate) directory: Ref<Refs<Bucket>>,
 }
 
-/// A hash map, seen through a guard or a transaction. It is named by a root of the pool, or by a field
-/// that refers to its [`HashRoot`].
+/// An unordered map from byte strings to byte strings.
 ///
 /// A key has up to [`MAX_KEY_BYTES`], a value up to [`MAX_VALUE_BYTES`]; both may be empty. Every
 /// function takes constant time unless it says otherwise: expected over the seed, which is chosen at
-/// random when the map is made, so that no choice of keys makes all of them collide. Every function
-/// returns [`Error::Damaged`] or [`Error::WrongType`] for media that make no sense, in a transaction
-/// [`Error::Conflict`] where it would have to wait against the order of locks.
-pub struct HashMap<'g, V: View<'g>> {
-    root: Obj<'g, HashRoot, V>,
-    lock: u64,
-}
+/// random when the map is made, so that no choice of keys makes all of them collide.
+pub type HashMap<'g, V> = Collection<'g, V, Hashed>;
 
-impl<'g, V: View<'g>> HashMap<'g, V> {
-    /// The map of a root, by its name or a [`RootHandle`](firn_heap::RootHandle).
-    ///
-    /// Errors: no such root, or it is no hash map.
-    pub fn open(view: V, root: impl RootKey<HashRoot>) -> Result<Self, Error> {
-        view.root(root).map(Self::at)
-    }
+/// The protocol of [`HashMap`].
+pub enum Hashed {}
 
-    /// The map of a root, or `None` if there is no such root.
-    ///
-    /// Errors: the root is no hash map.
-    pub fn find(view: V, root: impl RootKey<HashRoot>) -> Result<Option<Self>, Error> {
-        Ok(view.find_root(root)?.map(Self::at))
-    }
+impl Sealed for Hashed {}
 
-    /// The map at this object, which a field or a handle refers to.
-    pub fn at(root: Obj<'g, HashRoot, V>) -> Self {
-        Self {
-            root,
-            lock: root.load(HashRoot::LOCK),
-        }
-    }
+impl Protocol for Hashed {
+    type Root = HashRoot;
+    type AtHand<'g, V: View<'g>> = ();
+    type Walk<'g, V: View<'g>> = Buckets<'g, V>;
 
-    /// The object that stands for the map: refer to it from a field, or make a handle of it.
-    pub fn object(&self) -> Obj<'g, HashRoot, V> {
-        self.root
-    }
+    const LOCK: Field<HashRoot, u64> = HashRoot::LOCK;
+    const LEN: Field<HashRoot, u64> = HashRoot::LEN;
 
-    /// Takes the read lock until the returned value is dropped; everything can be read through it.
-    ///
-    /// In a guard, hold one at a time: a second lock that has to wait for a writer, who waits for
-    /// the first one, waits forever.
     #[inline]
-    pub fn read(&self) -> Result<HashReader<'_, 'g, V>, Error> {
-        let lock = self.root.view().lock_shared(self.lock)?;
-        Ok(HashReader::new(self.root, lock))
+    fn at_hand<'g, V: View<'g>>(_root: Obj<'g, HashRoot, V>) {}
+
+    fn walk<'g, V: View<'g>>(root: Obj<'g, HashRoot, V>) -> Buckets<'g, V> {
+        Buckets::new(root, Position::START)
     }
 
-    /// Number of entries.
-    pub fn len(&self) -> Result<u64, Error> {
-        Ok(self.read()?.len())
-    }
-
-    /// Whether there are no entries.
-    pub fn is_empty(&self) -> Result<bool, Error> {
-        Ok(self.len()? == 0)
-    }
-
-    /// The value of `key`.
-    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.read()?.get(key)
-    }
-
-    /// Appends the value of `key` to `into`, without another allocation if it has room. Returns
-    /// whether the key is there.
-    #[inline]
-    pub fn get_into(&self, key: &[u8], into: &mut Vec<u8>) -> Result<bool, Error> {
-        self.read()?.get_into(key, into)
-    }
-
-    /// Whether `key` is there.
-    pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
-        self.read()?.contains(key)
-    }
-
-    /// Every invariant that does not hold, in sentences; none for a sound map. In time linear in the
-    /// number of entries.
-    pub fn check(&self) -> Result<Vec<String>, Error> {
-        let _lock = self.root.view().lock_shared(self.lock)?;
-        Ok(check::check(self.root).0)
-    }
-
-    /// How many buckets the map has and how full they are. In time linear in the number of entries.
-    pub fn shape(&self) -> Result<Shape, Error> {
-        let _lock = self.root.view().lock_shared(self.lock)?;
-        Ok(check::check(self.root).1)
+    fn check<'g, V: View<'g>>(
+        root: Obj<'g, HashRoot, V>,
+        findings: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        check::walk(root, findings, &mut Shape::default())
     }
 }
 
-impl<'t, M: Medium> HashMap<'t, Tx<'t, M>> {
-    /// Makes an empty map and a root for it.
-    ///
-    /// Errors: there is such a root already ([`Error::WrongKind`]), or no place for another; the
-    /// pool is full.
-    pub fn create(tx: Tx<'t, M>, root: impl RootKey<HashRoot>) -> Result<Self, Error> {
-        crate::refuse_taken_name(tx, root)?;
-        let map = Self::new(tx)?;
-        tx.set_root(root, map.root)?;
-        Ok(map)
-    }
-
-    /// The map of a root, made if there is no such root.
-    ///
-    /// Errors: the root is no hash map, the pool is full.
-    pub fn open_or_create(tx: Tx<'t, M>, root: impl RootKey<HashRoot>) -> Result<Self, Error> {
-        match Self::find(tx, root)? {
-            Some(map) => Ok(map),
-            None => Self::create(tx, root),
-        }
-    }
-
-    /// Makes an empty map without a name: refer to its [`HashMap::object`] from a field, or it is
-    /// reclaimed.
-    ///
-    /// Errors: the pool is full.
-    pub fn new(tx: Tx<'t, M>) -> Result<Self, Error> {
-        let root = tx.alloc(HashRoot {
-            lock: tx.new_lock_id(),
+impl Growing for Hashed {
+    fn empty<M: Medium>(tx: Tx<'_, M>, lock: u64) -> HashRoot {
+        HashRoot {
+            lock,
             len: 0,
             seed: tx.medium().random_u64(),
             buckets: 0,
             height: 0,
             directory: Ref::NULL,
-        })?;
-        Ok(Self::at(root))
+        }
     }
 
-    /// Inserts, or replaces the value of a key that is there. Returns whether it replaced one.
-    ///
-    /// Errors: key or value too large ([`Error::ObjectTooLarge`]), the pool is full; the map is as
-    /// before.
+    fn clear<'t, M: Medium>(root: Obj<'t, HashRoot, Tx<'t, M>>) -> Result<(), Error> {
+        change::clear(root)
+    }
+}
+
+impl Lookup for Hashed {
+    type Key<'k> = &'k [u8];
+    type Found<'g, V: View<'g>> = Found<'g, V>;
+
+    #[inline(always)]
+    fn look_up<'g, V: View<'g>>(
+        root: Obj<'g, HashRoot, V>,
+        _at_hand: (),
+        key: &[u8],
+    ) -> Result<Option<Found<'g, V>>, Error> {
+        read::find(root, key)
+    }
+}
+
+impl Keyed for Hashed {
     #[inline]
-    pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        self.lock()?;
-        change::insert(self.root, key, value, None)
+    fn insert<'t, M: Medium>(
+        root: Obj<'t, HashRoot, Tx<'t, M>>,
+        key: &[u8],
+        value: &[u8],
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<bool, Error> {
+        change::insert(root, key, value, old)
     }
 
-    /// Inserts, or replaces the value of a key that is there, which is returned.
-    ///
-    /// Errors: as [`HashMap::insert`].
-    pub fn replace(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.lock()?;
-        let mut old = Vec::new();
-        let replaced = change::insert(self.root, key, value, Some(&mut old))?;
-        Ok(replaced.then_some(old))
-    }
-
-    /// Removes `key`. Returns whether it was there.
-    ///
-    /// Works in a full pool too.
     #[inline]
-    pub fn remove(&mut self, key: &[u8]) -> Result<bool, Error> {
-        self.lock()?;
-        change::remove(self.root, key, None)
+    fn remove<'t, M: Medium>(
+        root: Obj<'t, HashRoot, Tx<'t, M>>,
+        key: &[u8],
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<bool, Error> {
+        change::remove(root, key, old)
     }
 
-    /// Removes `key` and returns its value.
-    pub fn take(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.lock()?;
-        let mut old = Vec::new();
-        let there = change::remove(self.root, key, Some(&mut old))?;
-        Ok(there.then_some(old))
-    }
-
-    /// Makes the value of `key` what `change` makes of it: it is given the value, `None` if the key is
-    /// not there, and returns the new one, `None` to remove the key. The key is searched for once.
-    ///
-    /// Errors: as [`HashMap::insert`].
-    pub fn update(
-        &mut self,
+    /// Searches once for all that follows.
+    fn update<'t, M: Medium>(
+        root: Obj<'t, HashRoot, Tx<'t, M>>,
         key: &[u8],
         change: impl FnOnce(Option<&[u8]>) -> Option<Vec<u8>>,
-    ) -> Result<(), Error> {
-        self.lock()?;
-        change::update(self.root, key, change)
+    ) -> Result<bool, Error> {
+        change::update(root, key, change)
+    }
+}
+
+impl<'g, V: View<'g>> HashMap<'g, V> {
+    /// How many buckets the map has and how full they are. In time linear in the number of entries.
+    pub fn shape(&self) -> Result<Shape, Error> {
+        let reader = self.read()?;
+        Ok(check::shape(reader.root))
+    }
+}
+
+impl<'g, V: View<'g>> Reader<'_, 'g, V, Hashed> {
+    /// Where [`Reader::iter_from`] comes to `key` first; `None` if it is not there.
+    pub fn position_of(&self, key: &[u8]) -> Result<Option<Position>, Error> {
+        Ok(self.look_up(key)?.map(|found| found.at))
     }
 
-    /// The entry of `key`, to look at it and change it. Takes the write lock.
-    pub fn entry<'c, 'k>(&'c mut self, key: &'k [u8]) -> Result<OfKey<'c, 'k, Self>, Error> {
-        OfKey::of(self, key)
+    /// The entries from a position on that [`Iter::position`] gave, of this or an earlier reader. While the map
+    /// stays as it was each entry comes once; a change in between may hide some or show some twice.
+    pub fn iter_from(&self, position: Position) -> Iter<'_, Buckets<'g, V>> {
+        Iter::new(Buckets::new(self.root, position))
     }
+}
 
-    /// Removes every entry and gives all space back, in time linear in their number.
-    ///
-    /// All of it is one transaction, which remembers each object until it ends. Where that is too
-    /// much, remove entries piece by piece.
-    pub fn clear(&mut self) -> Result<(), Error> {
-        self.lock()?;
-        let root = self.root;
-        root.view().nested(|_| change::clear(root))
-    }
-
-    #[inline]
-    pub(crate) fn lock(&self) -> Result<(), Error> {
-        self.root.view().lock_exclusive(self.lock)
+impl<'g, V: View<'g>> Iter<'_, Buckets<'g, V>> {
+    /// How far it has come.
+    pub fn position(&self) -> Position {
+        self.walk.position()
     }
 }

@@ -35,6 +35,7 @@ pub struct InOrder<'g, V: View<'g>> {
 
 impl<'g, V: View<'g>> InOrder<'g, V> {
     /// Goes on to the next leaf.
+    #[inline]
     fn turn(&mut self) -> Result<Option<Pending<'g, V>>, Error> {
         let direction = self.direction;
         let steps = &mut self.path.steps;
@@ -83,6 +84,7 @@ impl<'g, V: View<'g>> Cursor<'g, V, Inline> for InOrder<'g, V> {
         })
     }
 
+    #[inline]
     fn step(&mut self) -> Result<Option<(u64, Spot<'g, V>)>, Error> {
         while let Some(pending) = &mut self.pending {
             let place = match self.direction {

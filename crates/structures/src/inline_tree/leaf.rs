@@ -4,6 +4,7 @@ use firn_heap::{Error, KnownType, Obj, Stored, Tx, View};
 use firn_media::Medium;
 
 use super::MAX_VALUE_BYTES;
+use crate::protocol;
 use crate::tree::damaged;
 
 /// Entries of a leaf.
@@ -102,6 +103,18 @@ impl<'g, V: View<'g>> Clone for Spot<'g, V> {
     }
 }
 impl<'g, V: View<'g>> Copy for Spot<'g, V> {}
+
+impl<'g, V: View<'g>> protocol::Spot for Spot<'g, V> {
+    #[inline(always)]
+    fn value_into(self, into: &mut Vec<u8>) -> Result<(), Error> {
+        self.leaf.value_into(self.slot, into);
+        Ok(())
+    }
+
+    fn value_len(self) -> Result<usize, Error> {
+        Ok(self.leaf.slots.len(self.slot).unwrap_or(0))
+    }
+}
 
 impl<'g, V: View<'g>> LeafAt<'g, V> {
     /// Checks type and slots. A leaf has an entry.

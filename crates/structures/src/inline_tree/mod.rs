@@ -28,9 +28,10 @@ mod remove;
 use firn_heap::{Error, Field, Obj, Ref, Stored, Tx, View};
 use firn_media::Medium;
 
+use crate::protocol::sealed::Sealed;
 use crate::tree::Tree;
 use crate::tree::check::Check;
-use crate::tree::kind::{Abreast, Kind, sealed::Sealed};
+use crate::tree::kind::{Abreast, Kind};
 use leaf::Spot;
 use path::Landing;
 
@@ -111,16 +112,6 @@ impl Kind for Inline {
             }
         }
         Ok(())
-    }
-
-    #[inline]
-    fn value_into<'g, V: View<'g>>(spot: Spot<'g, V>, into: &mut Vec<u8>) -> Result<(), Error> {
-        spot.leaf.value_into(spot.slot, into);
-        Ok(())
-    }
-
-    fn value_len<'g, V: View<'g>>(spot: Spot<'g, V>) -> Result<usize, Error> {
-        Ok(spot.leaf.slots.len(spot.slot).unwrap_or(0))
     }
 
     fn insert<'t, M: Medium>(

@@ -5,21 +5,14 @@ use std::collections::HashSet;
 use firn_heap::{Error, View};
 
 use super::node::{Direction, ListRoot, Node, NodeAt, Root, end, step, value};
-
-/// Findings after which the check ends.
-const MAX_FINDINGS: usize = 100;
+use crate::protocol::MAX_FINDINGS;
 
 /// Looks at every node; the caller holds the lock. Ends at the first finding behind which the rest
 /// cannot be trusted.
-pub(crate) fn check<'g, V: View<'g>>(root: Root<'g, V>) -> Vec<String> {
-    let mut findings = Vec::new();
-    if let Err(error) = walk(root, &mut findings) {
-        findings.push(error.to_string());
-    }
-    findings
-}
-
-fn walk<'g, V: View<'g>>(root: Root<'g, V>, findings: &mut Vec<String>) -> Result<(), Error> {
+pub(crate) fn check<'g, V: View<'g>>(
+    root: Root<'g, V>,
+    findings: &mut Vec<String>,
+) -> Result<(), Error> {
     let mut seen = HashSet::new();
     let mut found = 0;
     let mut previous: Option<NodeAt<'g, V>> = None;

@@ -1,5 +1,7 @@
 //! A position in a list, and changes there.
 
+use std::collections::HashSet;
+
 use firn_heap::{Error, Ref, Tx};
 use firn_media::Medium;
 
@@ -226,4 +228,23 @@ impl<'t, M: Medium> Cursor<'_, 't, M> {
         let len = self.root.load(ListRoot::LEN);
         self.root.store(ListRoot::LEN, change(len, 1));
     }
+}
+
+/// Unlinks and frees every element.
+pub(crate) fn clear<'t, M: Medium>(root: Root<'t, Tx<'t, M>>) -> Result<(), Error> {
+    let tx = root.view();
+    let mut seen = HashSet::new();
+    let mut next = end(root, Direction::Forward)?;
+    while let Some(node) = next {
+        if !seen.insert(node.address().0) {
+            return Err(damaged("an element that is reached twice", node));
+        }
+        next = step(node, Direction::Forward)?;
+        free_unlinked(tx, value(node)?)?;
+        free_unlinked(tx, node)?;
+    }
+    root.link::<Node>(ListRoot::FIRST, None);
+    root.link::<Node>(ListRoot::LAST, None);
+    root.store(ListRoot::LEN, 0);
+    Ok(())
 }

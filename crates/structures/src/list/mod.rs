@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! node      what lies on media        cursor    changes
-//! read      reading                   check     whether every invariant holds
+//! walk      iterating                 check     whether every invariant holds
 //! ```
 //! The order is the program's; keys may occur more than once. Finding a key takes linear time, as in
 //! the lists that persistent heaps are usually measured with.
@@ -13,127 +13,97 @@
 mod check;
 mod cursor;
 mod node;
-mod read;
+mod walk;
 
-use firn_heap::{Error, Obj, RootKey, Tx, View};
+use firn_heap::{Error, Field, Obj, Ref, Tx, View};
 use firn_media::Medium;
+
+use crate::collection::Collection;
+use crate::protocol::{Growing, Lookup, Protocol, sealed::Sealed};
+use crate::reader::Reader;
+use node::NodeAt;
 
 pub use cursor::Cursor;
 pub use node::{ListRoot, Node};
-pub use read::{Element, Iter, ListReader};
+pub use walk::Links;
 
-/// A list, seen through a guard or a transaction. It is named by a root of the pool, or by a field
-/// that refers to its [`ListRoot`].
+/// A doubly linked list of byte strings, each with a number for a key.
 ///
-/// Every function takes constant time unless it says otherwise, and returns [`Error::Damaged`] or
-/// [`Error::WrongType`] for media that make no sense, in a transaction [`Error::Conflict`] where it
-/// would have to wait against the order of locks.
-pub struct List<'g, V: View<'g>> {
-    root: Obj<'g, ListRoot, V>,
-    lock: u64,
+/// A value has up to [`crate::map::MAX_VALUE_BYTES`]. Every function takes constant time unless it says
+/// otherwise; those that search for a key take linear time, and find the first element that has it.
+pub type List<'g, V> = Collection<'g, V, Linked>;
+
+/// An element of a [`List`], while the list's lock is held.
+pub type Item<'r, 'g, V> = crate::Item<'r, NodeAt<'g, V>>;
+
+/// The protocol of [`List`].
+pub enum Linked {}
+
+impl Sealed for Linked {}
+
+impl Protocol for Linked {
+    type Root = ListRoot;
+    type AtHand<'g, V: View<'g>> = ();
+    type Walk<'g, V: View<'g>> = Links<'g, V>;
+
+    const LOCK: Field<ListRoot, u64> = ListRoot::LOCK;
+    const LEN: Field<ListRoot, u64> = ListRoot::LEN;
+
+    #[inline]
+    fn at_hand<'g, V: View<'g>>(_root: Obj<'g, ListRoot, V>) {}
+
+    fn walk<'g, V: View<'g>>(root: Obj<'g, ListRoot, V>) -> Links<'g, V> {
+        Links::new(root)
+    }
+
+    fn check<'g, V: View<'g>>(
+        root: Obj<'g, ListRoot, V>,
+        findings: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        check::check(root, findings)
+    }
 }
 
-impl<'g, V: View<'g>> List<'g, V> {
-    /// The list of a root, by its name or a [`RootHandle`](firn_heap::RootHandle).
-    ///
-    /// Errors: no such root, or it is no list.
-    pub fn open(view: V, root: impl RootKey<ListRoot>) -> Result<Self, Error> {
-        view.root(root).map(Self::at)
-    }
-
-    /// The list of a root, or `None` if there is no such root.
-    ///
-    /// Errors: the root is no list.
-    pub fn find_root(view: V, root: impl RootKey<ListRoot>) -> Result<Option<Self>, Error> {
-        Ok(view.find_root(root)?.map(Self::at))
-    }
-
-    /// The list at this object, which a field or a handle refers to.
-    pub fn at(root: Obj<'g, ListRoot, V>) -> Self {
-        Self {
-            root,
-            lock: root.load(ListRoot::LOCK),
+impl Growing for Linked {
+    fn empty<M: Medium>(_tx: Tx<'_, M>, lock: u64) -> ListRoot {
+        ListRoot {
+            lock,
+            len: 0,
+            first: Ref::NULL,
+            last: Ref::NULL,
         }
     }
 
-    /// The object that stands for the list: refer to it from a field, or make a handle of it.
-    pub fn object(&self) -> Obj<'g, ListRoot, V> {
-        self.root
+    fn clear<'t, M: Medium>(root: Obj<'t, ListRoot, Tx<'t, M>>) -> Result<(), Error> {
+        cursor::clear(root)
     }
+}
 
-    /// Takes the read lock until the returned value is dropped; everything can be read through it.
-    ///
-    /// In a guard, hold one at a time: a second lock that has to wait for a writer, who waits for
-    /// the first one, waits forever.
-    pub fn read(&self) -> Result<ListReader<'_, 'g, V>, Error> {
-        let lock = self.root.view().lock_shared(self.lock)?;
-        Ok(ListReader::new(self.root, lock))
+impl Lookup for Linked {
+    type Key<'k> = u64;
+    type Found<'g, V: View<'g>> = NodeAt<'g, V>;
+
+    fn look_up<'g, V: View<'g>>(
+        root: Obj<'g, ListRoot, V>,
+        _at_hand: (),
+        key: u64,
+    ) -> Result<Option<NodeAt<'g, V>>, Error> {
+        Links::new(root).find(key)
     }
+}
 
-    /// Number of elements.
-    pub fn len(&self) -> Result<u64, Error> {
-        Ok(self.read()?.len())
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> Result<bool, Error> {
-        Ok(self.len()? == 0)
-    }
-
-    /// The value of the first element with this key, in linear time.
-    pub fn get(&self, key: u64) -> Result<Option<Vec<u8>>, Error> {
-        let reader = self.read()?;
-        let element = reader.find(key)?;
-        element.map(|e| e.value()).transpose()
-    }
-
-    /// Every invariant that does not hold, in sentences; none for a sound list. In linear time.
-    pub fn check(&self) -> Result<Vec<String>, Error> {
-        let _lock = self.root.view().lock_shared(self.lock)?;
-        Ok(check::check(self.root))
+impl<'g, V: View<'g>> Reader<'_, 'g, V, Linked> {
+    /// The first element with this key, in linear time.
+    pub fn find(&self, key: u64) -> Result<Option<Item<'_, 'g, V>>, Error> {
+        Ok(self.look_up(key)?.map(Item::new))
     }
 }
 
 impl<'t, M: Medium> List<'t, Tx<'t, M>> {
-    /// Makes an empty list and a root for it.
-    ///
-    /// Errors: there is such a root already ([`Error::WrongKind`]), or no place for another; the
-    /// pool is full.
-    pub fn create(tx: Tx<'t, M>, root: impl RootKey<ListRoot>) -> Result<Self, Error> {
-        crate::refuse_taken_name(tx, root)?;
-        let list = Self::new(tx)?;
-        tx.set_root(root, list.root)?;
-        Ok(list)
-    }
-
-    /// The list of a root, made if there is no such root.
-    ///
-    /// Errors: the root is no list, the pool is full.
-    pub fn open_or_create(tx: Tx<'t, M>, root: impl RootKey<ListRoot>) -> Result<Self, Error> {
-        match Self::find_root(tx, root)? {
-            Some(list) => Ok(list),
-            None => Self::create(tx, root),
-        }
-    }
-
-    /// Makes an empty list without a name: refer to its [`List::object`] from a field, or it is
-    /// reclaimed.
-    ///
-    /// Errors: the pool is full.
-    pub fn new(tx: Tx<'t, M>) -> Result<Self, Error> {
-        let root = tx.alloc(ListRoot {
-            lock: tx.new_lock_id(),
-            len: 0,
-            first: firn_heap::Ref::NULL,
-            last: firn_heap::Ref::NULL,
-        })?;
-        Ok(Self::at(root))
-    }
-
     /// A cursor beside the elements: in front of the first and behind the last. Takes the write
     /// lock.
     pub fn cursor(&mut self) -> Result<Cursor<'_, 't, M>, Error> {
-        self.root.view().lock_exclusive(self.lock)?;
+        self.lock()?;
         Ok(Cursor::new(self.root))
     }
 

@@ -10,21 +10,25 @@ use super::key;
 use super::node::{MapRoot, Visit};
 use super::order::FANOUT;
 use super::search;
-
-/// Findings after which the check ends.
-const MAX_FINDINGS: usize = 100;
+use crate::protocol::MAX_FINDINGS;
 
 /// Looks at every node and entry; the caller holds the lock.
-pub(crate) fn check<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> (Vec<String>, Shape) {
-    let mut check = Check {
-        findings: Vec::new(),
-        seen: HashSet::new(),
-        shape: Shape::default(),
-    };
-    if let Err(error) = check.whole(root) {
-        check.findings.push(error.to_string());
-    }
-    (check.findings, check.shape)
+pub(crate) fn check<'g, V: View<'g>>(
+    root: Obj<'g, MapRoot, V>,
+    findings: &mut Vec<String>,
+) -> Result<(), Error> {
+    let mut check = Check::default();
+    let outcome = check.whole(root);
+    findings.append(&mut check.findings);
+    outcome
+}
+
+/// How many nodes the map has, as far as it is sound; the caller holds the lock.
+pub(crate) fn shape<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> Shape {
+    let mut check = Check::default();
+    // What is wrong `check` says.
+    let _ = check.whole(root);
+    check.shape
 }
 
 /// How many nodes a map has, and what is in them.
@@ -43,6 +47,7 @@ pub struct Shape {
     pub separator_objects: u64,
 }
 
+#[derive(Default)]
 struct Check {
     findings: Vec<String>,
     /// Addresses of all nodes, entries and separators so far.

@@ -17,7 +17,9 @@ use firn_heap::{Error, Field, Obj, Raw, Tx, TypeId, View};
 use firn_media::Medium;
 
 use super::key::WORD;
-use super::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
+use super::{MAX_KEY_BYTES, MAX_VALUE_BYTES, OwnedEntry};
+use crate::protocol::Spot;
+use crate::reader::Item;
 
 /// Bytes of the word in front of the key, where there is one.
 const LENGTH_BYTES: usize = 8;
@@ -176,6 +178,41 @@ pub(crate) fn value_into<'g, V: View<'g>>(
     let parts = parts(entry)?;
     append(entry, parts.value_at, parts.value_len, into);
     Ok(())
+}
+
+/// Key and value.
+pub(crate) fn pair<'g, V: View<'g>>(entry: Entry<'g, V>) -> Result<OwnedEntry, Error> {
+    let (key, mut value) = (key(entry)?, Vec::new());
+    value_into(entry, &mut value)?;
+    Ok((key, value))
+}
+
+impl<'g, V: View<'g>> Spot for Entry<'g, V> {
+    #[inline(always)]
+    fn value_into(self, into: &mut Vec<u8>) -> Result<(), Error> {
+        value_into(self, into)
+    }
+
+    fn value_len(self) -> Result<usize, Error> {
+        Ok(parts(self)?.value_len)
+    }
+}
+
+impl<'g, V: View<'g>> Item<'_, Entry<'g, V>> {
+    /// The key.
+    pub fn key(&self) -> Result<Vec<u8>, Error> {
+        key(self.spot)
+    }
+
+    /// Appends the key to `into`.
+    pub fn key_into(&self, into: &mut Vec<u8>) -> Result<(), Error> {
+        key_into(self.spot, into)
+    }
+
+    /// Key and value.
+    pub fn to_pair(&self) -> Result<OwnedEntry, Error> {
+        pair(self.spot)
+    }
 }
 
 /// Appends `len` bytes of the object from byte `at` on, which lie within it.

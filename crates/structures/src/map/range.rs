@@ -1,13 +1,14 @@
 //! Iterating over the entries between two bounds, from either end.
 
-use core::marker::PhantomData;
 use core::ops::Bound;
 
 use firn_heap::{Error, Obj, View};
 
+use super::entry;
 use super::node::MapRoot;
 use super::path::{Path, Step};
-use super::{OwnedEntry, entry};
+use crate::protocol::{Walk, WalkBack};
+use crate::reader::Item;
 
 /// Leaves without entries that an iteration puts up with. They are rare: only a removal in a full
 /// pool leaves one.
@@ -37,84 +38,41 @@ impl Bounds<'_> {
     }
 }
 
-/// A key and its value, while the map's lock is held.
-pub struct Entry<'r, 'g, V: View<'g>> {
-    object: entry::Entry<'g, V>,
-    of: PhantomData<&'r ()>,
-}
-
-impl<'g, V: View<'g>> Entry<'_, 'g, V> {
-    /// The key.
-    pub fn key(&self) -> Result<Vec<u8>, Error> {
-        entry::key(self.object)
-    }
-
-    /// The value.
-    pub fn value(&self) -> Result<Vec<u8>, Error> {
-        let mut value = Vec::new();
-        self.value_into(&mut value)?;
-        Ok(value)
-    }
-
-    /// Appends the key to `into`.
-    pub fn key_into(&self, into: &mut Vec<u8>) -> Result<(), Error> {
-        entry::key_into(self.object, into)
-    }
-
-    /// Appends the value to `into`.
-    pub fn value_into(&self, into: &mut Vec<u8>) -> Result<(), Error> {
-        entry::value_into(self.object, into)
-    }
-
-    /// Bytes of the value.
-    pub fn value_len(&self) -> Result<usize, Error> {
-        Ok(entry::parts(self.object)?.value_len)
-    }
-
-    /// Key and value.
-    pub fn to_pair(&self) -> Result<OwnedEntry, Error> {
-        Ok((self.key()?, self.value()?))
-    }
+/// What is left of a range.
+enum Left<'g, V: View<'g>> {
+    /// In front of the next entry, behind the last one.
+    Between(Path<'g, V>, Path<'g, V>),
+    /// Nothing, because an end could not be found.
+    Failed(Error),
+    Nothing,
 }
 
 /// Entries in the order of their keys, and back from the other end.
 ///
-/// Each step takes constant time on average. After an error there are no further entries.
-pub struct Range<'r, 'g, V: View<'g>> {
-    /// In front of the next entry, behind the last one; `None` when there is nothing left.
-    ends: Option<(Path<'g, V>, Path<'g, V>)>,
+/// Each step takes constant time on average.
+pub struct Range<'g, V: View<'g>> {
+    left: Left<'g, V>,
     /// Leaves that may still be visited: damaged nodes cannot lead in a circle.
     leaves_left: u64,
-    of: PhantomData<&'r ()>,
 }
 
-impl<'g, V: View<'g>> Range<'_, 'g, V> {
-    pub(crate) fn new(root: Obj<'g, MapRoot, V>, bounds: Bounds<'_>) -> Result<Self, Error> {
-        let ends = if bounds.are_reversed() {
-            None
-        } else {
-            let front = match bounds.start {
-                Bound::Unbounded => Path::first(root)?,
-                Bound::Included(key) => Path::to(root, key)?.0,
-                Bound::Excluded(key) => behind(root, key)?,
-            };
-            let back = match bounds.end {
-                Bound::Unbounded => Path::end(root)?,
-                Bound::Included(key) => behind(root, key)?,
-                Bound::Excluded(key) => Path::to(root, key)?.0,
-            };
-            Some((front, back))
+impl<'g, V: View<'g>> Range<'g, V> {
+    /// The entries within these bounds. Damage that hides an end is what the first step says.
+    pub(crate) fn new(root: Obj<'g, MapRoot, V>, bounds: Bounds<'_>) -> Self {
+        let left = match bounds.are_reversed() {
+            true => Ok(Left::Nothing),
+            false => ends(root, bounds).map(|(front, back)| Left::Between(front, back)),
         };
-        Ok(Self {
-            ends,
+        Self {
+            left: left.unwrap_or_else(Left::Failed),
             leaves_left: crate::plausible_len(root.view(), root.load(MapRoot::LEN)) + EMPTY_LEAVES,
-            of: PhantomData,
-        })
+        }
     }
 
-    fn step(&mut self, forward: bool) -> Result<Option<entry::Entry<'g, V>>, Error> {
-        let Some((front, back)) = &mut self.ends else {
-            return Ok(None);
+    /// Goes on to the next entry, forward or back from the end.
+    pub(crate) fn go(&mut self, forward: bool) -> Result<Option<entry::Entry<'g, V>>, Error> {
+        let Left::Between(front, back) = &mut self.left else {
+            return self.failure();
         };
         loop {
             let (Some(first), Some(last)) = (front.steps.last_mut(), back.steps.last_mut()) else {
@@ -146,17 +104,55 @@ impl<'g, V: View<'g>> Range<'_, 'g, V> {
         }
     }
 
-    fn step_or_end(&mut self, forward: bool) -> Option<Result<Entry<'static, 'g, V>, Error>> {
-        let found = self.step(forward);
-        if !matches!(found, Ok(Some(_))) {
-            self.ends = None;
+    #[cold]
+    fn failure<T>(&mut self) -> Result<Option<T>, Error> {
+        match core::mem::replace(&mut self.left, Left::Nothing) {
+            Left::Failed(error) => Err(error),
+            _ => Ok(None),
         }
-        let entry = |object| Entry {
-            object,
-            of: PhantomData,
-        };
-        found.map(|found| found.map(entry)).transpose()
     }
+}
+
+impl<'g, V: View<'g>> Walk for Range<'g, V> {
+    type Found = entry::Entry<'g, V>;
+    type Item<'r> = Item<'r, entry::Entry<'g, V>>;
+
+    fn step(&mut self) -> Result<Option<Self::Found>, Error> {
+        self.go(true)
+    }
+
+    fn end(&mut self) {
+        self.left = Left::Nothing;
+    }
+
+    #[inline]
+    fn item<'r>(found: Self::Found) -> Self::Item<'r> {
+        Item::new(found)
+    }
+}
+
+impl<'g, V: View<'g>> WalkBack for Range<'g, V> {
+    fn step_back(&mut self) -> Result<Option<Self::Found>, Error> {
+        self.go(false)
+    }
+}
+
+/// In front of the first entry within these bounds, and behind the last.
+fn ends<'g, V: View<'g>>(
+    root: Obj<'g, MapRoot, V>,
+    bounds: Bounds<'_>,
+) -> Result<(Path<'g, V>, Path<'g, V>), Error> {
+    let front = match bounds.start {
+        Bound::Unbounded => Path::first(root)?,
+        Bound::Included(key) => Path::to(root, key)?.0,
+        Bound::Excluded(key) => behind(root, key)?,
+    };
+    let back = match bounds.end {
+        Bound::Unbounded => Path::end(root)?,
+        Bound::Included(key) => behind(root, key)?,
+        Bound::Excluded(key) => Path::to(root, key)?.0,
+    };
+    Ok((front, back))
 }
 
 /// The path behind `key`.
@@ -168,18 +164,10 @@ fn behind<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>, key: &[u8]) -> Result<Path
     Ok(path)
 }
 
-impl<'r, 'g, V: View<'g>> Iterator for Range<'r, 'g, V> {
-    type Item = Result<Entry<'r, 'g, V>, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.step_or_end(true)
-    }
+/// The least string above all that begin with `prefix`; `None` if there is none.
+pub(crate) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
+    let mut behind = prefix[..=last].to_vec();
+    behind[last] += 1;
+    Some(behind)
 }
-
-impl<'g, V: View<'g>> DoubleEndedIterator for Range<'_, 'g, V> {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        self.step_or_end(false)
-    }
-}
-
-impl<'g, V: View<'g>> core::iter::FusedIterator for Range<'_, 'g, V> {}

@@ -120,10 +120,8 @@ pub(crate) fn free_node<'t, M: Medium>(
 }
 
 /// Removes everything and frees it.
-pub(crate) fn clear<'t, M: Medium>(
-    tx: Tx<'t, M>,
-    root: Obj<'t, MapRoot, Tx<'t, M>>,
-) -> Result<(), Error> {
+pub(crate) fn clear<'t, M: Medium>(root: Obj<'t, MapRoot, Tx<'t, M>>) -> Result<(), Error> {
+    let tx = root.view();
     let height = search::height(root)?;
     if height > 0 {
         let top = search::top(root)?;

@@ -5,10 +5,9 @@ use core::ops::{Bound, RangeBounds};
 use firn_heap::{Error, Handle, Session, View};
 use firn_media::Medium;
 
+use super::Map;
 use super::node::MapRoot;
-use super::range::Bounds;
-use super::read::behind_prefix;
-use super::{Entry, Map};
+use super::range::{Bounds, behind_prefix};
 
 /// Entries that are copied under one lock.
 const STEP_ENTRIES: usize = 256;
@@ -131,8 +130,8 @@ impl<M: Medium> Scan<M> {
         };
         let mut last = 0;
         let mut more = false;
-        for entry in reader.range_of(bounds)? {
-            let entry: Entry<'_, '_, V> = entry?;
+        for entry in reader.range_of(bounds) {
+            let entry = entry?;
             if self.ends.len() == STEP_ENTRIES || self.bytes.len() >= STEP_BYTES {
                 more = true;
                 break;

@@ -146,3 +146,18 @@ pub(crate) fn leaf<'g, V: View<'g>>(
     }
     Ok(Some(visit))
 }
+
+/// The entry of `key`.
+#[inline]
+pub(crate) fn entry<'g, V: View<'g>>(
+    root: Obj<'g, MapRoot, V>,
+    key: &[u8],
+) -> Result<Option<entry::Entry<'g, V>>, Error> {
+    let Some(leaf) = leaf(root, key)? else {
+        return Ok(None);
+    };
+    match leaf.find(key)? {
+        Found::At(place) => leaf.entry(place).map(Some),
+        Found::Before(_) => Ok(None),
+    }
+}

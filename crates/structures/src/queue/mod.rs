@@ -2,7 +2,7 @@
 //!
 //! It is a chain of segments, which hold references to the elements. A push or a pop changes the root
 //! object and one place of a segment, a line each, besides the element itself. A segment whose last
-//! element is popped is freed; an empty queue keeps one of 1 KiB, [`Queue::clear`] none.
+//! element is popped is freed; an empty queue keeps one of 1 KiB, [`Collection::clear`] none.
 //!
 //! Crash: a change belongs to its transaction; a crash leaves all of it or nothing.
 //! Concurrency: readers share the queue's lock, a writer has it alone until its transaction ends.
@@ -12,13 +12,16 @@ mod read;
 
 use std::collections::HashSet;
 
-use firn_heap::{Bytes, Error, Obj, Ref, RootKey, Stored, Tx, View};
+use firn_heap::{Bytes, Error, Field, Obj, Ref, Stored, Tx, View};
 use firn_media::Medium;
 
+use crate::collection::Collection;
 use crate::element::{self, Element, damaged, present};
+use crate::protocol::{Growing, Protocol, sealed::Sealed};
+use crate::reader::Reader;
 use crate::reclaim::free_unlinked;
 
-pub use read::{Iter, QueueReader};
+pub use read::Segments;
 
 /// Places of a segment.
 pub(crate) const PLACES: usize = 126;
@@ -60,23 +63,78 @@ const _: () = assert!((size_of::<Segment>() + HEADER_BYTES).is_power_of_two());
 type Root<'g, V> = Obj<'g, QueueRoot, V>;
 type SegmentAt<'g, V> = Obj<'g, Segment, V>;
 
-/// A queue, seen through a guard or a transaction. It is named by a root of the pool, or by a field
-/// that refers to its [`QueueRoot`].
+/// A queue of byte strings, first in, first out.
 ///
-/// Every function takes constant time unless it says otherwise, and returns [`Error::Damaged`] or
-/// [`Error::WrongType`] for media that make no sense, in a transaction [`Error::Conflict`] where it
-/// would have to wait against the order of locks.
-pub struct Queue<'g, V: View<'g>> {
-    root: Root<'g, V>,
-    lock: u64,
+/// An element has up to [`crate::map::MAX_VALUE_BYTES`]. Every function takes constant time unless it says
+/// otherwise.
+pub type Queue<'g, V> = Collection<'g, V, Segmented>;
+
+/// The protocol of [`Queue`].
+pub enum Segmented {}
+
+impl Sealed for Segmented {}
+
+impl Protocol for Segmented {
+    type Root = QueueRoot;
+    type AtHand<'g, V: View<'g>> = ();
+    type Walk<'g, V: View<'g>> = Segments<'g, V>;
+
+    const LOCK: Field<QueueRoot, u64> = QueueRoot::LOCK;
+    const LEN: Field<QueueRoot, u64> = QueueRoot::LEN;
+
+    #[inline]
+    fn at_hand<'g, V: View<'g>>(_root: Root<'g, V>) {}
+
+    fn walk<'g, V: View<'g>>(root: Root<'g, V>) -> Segments<'g, V> {
+        Segments::new(root)
+    }
+
+    fn check<'g, V: View<'g>>(root: Root<'g, V>, findings: &mut Vec<String>) -> Result<(), Error> {
+        read::check(root, findings)
+    }
+}
+
+impl Growing for Segmented {
+    fn empty<M: Medium>(_tx: Tx<'_, M>, lock: u64) -> QueueRoot {
+        QueueRoot {
+            lock,
+            len: 0,
+            first: Ref::NULL,
+            last: Ref::NULL,
+            head: 0,
+            tail: 0,
+        }
+    }
+
+    fn clear<'t, M: Medium>(root: Root<'t, Tx<'t, M>>) -> Result<(), Error> {
+        let tx = root.view();
+        let mut seen = HashSet::new();
+        let mut next = root.follow(QueueRoot::FIRST);
+        while let Some(segment) = next {
+            let segment = segment.check_type()?;
+            if !seen.insert(segment.address().0) {
+                return Err(damaged("a segment that is reached twice", segment));
+            }
+            next = segment.follow(Segment::NEXT);
+            for place in 0..PLACES {
+                if let Some(element) = segment.follow(Segment::PLACES.at(place)) {
+                    free_unlinked(tx, element::sound(element)?)?;
+                }
+            }
+            free_unlinked(tx, segment)?;
+        }
+        root.link::<Segment>(QueueRoot::FIRST, None);
+        root.link::<Segment>(QueueRoot::LAST, None);
+        for field in [QueueRoot::LEN, QueueRoot::HEAD, QueueRoot::TAIL] {
+            root.store(field, 0);
+        }
+        Ok(())
+    }
 }
 
 /// A place that the root names, within a segment or at its end.
 #[inline]
-fn place<'g, V: View<'g>>(
-    root: Root<'g, V>,
-    field: firn_heap::Field<QueueRoot, u64>,
-) -> Result<usize, Error> {
+fn place<'g, V: View<'g>>(root: Root<'g, V>, field: Field<QueueRoot, u64>) -> Result<usize, Error> {
     match root.load(field) {
         place if place <= PLACES as u64 => Ok(place as usize),
         _ => Err(damaged("the ends of a queue", root)),
@@ -101,103 +159,21 @@ fn element_of<'g, V: View<'g>>(
     present(segment.follow(Segment::PLACES.at(place)), segment)
 }
 
+impl<'g, V: View<'g>> Reader<'_, 'g, V, Segmented> {
+    /// The first element.
+    pub fn front(&self) -> Result<Option<Vec<u8>>, Error> {
+        self.iter().next().transpose()
+    }
+}
+
 impl<'g, V: View<'g>> Queue<'g, V> {
-    /// The queue of a root, by its name or a [`RootHandle`](firn_heap::RootHandle).
-    ///
-    /// Errors: no such root, or it is no queue.
-    pub fn open(view: V, root: impl RootKey<QueueRoot>) -> Result<Self, Error> {
-        view.root(root).map(Self::at)
-    }
-
-    /// The queue of a root, or `None` if there is no such root.
-    ///
-    /// Errors: the root is no queue.
-    pub fn find(view: V, root: impl RootKey<QueueRoot>) -> Result<Option<Self>, Error> {
-        Ok(view.find_root(root)?.map(Self::at))
-    }
-
-    /// The queue at this object, which a field or a handle refers to.
-    pub fn at(root: Obj<'g, QueueRoot, V>) -> Self {
-        Self {
-            root,
-            lock: root.load(QueueRoot::LOCK),
-        }
-    }
-
-    /// The object that stands for the queue: refer to it from a field, or make a handle of it.
-    pub fn object(&self) -> Obj<'g, QueueRoot, V> {
-        self.root
-    }
-
-    /// Takes the read lock until the returned value is dropped; everything can be read through it.
-    ///
-    /// In a guard, hold one at a time: a second lock that has to wait for a writer, who waits for
-    /// the first one, waits forever.
-    pub fn read(&self) -> Result<QueueReader<'_, 'g, V>, Error> {
-        let lock = self.root.view().lock_shared(self.lock)?;
-        Ok(QueueReader::new(self.root, lock))
-    }
-
-    /// Number of elements.
-    pub fn len(&self) -> Result<u64, Error> {
-        Ok(self.read()?.len())
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> Result<bool, Error> {
-        Ok(self.len()? == 0)
-    }
-
     /// The first element, which stays.
     pub fn front(&self) -> Result<Option<Vec<u8>>, Error> {
         self.read()?.front()
     }
-
-    /// Every invariant that does not hold, in sentences; none for a sound queue. In linear time.
-    pub fn check(&self) -> Result<Vec<String>, Error> {
-        let _lock = self.root.view().lock_shared(self.lock)?;
-        Ok(read::check(self.root))
-    }
 }
 
 impl<'t, M: Medium> Queue<'t, Tx<'t, M>> {
-    /// Makes an empty queue and a root for it.
-    ///
-    /// Errors: there is such a root already ([`Error::WrongKind`]), or no place for another; the
-    /// pool is full.
-    pub fn create(tx: Tx<'t, M>, root: impl RootKey<QueueRoot>) -> Result<Self, Error> {
-        crate::refuse_taken_name(tx, root)?;
-        let queue = Self::new(tx)?;
-        tx.set_root(root, queue.root)?;
-        Ok(queue)
-    }
-
-    /// The queue of a root, made if there is no such root.
-    ///
-    /// Errors: the root is no queue, the pool is full.
-    pub fn open_or_create(tx: Tx<'t, M>, root: impl RootKey<QueueRoot>) -> Result<Self, Error> {
-        match Self::find(tx, root)? {
-            Some(queue) => Ok(queue),
-            None => Self::create(tx, root),
-        }
-    }
-
-    /// Makes an empty queue without a name: refer to its [`Queue::object`] from a field, or it is
-    /// reclaimed.
-    ///
-    /// Errors: the pool is full.
-    pub fn new(tx: Tx<'t, M>) -> Result<Self, Error> {
-        let root = tx.alloc(QueueRoot {
-            lock: tx.new_lock_id(),
-            len: 0,
-            first: Ref::NULL,
-            last: Ref::NULL,
-            head: 0,
-            tail: 0,
-        })?;
-        Ok(Self::at(root))
-    }
-
     /// Puts an element behind all others.
     ///
     /// Errors: the element is too large, the pool is full; the queue is as before.
@@ -288,42 +264,5 @@ impl<'t, M: Medium> Queue<'t, Tx<'t, M>> {
         self.root.link(QueueRoot::FIRST, Some(next.check_type()?));
         self.root.store(QueueRoot::HEAD, 0);
         free_unlinked(self.root.view(), segment)
-    }
-
-    /// Removes every element and gives all space back, in time linear in their number.
-    ///
-    /// All of it is one transaction, which remembers each object until it ends. Where that is too
-    /// much, pop piece by piece.
-    pub fn clear(&mut self) -> Result<(), Error> {
-        self.lock()?;
-        let root = self.root;
-        root.view().nested(|tx| {
-            let mut seen = HashSet::new();
-            let mut next = root.follow(QueueRoot::FIRST);
-            while let Some(segment) = next {
-                let segment = segment.check_type()?;
-                if !seen.insert(segment.address().0) {
-                    return Err(damaged("a segment that is reached twice", segment));
-                }
-                next = segment.follow(Segment::NEXT);
-                for place in 0..PLACES {
-                    if let Some(element) = segment.follow(Segment::PLACES.at(place)) {
-                        free_unlinked(tx, element::sound(element)?)?;
-                    }
-                }
-                free_unlinked(tx, segment)?;
-            }
-            root.link::<Segment>(QueueRoot::FIRST, None);
-            root.link::<Segment>(QueueRoot::LAST, None);
-            for field in [QueueRoot::LEN, QueueRoot::HEAD, QueueRoot::TAIL] {
-                root.store(field, 0);
-            }
-            Ok(())
-        })
-    }
-
-    #[inline]
-    fn lock(&self) -> Result<(), Error> {
-        self.root.view().lock_exclusive(self.lock)
     }
 }

@@ -1,72 +1,32 @@
-//! Reading under a lock that is held.
+//! Going over the elements, and looking whether they are sound.
 
-use core::marker::PhantomData;
 use std::collections::HashSet;
 
-use firn_heap::{Error, Obj, ReadLock, View};
+use firn_heap::{Error, Obj, View};
 
 use super::{PLACES, QueueRoot, Root, Segment, SegmentAt, element_of, front, place};
 use crate::element::{self, Element, damaged};
+use crate::protocol::{MAX_FINDINGS, Walk};
 
-/// Findings after which a check ends.
-const MAX_FINDINGS: usize = 100;
-
-/// A queue that no writer changes while this lives. See [`super::Queue::read`].
-pub struct QueueReader<'l, 'g, V: View<'g>> {
-    root: Root<'g, V>,
-    _lock: ReadLock<'g, V::Medium>,
-    /// A transaction cannot change the queue through the value that this was made of.
-    of: PhantomData<&'l ()>,
-}
-
-impl<'g, V: View<'g>> QueueReader<'_, 'g, V> {
-    #[inline]
-    pub(crate) fn new(root: Root<'g, V>, lock: ReadLock<'g, V::Medium>) -> Self {
-        Self {
-            root,
-            _lock: lock,
-            of: PhantomData,
-        }
-    }
-
-    /// Number of elements.
-    pub fn len(&self) -> u64 {
-        self.root.load(QueueRoot::LEN)
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The first element.
-    pub fn front(&self) -> Result<Option<Vec<u8>>, Error> {
-        self.iter().next().transpose()
-    }
-
-    /// All elements, the first one first.
-    pub fn iter(&self) -> Iter<'_, 'g, V> {
-        Iter {
-            root: self.root,
-            at: None,
-            left: crate::plausible_len(self.root.view(), self.len()),
-            of: PhantomData,
-        }
-    }
-}
-
-/// Elements of a queue. After an error there are no further ones.
-pub struct Iter<'r, 'g, V: View<'g>> {
+/// Elements of a queue.
+pub struct Segments<'g, V: View<'g>> {
     root: Root<'g, V>,
     /// Where the next element is; `None` before the first.
     at: Option<(SegmentAt<'g, V>, usize)>,
     /// Elements to come, as the length says: damaged links cannot lead in a circle.
     left: u64,
-    of: PhantomData<&'r ()>,
 }
 
-impl<'g, V: View<'g>> Iter<'_, 'g, V> {
-    fn step(&mut self) -> Result<Element<'g, V>, Error> {
+impl<'g, V: View<'g>> Segments<'g, V> {
+    pub(crate) fn new(root: Root<'g, V>) -> Self {
+        Self {
+            root,
+            at: None,
+            left: crate::plausible_len(root.view(), root.load(QueueRoot::LEN)),
+        }
+    }
+
+    fn element(&mut self) -> Result<Element<'g, V>, Error> {
         let (segment, place) = match self.at {
             None => front(self.root)?,
             Some((segment, place)) if place < PLACES => (segment, place),
@@ -80,32 +40,34 @@ impl<'g, V: View<'g>> Iter<'_, 'g, V> {
     }
 }
 
-impl<'g, V: View<'g>> Iterator for Iter<'_, 'g, V> {
-    type Item = Result<Vec<u8>, Error>;
+impl<'g, V: View<'g>> Walk for Segments<'g, V> {
+    type Found = Vec<u8>;
+    type Item<'r> = Vec<u8>;
 
-    fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        let copied = self.step().and_then(Obj::to_vec);
-        if copied.is_err() {
-            self.left = 0;
-        }
-        Some(copied)
+    fn step(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let Some(left) = self.left.checked_sub(1) else {
+            return Ok(None);
+        };
+        self.left = left;
+        self.element().and_then(Obj::to_vec).map(Some)
+    }
+
+    fn end(&mut self) {
+        self.left = 0;
+    }
+
+    #[inline]
+    fn item<'r>(found: Vec<u8>) -> Self::Item<'r> {
+        found
     }
 }
-
-impl<'g, V: View<'g>> core::iter::FusedIterator for Iter<'_, 'g, V> {}
 
 /// Looks at every element; the caller holds the lock. Ends at the first finding behind which the
 /// rest cannot be trusted.
-pub(crate) fn check<'g, V: View<'g>>(root: Root<'g, V>) -> Vec<String> {
-    let mut findings = Vec::new();
-    if let Err(error) = walk(root, &mut findings) {
-        findings.push(error.to_string());
-    }
-    findings
-}
-
-fn walk<'g, V: View<'g>>(root: Root<'g, V>, findings: &mut Vec<String>) -> Result<(), Error> {
+pub(crate) fn check<'g, V: View<'g>>(
+    root: Root<'g, V>,
+    findings: &mut Vec<String>,
+) -> Result<(), Error> {
     let (head, tail) = (place(root, QueueRoot::HEAD)?, place(root, QueueRoot::TAIL)?);
     let mut seen = HashSet::new();
     let mut found = 0;

@@ -11,13 +11,15 @@
 
 mod read;
 
-use firn_heap::{Bytes, Error, Obj, Ref, Refs, RootKey, Stored, Tx, TypeId, View};
+use firn_heap::{Bytes, Error, Field, Obj, Ref, Refs, RootKey, Stored, Tx, TypeId, View};
 use firn_media::Medium;
 
+use crate::collection::Collection;
 use crate::element::{self, Element, check_index, damaged};
+use crate::protocol::{Lookup, Protocol, sealed::Sealed};
 use crate::reclaim::free_unlinked;
 
-pub use read::{Iter, StringsReader};
+pub use read::Strings;
 
 /// Most strings of an array.
 pub const MAX_STRINGS: u64 = (u32::MAX as u64) / 8 - 2;
@@ -37,16 +39,56 @@ pub struct StringsRoot {
 
 type Root<'g, V> = Obj<'g, StringsRoot, V>;
 
-/// An array of byte strings, seen through a guard or a transaction. It is named by a root of the
-/// pool, or by a field that refers to its [`StringsRoot`].
+/// An array of byte strings, of a number that is chosen when it is made.
 ///
-/// An element is a string, which may be empty, or clear, as all are at first. Every function takes
-/// constant time unless it says otherwise, and returns [`Error::Damaged`] or [`Error::WrongType`] for
-/// media that make no sense, in a transaction [`Error::Conflict`] where it would have to wait against
-/// the order of locks.
-pub struct StringArray<'g, V: View<'g>> {
-    root: Root<'g, V>,
-    lock: u64,
+/// An element is a string, which may be empty and has up to [`crate::map::MAX_VALUE_BYTES`], or clear, as
+/// all are at first; its index names it. The length counts clear ones too, and never changes. Every
+/// function takes constant time unless it says otherwise.
+pub type StringArray<'g, V> = Collection<'g, V, Fixed>;
+
+/// The protocol of [`StringArray`].
+pub enum Fixed {}
+
+impl Sealed for Fixed {}
+
+impl Protocol for Fixed {
+    type Root = StringsRoot;
+    /// The strings, which stay what they are; `None` if they are not sound, or there are none.
+    type AtHand<'g, V: View<'g>> = Option<Obj<'g, Refs<Bytes>, V>>;
+    type Walk<'g, V: View<'g>> = Strings<'g, V>;
+
+    const LOCK: Field<StringsRoot, u64> = StringsRoot::LOCK;
+    const LEN: Field<StringsRoot, u64> = StringsRoot::LEN;
+
+    #[inline]
+    fn at_hand<'g, V: View<'g>>(root: Root<'g, V>) -> Option<Obj<'g, Refs<Bytes>, V>> {
+        strings(root).ok()
+    }
+
+    fn walk<'g, V: View<'g>>(root: Root<'g, V>) -> Strings<'g, V> {
+        Strings::new(root)
+    }
+
+    fn check<'g, V: View<'g>>(root: Root<'g, V>, findings: &mut Vec<String>) -> Result<(), Error> {
+        read::check(root, findings)
+    }
+}
+
+impl Lookup for Fixed {
+    type Key<'k> = u64;
+    type Found<'g, V: View<'g>> = Element<'g, V>;
+
+    #[inline(always)]
+    fn look_up<'g, V: View<'g>>(
+        root: Root<'g, V>,
+        at_hand: Option<Obj<'g, Refs<Bytes>, V>>,
+        index: u64,
+    ) -> Result<Option<Element<'g, V>>, Error> {
+        match (at_hand, usize::try_from(index)) {
+            (Some(strings), Ok(index)) => strings.get(index).map(element::sound).transpose(),
+            _ => string(root, index),
+        }
+    }
 }
 
 /// The object of the strings, of which there is at least one.
@@ -67,83 +109,13 @@ fn string<'g, V: View<'g>>(root: Root<'g, V>, index: u64) -> Result<Option<Eleme
     string.map(element::sound).transpose()
 }
 
-impl<'g, V: View<'g>> StringArray<'g, V> {
-    /// The array of a root, by its name or a [`RootHandle`](firn_heap::RootHandle).
-    ///
-    /// Errors: no such root, or it is no array.
-    pub fn open(view: V, root: impl RootKey<StringsRoot>) -> Result<Self, Error> {
-        view.root(root).map(Self::at)
-    }
-
-    /// The array of a root, or `None` if there is no such root.
-    ///
-    /// Errors: the root is no array.
-    pub fn find(view: V, root: impl RootKey<StringsRoot>) -> Result<Option<Self>, Error> {
-        Ok(view.find_root(root)?.map(Self::at))
-    }
-
-    /// The array at this object, which a field or a handle refers to.
-    pub fn at(root: Obj<'g, StringsRoot, V>) -> Self {
-        Self {
-            root,
-            lock: root.load(StringsRoot::LOCK),
-        }
-    }
-
-    /// The object that stands for the array: refer to it from a field, or make a handle of it.
-    pub fn object(&self) -> Obj<'g, StringsRoot, V> {
-        self.root
-    }
-
-    /// Takes the read lock until the returned value is dropped; everything can be read through it.
-    ///
-    /// In a guard, hold one at a time: a second lock that has to wait for a writer, who waits for
-    /// the first one, waits forever.
-    #[inline]
-    pub fn read(&self) -> Result<StringsReader<'_, 'g, V>, Error> {
-        let lock = self.root.view().lock_shared(self.lock)?;
-        Ok(StringsReader::new(self.root, lock))
-    }
-
-    /// Number of elements, clear ones included. It never changes.
-    pub fn len(&self) -> Result<u64, Error> {
-        Ok(self.read()?.len())
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> Result<bool, Error> {
-        Ok(self.len()? == 0)
-    }
-
-    /// The string at `index`; `None` if it is clear, or beyond the array.
-    pub fn get(&self, index: u64) -> Result<Option<Vec<u8>>, Error> {
-        self.read()?.get(index)
-    }
-
-    /// Appends the string at `index` to `into`, without another allocation if it has room. Returns
-    /// whether there is one.
-    #[inline]
-    pub fn get_into(&self, index: u64, into: &mut Vec<u8>) -> Result<bool, Error> {
-        self.read()?.get_into(index, into)
-    }
-
-    /// Every invariant that does not hold, in sentences; none for a sound array. In linear time.
-    pub fn check(&self) -> Result<Vec<String>, Error> {
-        let _lock = self.root.view().lock_shared(self.lock)?;
-        Ok(read::check(self.root))
-    }
-}
-
 impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
     /// Makes an array of `len` clear elements and a root for it. Takes time linear in `len`.
     ///
     /// Errors: there is such a root already ([`Error::WrongKind`]), or no place for another; the
     /// pool is full, or `len` above [`MAX_STRINGS`] ([`Error::ObjectTooLarge`]).
     pub fn create(tx: Tx<'t, M>, root: impl RootKey<StringsRoot>, len: u64) -> Result<Self, Error> {
-        crate::refuse_taken_name(tx, root)?;
-        let array = Self::new(tx, len)?;
-        tx.set_root(root, array.root)?;
-        Ok(array)
+        Self::create_as(tx, root, || Self::new(tx, len))
     }
 
     /// The array of the root `name`, made with `len` clear elements if there is no such root.
@@ -165,7 +137,7 @@ impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
         }
     }
 
-    /// Makes an array without a name: refer to its [`StringArray::object`] from a field, or it is
+    /// Makes an array without a name: refer to its [`Collection::object`] from a field, or it is
     /// reclaimed. Takes time linear in `len`.
     ///
     /// Errors: as [`StringArray::create`].
@@ -218,10 +190,10 @@ impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
         Ok(there.then_some(old))
     }
 
-    /// Clears the element at `index`. Returns whether there was a string, which is freed.
+    /// Removes the string at `index`: the element is clear then. Returns whether there was a string.
     ///
     /// Errors: `index` is beyond the array ([`Error::BadRange`]).
-    pub fn clear(&mut self, index: u64) -> Result<bool, Error> {
+    pub fn remove(&mut self, index: u64) -> Result<bool, Error> {
         let strings = self.strings_with(index)?;
         let Some(string) = strings.get(index as usize) else {
             return Ok(false);
@@ -234,13 +206,13 @@ impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
         Ok(true)
     }
 
-    /// Clears the element at `index` and returns what it was.
+    /// Removes the string at `index` and returns it.
     ///
-    /// Errors: as [`StringArray::clear`].
+    /// Errors: as [`StringArray::remove`].
     pub fn take(&mut self, index: u64) -> Result<Option<Vec<u8>>, Error> {
         self.strings_with(index)?;
         let string = string(self.root, index)?.map(Obj::to_vec).transpose()?;
-        self.clear(index)?;
+        self.remove(index)?;
         Ok(string)
     }
 
@@ -259,7 +231,7 @@ impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
     /// Takes the write lock; the strings, of which there is one at `index` or a place for it.
     #[inline]
     fn strings_with(&self, index: u64) -> Result<Obj<'t, Refs<Bytes>, Tx<'t, M>>, Error> {
-        self.root.view().lock_exclusive(self.lock)?;
+        self.lock()?;
         check_index(index, self.root.load(StringsRoot::LEN), self.root)?;
         strings(self.root)
     }

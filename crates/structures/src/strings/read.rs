@@ -1,79 +1,25 @@
-//! Reading under a lock that is held.
+//! Reading many strings, going over all, and looking whether they are sound.
 
-use core::marker::PhantomData;
 use core::ops::Range;
 use std::collections::HashSet;
 
-use firn_heap::{Bytes, Error, Obj, ReadLock, Refs, View};
+use firn_heap::{Error, Obj, View};
 
-use super::{Root, StringsRoot, string, strings};
-use crate::element::{self, Element};
+use super::{Fixed, Root, StringsRoot, string, strings};
+use crate::element;
+use crate::protocol::{MAX_FINDINGS, Walk, WalkBack};
+use crate::reader::Reader;
 use crate::tree::kind::ABREAST;
 
 /// Bytes of a string that are on their way before its length is known.
 const EXPECTED_BYTES: u64 = 128;
-/// Findings after which a check ends.
-const MAX_FINDINGS: usize = 100;
 
-/// An array that no writer changes while this lives. See [`super::StringArray::read`].
-pub struct StringsReader<'l, 'g, V: View<'g>> {
-    root: Root<'g, V>,
-    /// The strings, which stay what they are; `None` if they are not sound, or there are none.
-    strings: Option<Obj<'g, Refs<Bytes>, V>>,
-    _lock: ReadLock<'g, V::Medium>,
-    /// A transaction cannot change the array through the value that this was made of.
-    of: PhantomData<&'l ()>,
-}
-
-impl<'g, V: View<'g>> StringsReader<'_, 'g, V> {
-    #[inline]
-    pub(crate) fn new(root: Root<'g, V>, lock: ReadLock<'g, V::Medium>) -> Self {
-        Self {
-            root,
-            strings: strings(root).ok(),
-            _lock: lock,
-            of: PhantomData,
-        }
-    }
-
-    /// Number of elements, clear ones included.
-    pub fn len(&self) -> u64 {
-        self.root.load(StringsRoot::LEN)
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    #[inline]
-    fn string(&self, index: u64) -> Result<Option<Element<'g, V>>, Error> {
-        match (self.strings, usize::try_from(index)) {
-            (Some(strings), Ok(index)) => strings.get(index).map(element::sound).transpose(),
-            _ => string(self.root, index),
-        }
-    }
-
-    /// The string at `index`; `None` if it is clear, or beyond the array.
-    pub fn get(&self, index: u64) -> Result<Option<Vec<u8>>, Error> {
-        self.string(index)?.map(Obj::to_vec).transpose()
-    }
-
-    /// Appends the string at `index` to `into`, without another allocation if it has room. Returns
-    /// whether there is one.
-    #[inline]
-    pub fn get_into(&self, index: u64, into: &mut Vec<u8>) -> Result<bool, Error> {
-        match self.string(index)? {
-            Some(string) => string.read_into(into).map(|()| true),
-            None => Ok(false),
-        }
-    }
-
+impl<'g, V: View<'g>> Reader<'_, 'g, V, Fixed> {
     /// Hands each of the strings at `indices` to `each`, with the place of its index among them, in their
     /// order; `None` for one that is clear, or beyond the array.
     ///
     /// While one string is on its way from memory others are asked for. That takes a fraction of the time of
-    /// as many calls of [`StringsReader::get_into`] where the array is larger than the processor's caches.
+    /// as many calls of [`Reader::get_into`] where the array is larger than the processor's caches.
     ///
     /// Errors: the array is damaged; the strings before the index that found it were handed over, perhaps
     /// not all.
@@ -86,7 +32,7 @@ impl<'g, V: View<'g>> StringsReader<'_, 'g, V> {
         for indices in indices.chunks(ABREAST) {
             let mut found = [None; ABREAST];
             for (found, &index) in found.iter_mut().zip(indices) {
-                let string = match (self.strings, usize::try_from(index)) {
+                let string = match (self.at_hand, usize::try_from(index)) {
                     (Some(strings), Ok(index)) => strings.get(index),
                     _ => string(self.root, index)?,
                 };
@@ -106,63 +52,58 @@ impl<'g, V: View<'g>> StringsReader<'_, 'g, V> {
         }
         Ok(())
     }
-
-    /// All elements in order, from either end; `None` for one that is clear.
-    pub fn iter(&self) -> Iter<'_, 'g, V> {
-        Iter {
-            root: self.root,
-            rest: 0..self.len(),
-            of: PhantomData,
-        }
-    }
 }
 
-/// Elements of an array. After an error there are no further ones.
-pub struct Iter<'r, 'g, V: View<'g>> {
+/// Elements of an array, from either end; `None` for one that is clear.
+pub struct Strings<'g, V: View<'g>> {
     root: Root<'g, V>,
     rest: Range<u64>,
-    of: PhantomData<&'r ()>,
 }
 
-impl<'g, V: View<'g>> Iter<'_, 'g, V> {
-    fn copy(&mut self, index: u64) -> Result<Option<Vec<u8>>, Error> {
-        let copied = string(self.root, index).and_then(|s| s.map(Obj::to_vec).transpose());
-        if copied.is_err() {
-            self.rest = 0..0;
-        }
-        copied
+impl<'g, V: View<'g>> Strings<'g, V> {
+    pub(crate) fn new(root: Root<'g, V>) -> Self {
+        let rest = 0..root.load(StringsRoot::LEN);
+        Self { root, rest }
+    }
+
+    fn copy(&self, index: Option<u64>) -> Result<Option<Option<Vec<u8>>>, Error> {
+        let copied = index.map(|index| string(self.root, index)?.map(Obj::to_vec).transpose());
+        copied.transpose()
     }
 }
 
-impl<'g, V: View<'g>> Iterator for Iter<'_, 'g, V> {
-    type Item = Result<Option<Vec<u8>>, Error>;
+impl<'g, V: View<'g>> Walk for Strings<'g, V> {
+    type Found = Option<Vec<u8>>;
+    type Item<'r> = Option<Vec<u8>>;
 
-    fn next(&mut self) -> Option<Self::Item> {
-        let index = self.rest.next()?;
-        Some(self.copy(index))
+    fn step(&mut self) -> Result<Option<Self::Found>, Error> {
+        let index = self.rest.next();
+        self.copy(index)
+    }
+
+    fn end(&mut self) {
+        self.rest = 0..0;
+    }
+
+    #[inline]
+    fn item<'r>(found: Self::Found) -> Self::Item<'r> {
+        found
     }
 }
 
-impl<'g, V: View<'g>> DoubleEndedIterator for Iter<'_, 'g, V> {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        let index = self.rest.next_back()?;
-        Some(self.copy(index))
+impl<'g, V: View<'g>> WalkBack for Strings<'g, V> {
+    fn step_back(&mut self) -> Result<Option<Self::Found>, Error> {
+        let index = self.rest.next_back();
+        self.copy(index)
     }
 }
-
-impl<'g, V: View<'g>> core::iter::FusedIterator for Iter<'_, 'g, V> {}
 
 /// Looks at every element; the caller holds the lock. Ends at the first finding behind which the
 /// rest cannot be trusted.
-pub(crate) fn check<'g, V: View<'g>>(root: Root<'g, V>) -> Vec<String> {
-    let mut findings = Vec::new();
-    if let Err(error) = walk(root, &mut findings) {
-        findings.push(error.to_string());
-    }
-    findings
-}
-
-fn walk<'g, V: View<'g>>(root: Root<'g, V>, findings: &mut Vec<String>) -> Result<(), Error> {
+pub(crate) fn check<'g, V: View<'g>>(
+    root: Root<'g, V>,
+    findings: &mut Vec<String>,
+) -> Result<(), Error> {
     if root.load(StringsRoot::LEN) == 0 {
         return Ok(());
     }

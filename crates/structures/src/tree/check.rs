@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 
-use firn_heap::{Obj, View};
+use firn_heap::{Error, Obj, View};
 
 use super::kind::Kind;
-
-/// Findings after which the check ends.
-const MAX_FINDINGS: usize = 100;
+use crate::protocol::MAX_FINDINGS;
 
 /// What a check has seen.
+#[derive(Default)]
 pub struct Check {
     findings: Vec<String>,
     /// Addresses of all objects so far.
@@ -20,23 +19,18 @@ pub struct Check {
 
 /// Looks at every node and entry; the caller holds the lock. Ends at the first finding behind which
 /// the rest cannot be trusted.
-pub(crate) fn check<'g, V: View<'g>, K: Kind>(root: Obj<'g, K::Root, V>) -> Vec<String> {
-    let mut check = Check {
-        findings: Vec::new(),
-        seen: HashSet::new(),
-        entries: 0,
-        last: None,
-    };
-    match K::check(root, &mut check) {
-        Ok(()) => {
-            let (len, found) = (root.load(K::LEN), check.entries);
-            if len != found {
-                check.note(format!("the tree says {len} entries, there are {found}"));
-            }
-        }
-        Err(error) => check.findings.push(error.to_string()),
+pub(crate) fn check<'g, V: View<'g>, K: Kind>(
+    root: Obj<'g, K::Root, V>,
+    findings: &mut Vec<String>,
+) -> Result<(), Error> {
+    let mut check = Check::default();
+    let outcome = K::check(root, &mut check);
+    let (len, found) = (root.load(K::LEN), check.entries);
+    if outcome.is_ok() && len != found {
+        check.note(format!("the tree says {len} entries, there are {found}"));
     }
-    check.findings
+    findings.append(&mut check.findings);
+    outcome
 }
 
 impl Check {

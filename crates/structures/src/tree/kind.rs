@@ -4,6 +4,8 @@ use firn_heap::{Error, Field, Obj, Stored, Tx, View};
 use firn_media::Medium;
 
 use super::check::Check;
+use crate::protocol::Spot;
+use crate::protocol::sealed::Sealed;
 
 /// Searches that go on side by side: as many as a processor has misses of its cache under way.
 pub(crate) const ABREAST: usize = 16;
@@ -17,11 +19,11 @@ pub type Abreast<T> = [Option<T>; ABREAST];
 ///
 /// Those that change a tree leave its length alone, and are called under its write lock; the others
 /// under its read lock.
-pub trait Kind: sealed::Sealed + Sized + 'static {
+pub trait Kind: Sealed + Sized + 'static {
     /// What the tree's name refers to.
     type Root: Stored;
     #[doc(hidden)]
-    type Spot<'g, V: View<'g>>: Copy;
+    type Spot<'g, V: View<'g>>: Spot;
     #[doc(hidden)]
     type Cursor<'g, V: View<'g>>: Cursor<'g, V, Self>;
 
@@ -50,15 +52,6 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
         keys: &[u64],
         found: &mut Abreast<Self::Spot<'g, V>>,
     ) -> Result<(), Error>;
-
-    #[doc(hidden)]
-    fn value_into<'g, V: View<'g>>(
-        spot: Self::Spot<'g, V>,
-        into: &mut Vec<u8>,
-    ) -> Result<(), Error>;
-
-    #[doc(hidden)]
-    fn value_len<'g, V: View<'g>>(spot: Self::Spot<'g, V>) -> Result<usize, Error>;
 
     /// Inserts or replaces; appends what it replaced to `old`. Returns whether it replaced. The
     /// length of `value` is within the limit.
@@ -108,9 +101,4 @@ pub trait Cursor<'g, V: View<'g>, K: Kind>: Sized {
 
     /// Steps over an entry; `None` at the end.
     fn step(&mut self) -> Result<Option<Found<'g, V, K>>, Error>;
-}
-
-pub(crate) mod sealed {
-    /// Closes [`super::Kind`].
-    pub trait Sealed {}
 }

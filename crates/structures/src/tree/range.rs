@@ -1,29 +1,28 @@
 //! Iterating over the entries between two bounds, from either end.
 
-use core::marker::PhantomData;
 use core::ops::{Bound, RangeBounds};
 
 use firn_heap::{Error, Obj, View};
 
 use super::damaged;
 use super::kind::{Cursor, Direction, Found, Kind};
-use super::read::Entry;
+use crate::protocol::{Walk, WalkBack};
+use crate::reader::Item;
 
 /// Entries in the order of their keys, and back from the other end.
 ///
-/// Each step takes constant time on average. After an error there are no further entries.
-pub struct Range<'r, 'g, V: View<'g>, K: Kind> {
-    root: Obj<'g, K::Root, V>,
+/// Each step takes constant time on average.
+pub struct Range<'g, V: View<'g>, K: Kind> {
+    root: Obj<'g, <K as Kind>::Root, V>,
     /// Least and greatest key to come; `None` when there is nothing left. Each step narrows it, so
     /// damaged links cannot lead in a circle, and the two ends need not know each other.
     left: Option<(u64, u64)>,
     up: Option<K::Cursor<'g, V>>,
     down: Option<K::Cursor<'g, V>>,
-    of: PhantomData<&'r ()>,
 }
 
-impl<'g, V: View<'g>, K: Kind> Range<'_, 'g, V, K> {
-    pub(crate) fn new(root: Obj<'g, K::Root, V>, bounds: &impl RangeBounds<u64>) -> Self {
+impl<'g, V: View<'g>, K: Kind> Range<'g, V, K> {
+    pub(crate) fn new(root: Obj<'g, <K as Kind>::Root, V>, bounds: &impl RangeBounds<u64>) -> Self {
         let low = match bounds.start_bound() {
             Bound::Unbounded => Some(0),
             Bound::Included(&key) => Some(key),
@@ -39,11 +38,11 @@ impl<'g, V: View<'g>, K: Kind> Range<'_, 'g, V, K> {
             left: low.zip(high).filter(|(low, high)| low <= high),
             up: None,
             down: None,
-            of: PhantomData,
         }
     }
 
-    fn step(&mut self, direction: Direction) -> Result<Option<Found<'g, V, K>>, Error> {
+    #[inline]
+    pub(crate) fn go(&mut self, direction: Direction) -> Result<Option<Found<'g, V, K>>, Error> {
         let Some((low, high)) = self.left.take() else {
             return Ok(None);
         };
@@ -77,21 +76,28 @@ impl<'g, V: View<'g>, K: Kind> Range<'_, 'g, V, K> {
     }
 }
 
-impl<'r, 'g, V: View<'g>, K: Kind> Iterator for Range<'r, 'g, V, K> {
-    type Item = Result<Entry<'r, 'g, V, K>, Error>;
+impl<'g, V: View<'g>, K: Kind> Walk for Range<'g, V, K> {
+    type Found = Found<'g, V, K>;
+    type Item<'r> = Item<'r, Found<'g, V, K>>;
 
     #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let found = self.step(Direction::Up).transpose()?;
-        Some(found.map(Entry::new))
+    fn step(&mut self) -> Result<Option<Self::Found>, Error> {
+        self.go(Direction::Up)
+    }
+
+    #[inline]
+    fn end(&mut self) {
+        self.left = None;
+    }
+
+    #[inline]
+    fn item<'r>(found: Self::Found) -> Self::Item<'r> {
+        Item::new(found)
     }
 }
 
-impl<'g, V: View<'g>, K: Kind> DoubleEndedIterator for Range<'_, 'g, V, K> {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        let found = self.step(Direction::Down).transpose()?;
-        Some(found.map(Entry::new))
+impl<'g, V: View<'g>, K: Kind> WalkBack for Range<'g, V, K> {
+    fn step_back(&mut self) -> Result<Option<Self::Found>, Error> {
+        self.go(Direction::Down)
     }
 }
-
-impl<'g, V: View<'g>, K: Kind> core::iter::FusedIterator for Range<'_, 'g, V, K> {}

@@ -10,14 +10,16 @@
 
 mod read;
 
-use firn_heap::{Bytes, Error, Obj, Ref, Refs, RootKey, Stored, Tx, View};
+use firn_heap::{Bytes, Error, Field, Obj, Ref, Refs, Stored, Tx, View};
 use firn_media::Medium;
 
+use crate::collection::Collection;
 use crate::element::{self, Element, check_index, present};
+use crate::protocol::{Growing, Lookup, Protocol, sealed::Sealed};
 use crate::reclaim::free_unlinked;
 use crate::table::{Array, Table, place_of};
 
-pub use read::{Iter, VectorReader};
+pub use read::Places;
 
 /// What a vector's name refers to.
 #[derive(Stored)]
@@ -52,127 +54,80 @@ fn at<'g, V: View<'g>>(root: Root<'g, V>, index: u64) -> Result<Element<'g, V>, 
     present(table(root).get(index)?, root)
 }
 
-/// A vector, seen through a guard or a transaction. It is named by a root of the pool, or by a field
-/// that refers to its [`VectorRoot`].
+/// A vector of byte strings, which grows at its end without being copied.
 ///
-/// Every function takes constant time unless it says otherwise, and returns [`Error::Damaged`] or
-/// [`Error::WrongType`] for media that make no sense, in a transaction [`Error::Conflict`] where it
-/// would have to wait against the order of locks. A vector that shrinks gives its arrays back, all
-/// but two; [`Vector::clear`] gives back every one.
-pub struct Vector<'g, V: View<'g>> {
-    root: Root<'g, V>,
-    lock: u64,
+/// An element has up to [`crate::map::MAX_VALUE_BYTES`], and is named by its index. Every function takes
+/// constant time unless it says otherwise. A vector that shrinks gives its arrays back, all
+/// but two; [`Collection::clear`] gives back every one.
+pub type Vector<'g, V> = Collection<'g, V, Placed>;
+
+/// The protocol of [`Vector`].
+pub enum Placed {}
+
+impl Sealed for Placed {}
+
+impl Protocol for Placed {
+    type Root = VectorRoot;
+    type AtHand<'g, V: View<'g>> = ();
+    type Walk<'g, V: View<'g>> = Places<'g, V>;
+
+    const LOCK: Field<VectorRoot, u64> = VectorRoot::LOCK;
+    const LEN: Field<VectorRoot, u64> = VectorRoot::LEN;
+
+    #[inline]
+    fn at_hand<'g, V: View<'g>>(_root: Root<'g, V>) {}
+
+    fn walk<'g, V: View<'g>>(root: Root<'g, V>) -> Places<'g, V> {
+        Places::new(root)
+    }
+
+    fn check<'g, V: View<'g>>(root: Root<'g, V>, findings: &mut Vec<String>) -> Result<(), Error> {
+        read::check(root, findings)
+    }
 }
 
-impl<'g, V: View<'g>> Vector<'g, V> {
-    /// The vector of a root, by its name or a [`RootHandle`](firn_heap::RootHandle).
-    ///
-    /// Errors: no such root, or it is no vector.
-    pub fn open(view: V, root: impl RootKey<VectorRoot>) -> Result<Self, Error> {
-        view.root(root).map(Self::at)
-    }
-
-    /// The vector of a root, or `None` if there is no such root.
-    ///
-    /// Errors: the root is no vector.
-    pub fn find(view: V, root: impl RootKey<VectorRoot>) -> Result<Option<Self>, Error> {
-        Ok(view.find_root(root)?.map(Self::at))
-    }
-
-    /// The vector at this object, which a field or a handle refers to.
-    pub fn at(root: Obj<'g, VectorRoot, V>) -> Self {
-        Self {
-            root,
-            lock: root.load(VectorRoot::LOCK),
+impl Growing for Placed {
+    fn empty<M: Medium>(_tx: Tx<'_, M>, lock: u64) -> VectorRoot {
+        VectorRoot {
+            lock,
+            len: 0,
+            height: 0,
+            top: Ref::NULL,
         }
     }
 
-    /// The object that stands for the vector: refer to it from a field, or make a handle of it.
-    pub fn object(&self) -> Obj<'g, VectorRoot, V> {
-        self.root
+    fn clear<'t, M: Medium>(root: Root<'t, Tx<'t, M>>) -> Result<(), Error> {
+        let tx = root.view();
+        table(root).free(|element| free_unlinked(tx, element::sound(element)?))?;
+        root.store(VectorRoot::LEN, 0);
+        Ok(())
     }
+}
 
-    /// Takes the read lock until the returned value is dropped; everything can be read through it.
-    ///
-    /// In a guard, hold one at a time: a second lock that has to wait for a writer, who waits for
-    /// the first one, waits forever.
-    #[inline]
-    pub fn read(&self) -> Result<VectorReader<'_, 'g, V>, Error> {
-        let lock = self.root.view().lock_shared(self.lock)?;
-        Ok(VectorReader::new(self.root, lock))
-    }
+impl Lookup for Placed {
+    type Key<'k> = u64;
+    type Found<'g, V: View<'g>> = Element<'g, V>;
 
-    /// Number of elements.
-    pub fn len(&self) -> Result<u64, Error> {
-        Ok(self.read()?.len())
-    }
-
-    /// Whether there are no elements.
-    pub fn is_empty(&self) -> Result<bool, Error> {
-        Ok(self.len()? == 0)
-    }
-
-    /// The element at `index`; `None` beyond the end.
-    pub fn get(&self, index: u64) -> Result<Option<Vec<u8>>, Error> {
-        self.read()?.get(index)
-    }
-
-    /// Appends the element at `index` to `into`, without another allocation if it has room. Returns
-    /// whether there is one.
-    #[inline]
-    pub fn get_into(&self, index: u64, into: &mut Vec<u8>) -> Result<bool, Error> {
-        self.read()?.get_into(index, into)
-    }
-
-    /// Every invariant that does not hold, in sentences; none for a sound vector. In linear time.
-    pub fn check(&self) -> Result<Vec<String>, Error> {
-        let _lock = self.root.view().lock_shared(self.lock)?;
-        Ok(read::check(self.root))
+    #[inline(always)]
+    fn look_up<'g, V: View<'g>>(
+        root: Root<'g, V>,
+        _at_hand: (),
+        index: u64,
+    ) -> Result<Option<Element<'g, V>>, Error> {
+        if index >= root.load(VectorRoot::LEN) {
+            return Ok(None);
+        }
+        at(root, index).map(Some)
     }
 }
 
 impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
-    /// Makes an empty vector and a root for it.
-    ///
-    /// Errors: there is such a root already ([`Error::WrongKind`]), or no place for another; the
-    /// pool is full.
-    pub fn create(tx: Tx<'t, M>, root: impl RootKey<VectorRoot>) -> Result<Self, Error> {
-        crate::refuse_taken_name(tx, root)?;
-        let vector = Self::new(tx)?;
-        tx.set_root(root, vector.root)?;
-        Ok(vector)
-    }
-
-    /// The vector of a root, made if there is no such root.
-    ///
-    /// Errors: the root is no vector, the pool is full.
-    pub fn open_or_create(tx: Tx<'t, M>, root: impl RootKey<VectorRoot>) -> Result<Self, Error> {
-        match Self::find(tx, root)? {
-            Some(vector) => Ok(vector),
-            None => Self::create(tx, root),
-        }
-    }
-
-    /// Makes an empty vector without a name: refer to its [`Vector::object`] from a field, or it is
-    /// reclaimed.
-    ///
-    /// Errors: the pool is full.
-    pub fn new(tx: Tx<'t, M>) -> Result<Self, Error> {
-        let root = tx.alloc(VectorRoot {
-            lock: tx.new_lock_id(),
-            len: 0,
-            height: 0,
-            top: Ref::NULL,
-        })?;
-        Ok(Self::at(root))
-    }
-
     /// Appends an element.
     ///
     /// Errors: the element is too large, the pool is full; the vector is as before.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let len = self.lock()?;
+        let len = self.locked_len()?;
         // Looked for before anything is stored: until then reading in a transaction is cheaper.
         let array = table(self.root).reach(len)?;
         let element = element::alloc(self.root.view(), bytes)?;
@@ -183,7 +138,7 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
 
     /// Removes the last element and returns it.
     pub fn pop(&mut self) -> Result<Option<Vec<u8>>, Error> {
-        let Some(last) = self.lock()?.checked_sub(1) else {
+        let Some(last) = self.locked_len()?.checked_sub(1) else {
             return Ok(None);
         };
         let bytes = at(self.root, last)?.to_vec()?;
@@ -235,7 +190,7 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
     ///
     /// Errors: `index` is beyond the end ([`Error::BadRange`]).
     pub fn swap_remove(&mut self, index: u64) -> Result<Vec<u8>, Error> {
-        let last = self.lock()?.saturating_sub(1);
+        let last = self.locked_len()?.saturating_sub(1);
         self.swap(index, last)?;
         let bytes = at(self.root, last)?.to_vec()?;
         self.drop_last(last)?;
@@ -250,7 +205,7 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
     /// Errors: `index` is beyond the end ([`Error::BadRange`]), the element is too large, the pool is
     /// full; the vector is as before.
     pub fn insert(&mut self, index: u64, bytes: &[u8]) -> Result<(), Error> {
-        let len = self.lock()?;
+        let len = self.locked_len()?;
         check_index(index, len.saturating_add(1), self.root)?;
         let root = self.root;
         root.view().nested(|tx| {
@@ -273,7 +228,7 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
     ///
     /// Errors: `index` is beyond the end ([`Error::BadRange`]).
     pub fn remove(&mut self, index: u64) -> Result<Vec<u8>, Error> {
-        let len = self.lock()?;
+        let len = self.locked_len()?;
         check_index(index, len, self.root)?;
         let root = self.root;
         let gone = at(root, index)?;
@@ -294,25 +249,11 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
 
     /// Shortens the vector to `len` elements, if it is longer. In time linear in how many go.
     pub fn truncate(&mut self, len: u64) -> Result<(), Error> {
-        let old = self.lock()?;
+        let old = self.locked_len()?;
         self.root.view().nested(|_| {
             for last in (len..old).rev() {
                 self.drop_last(last)?;
             }
-            Ok(())
-        })
-    }
-
-    /// Removes every element and gives all space back, in time linear in their number.
-    ///
-    /// All of it is one transaction, which remembers each object until it ends. Where that is too
-    /// much, truncate piece by piece.
-    pub fn clear(&mut self) -> Result<(), Error> {
-        self.lock()?;
-        let root = self.root;
-        root.view().nested(|tx| {
-            table(root).free(|element| free_unlinked(tx, element::sound(element)?))?;
-            root.store(VectorRoot::LEN, 0);
             Ok(())
         })
     }
@@ -329,15 +270,15 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
 
     /// Takes the write lock; the length.
     #[inline]
-    fn lock(&self) -> Result<u64, Error> {
-        self.root.view().lock_exclusive(self.lock)?;
+    fn locked_len(&self) -> Result<u64, Error> {
+        self.lock()?;
         Ok(self.root.load(VectorRoot::LEN))
     }
 
     /// Takes the write lock; the array that the element at `index` lies in.
     #[inline]
     fn array_with(&self, index: u64) -> Result<Array<'t, Bytes, Tx<'t, M>>, Error> {
-        check_index(index, self.lock()?, self.root)?;
+        check_index(index, self.locked_len()?, self.root)?;
         present_array(self.root, index)
     }
 }

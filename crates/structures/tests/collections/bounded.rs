@@ -128,7 +128,7 @@ fn an_operation_has_one_fence() {
         fences.of(|tx| HashMap::open(tx, "hash")?.remove(&key(n)).map(|_| ()));
         fences.of(|tx| Vector::open(tx, "vector")?.pop().map(|_| ()));
         fences.of(|tx| Queue::open(tx, "queue")?.pop_front().map(|_| ()));
-        fences.of(|tx| StringArray::open(tx, "strings")?.clear(n).map(|_| ()));
+        fences.of(|tx| StringArray::open(tx, "strings")?.remove(n).map(|_| ()));
     }
     let Fences {
         transactions,
@@ -279,7 +279,7 @@ fn positions_and_lengths_at_every_edge_are_refused() {
                 assert!(!strings.get_into(index, &mut Vec::new())?);
                 assert!(bad(strings.set(index, b"new").map(drop)));
                 assert!(bad(strings.replace(index, b"new").map(drop)));
-                assert!(bad(strings.clear(index).map(drop)));
+                assert!(bad(strings.remove(index).map(drop)));
                 assert!(bad(strings.take(index).map(drop)));
                 assert!(bad(strings.swap(index, 0)) && bad(strings.swap(0, index)));
                 if index > LEN + 1 {

@@ -82,14 +82,12 @@ fn use_map(session: &mut Session<Mapped>, random: &mut Random) -> Result<(), Err
         let reader = map.read()?;
         for key in &keys {
             let _ = reader.get(key);
-            if let Ok(range) = reader.range(&key[..]..) {
-                range.take(40).for_each(drop);
-            }
+            reader.range(&key[..]..).take(40).for_each(drop);
         }
-        for entry in reader.iter()?.rev().flatten() {
+        for entry in reader.iter().rev().flatten() {
             let _ = entry.to_pair();
         }
-        for entry in reader.iter()?.flatten() {
+        for entry in reader.iter().flatten() {
             let _ = entry.to_pair();
         }
     }
@@ -198,7 +196,7 @@ fn use_hash(session: &mut Session<Mapped>, random: &mut Random) -> Result<(), Er
         for key in &keys {
             let _ = reader.get(key);
         }
-        for entry in reader.iter()?.flatten() {
+        for entry in reader.iter().flatten() {
             let _ = entry.to_pair();
         }
     }
@@ -208,7 +206,7 @@ fn use_hash(session: &mut Session<Mapped>, random: &mut Random) -> Result<(), Er
             let _ = match index % 4 {
                 0 => map.insert(key, b"another value").map(|_| ()),
                 1 => map.remove(key).map(|_| ()),
-                2 => map.update(key, |old| old.map(<[u8]>::to_vec)),
+                2 => map.update(key, |old| old.map(<[u8]>::to_vec)).map(|_| ()),
                 _ => map.take(key).map(|_| ()),
             };
         }
@@ -283,7 +281,7 @@ fn use_strings(session: &mut Session<Mapped>, random: &mut Random) -> Result<(),
         let _ = array.set(a, b"another");
         let _ = array.swap(a, b);
         let _ = array.take(b);
-        let _ = array.clear(a);
+        let _ = array.remove(a);
         let _ = array.check();
         Err(Error::ReadOnly)
     })

@@ -6,7 +6,8 @@ use std::collections::btree_map;
 use crate::support::Random;
 use firn_heap::{Error, Pool, PoolOptions};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_structures::entry::{Entry, Keyed};
+use firn_structures::entry::Entry;
+use firn_structures::protocol::Keyed;
 use firn_structures::{AvlTree, HashMap, InlineTree, Map, RedBlackTree};
 
 type Model = BTreeMap<u64, Vec<u8>>;
@@ -20,8 +21,8 @@ fn value(random: &mut Random) -> Vec<u8> {
 }
 
 /// Does one thing with an entry and with the model's.
-fn compare<C: Keyed>(
-    entry: Entry<'_, '_, C>,
+fn compare<P: Keyed>(
+    entry: Entry<'_, '_, '_, Mapped, P>,
     model: btree_map::Entry<'_, u64, Vec<u8>>,
     random: &mut Random,
 ) -> Result<(), Error> {

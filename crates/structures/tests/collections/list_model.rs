@@ -105,7 +105,7 @@ fn same<'g, V: View<'g>>(list: &List<'g, V>, model: &Model) {
     assert_eq!(list.check().unwrap(), Vec::<String>::new());
     let reader = list.read().unwrap();
     assert_eq!(reader.len(), model.len() as u64);
-    let pair = |e: Result<firn_structures::list::Element<'_, 'g, V>, Error>| {
+    let pair = |e: Result<firn_structures::list::Item<'_, 'g, V>, Error>| {
         let e = e.unwrap();
         (e.key(), e.value().unwrap())
     };

@@ -6,6 +6,7 @@ use std::ops::Bound;
 use crate::support::{TempFile, same_bounds};
 use firn_heap::{Error, Pool, PoolOptions, Session, Tx, View};
 use firn_mapped::{Mapped, MappedOptions};
+use firn_structures::Iter;
 use firn_structures::Map;
 use firn_structures::map::Range;
 use proptest::prelude::*;
@@ -147,7 +148,6 @@ fn same<'g, V: View<'g>>(map: &Map<'g, V>, model: &Model) {
     let reader = map.read().unwrap();
     let found: Vec<_> = reader
         .iter()
-        .unwrap()
         .map(|entry| entry.unwrap().to_pair().unwrap())
         .collect();
     let expected: Vec<_> = model.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
@@ -174,7 +174,7 @@ fn same_ranges(session: &mut Session<Mapped>, model: &Model, bounds: &[Bounds]) 
     let reader = map.read().unwrap();
     for bounds in bounds {
         let expected: Vec<_> = model.keys().filter(|k| same_bounds(bounds, k)).collect();
-        let range = || reader.range(bounds.clone()).unwrap();
+        let range = || reader.range(bounds.clone());
         assert_eq!(keys_of(range()).iter().collect::<Vec<_>>(), expected);
         let mut back: Vec<_> = range().rev().map(|e| e.unwrap().key().unwrap()).collect();
         back.reverse();
@@ -194,16 +194,14 @@ fn same_ranges(session: &mut Session<Mapped>, model: &Model, bounds: &[Bounds]) 
         if let Bound::Included(prefix) | Bound::Excluded(prefix) = &bounds.0 {
             let expected: Vec<_> = model.keys().filter(|k| k.starts_with(prefix)).collect();
             assert_eq!(
-                keys_of(reader.prefix(prefix).unwrap())
-                    .iter()
-                    .collect::<Vec<_>>(),
+                keys_of(reader.prefix(prefix)).iter().collect::<Vec<_>>(),
                 expected
             );
         }
     }
 }
 
-fn keys_of<'g, V: View<'g>>(range: Range<'_, 'g, V>) -> Vec<Vec<u8>> {
+fn keys_of<'g, V: View<'g>>(range: Iter<'_, Range<'g, V>>) -> Vec<Vec<u8>> {
     range.map(|e| e.unwrap().key().unwrap()).collect()
 }
 

@@ -32,13 +32,13 @@ fn check_equal(session: &mut Session<Mapped>, model: &BTreeMap<Vec<u8>, Vec<u8>>
     assert_eq!(map.len().unwrap(), model.len() as u64);
     let reader = map.read().unwrap();
     let mut expected = model.iter();
-    for entry in reader.iter().unwrap() {
+    for entry in reader.iter() {
         let (key, value) = entry.unwrap().to_pair().unwrap();
         assert_eq!(expected.next(), Some((&key, &value)));
     }
     assert_eq!(expected.next(), None);
     let mut expected = model.iter().rev();
-    for entry in reader.iter().unwrap().rev() {
+    for entry in reader.iter().rev() {
         let (key, value) = entry.unwrap().to_pair().unwrap();
         assert_eq!(expected.next(), Some((&key, &value)));
     }

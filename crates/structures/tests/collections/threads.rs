@@ -55,7 +55,6 @@ fn a_scan_beside_a_writer() {
                 let reader = map.read().unwrap();
                 let entries: Vec<_> = reader
                     .iter()
-                    .unwrap()
                     .map(|e| e.unwrap().to_pair().unwrap())
                     .collect();
                 assert_eq!(entries.len() as u64, reader.len());

@@ -301,7 +301,7 @@ fn described_node<M: Medium>(view: Reading<'_, M>, out: &mut String) -> Result<(
 fn described_structures<M: Medium>(view: Reading<'_, M>, out: &mut String) -> Result<(), Error> {
     let map = Map::open(view, "map")?;
     let mut all = Vec::new();
-    for entry in map.read()?.iter()? {
+    for entry in map.read()?.iter() {
         let (key, value) = entry?.to_pair()?;
         all.extend(key);
         all.extend(value);
@@ -314,7 +314,7 @@ fn described_structures<M: Medium>(view: Reading<'_, M>, out: &mut String) -> Re
     }
     let hash = HashMap::open(view, "hash")?;
     let mut pairs = Vec::new();
-    for entry in hash.read()?.iter()? {
+    for entry in hash.read()?.iter() {
         pairs.push(entry?.to_pair()?);
     }
     pairs.sort();

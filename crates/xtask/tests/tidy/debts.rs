@@ -16,7 +16,7 @@ pub const LONG_FILES: &[(&str, usize)] = &[
     ("crates/heap/tests/objects/undo.rs", 752),
     ("crates/lab/src/bench/population.rs", 503),
     ("crates/structures/tests/crash.rs", 504),
-    ("crates/structures/tests/collections/damage.rs", 509),
+    ("crates/structures/tests/collections/damage.rs", 507),
 ];
 
 /// Functions of more than 60 lines, and how many they have.
@@ -82,7 +82,6 @@ pub const LONG_FUNCTIONS: &[(&str, usize)] = &[
         72,
     ),
     ("crates/mapped/src/mapped.rs assemble", 71),
-    ("crates/structures/examples/map_speed.rs run", 98),
     (
         "crates/structures/tests/collections/bounded.rs positions_and_lengths_at_every_edge_are_refused",
         74,
@@ -102,7 +101,7 @@ pub const LONG_FUNCTIONS: &[(&str, usize)] = &[
     ),
     (
         "crates/structures/tests/collections/threads.rs a_scan_beside_a_writer",
-        71,
+        70,
     ),
     (
         "crates/structures/tests/collections/trees.rs assert_same_parts",

@@ -67,7 +67,7 @@ macro_rules! subject {
                 let map = $map::open(view, root)?;
                 let wrong = map.check()?;
                 let reader = map.read()?;
-                let entries = reader.iter()?.map(|entry| {
+                let entries = reader.iter().map(|entry| {
                     let (key, value) = entry?.to_pair()?;
                     Ok((key_of(&key), value))
                 });

@@ -152,7 +152,7 @@ impl Subject for Strings {
     }
 
     fn remove(&self, tx: Tx<'_, Crash>, root: &str, key: Key) -> Result<(), Error> {
-        StringArray::open(tx, root)?.clear(key.into()).map(drop)
+        StringArray::open(tx, root)?.remove(key.into()).map(drop)
     }
 
     fn get(
