@@ -6,7 +6,7 @@
 use firn_heap::{Error, Obj, RootKey, Tx, Untyped, View};
 use firn_media::Medium;
 
-use crate::protocol::{Growing, Protocol};
+use crate::protocol::{Growing, Part, Protocol};
 use crate::reader::Reader;
 
 /// A collection, seen through a guard or a transaction. It is named by a root of the pool, or by a field
@@ -77,7 +77,7 @@ impl<'g, V: View<'g>, P: Protocol> Collection<'g, V, P> {
     pub fn check(&self) -> Result<Vec<String>, Error> {
         let _lock = self.root.view().lock_shared(self.lock)?;
         let mut findings = Vec::new();
-        if let Err(error) = P::check(self.root, &mut findings) {
+        if let Err(error) = P::check(Part(self.root), &mut findings) {
             findings.push(error.to_string());
         }
         Ok(findings)
@@ -145,6 +145,6 @@ impl<'t, M: Medium, P: Growing> Collection<'t, Tx<'t, M>, P> {
     pub fn clear(&mut self) -> Result<(), Error> {
         self.lock()?;
         let root = self.root;
-        root.view().nested(|_| P::clear(root))
+        root.view().nested(|_| P::clear(Part(root)))
     }
 }

@@ -4,7 +4,7 @@ use firn_heap::{Error, Tx, View};
 use firn_media::Medium;
 
 use crate::collection::Collection;
-use crate::protocol::{InOrder, Keyed, Lookup};
+use crate::protocol::{InOrder, Keyed, Lookup, Part};
 
 impl<'g, V: View<'g>, P: Lookup> Collection<'g, V, P> {
     /// The value of `key`, or the element at that index; `None` if there is none.
@@ -47,7 +47,7 @@ impl<'t, M: Medium, P: Keyed> Collection<'t, Tx<'t, M>, P> {
     #[inline]
     pub fn insert(&mut self, key: P::Key<'_>, value: &[u8]) -> Result<bool, Error> {
         self.lock()?;
-        P::insert(self.root, key, value, None)
+        P::insert(Part(self.root), key, value, None)
     }
 
     /// Inserts, or replaces the value of a key that is there, which is returned.
@@ -56,7 +56,7 @@ impl<'t, M: Medium, P: Keyed> Collection<'t, Tx<'t, M>, P> {
     pub fn replace(&mut self, key: P::Key<'_>, value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         self.lock()?;
         let mut old = Vec::new();
-        let replaced = P::insert(self.root, key, value, Some(&mut old))?;
+        let replaced = P::insert(Part(self.root), key, value, Some(&mut old))?;
         Ok(replaced.then_some(old))
     }
 
@@ -66,14 +66,14 @@ impl<'t, M: Medium, P: Keyed> Collection<'t, Tx<'t, M>, P> {
     #[inline]
     pub fn remove(&mut self, key: P::Key<'_>) -> Result<bool, Error> {
         self.lock()?;
-        P::remove(self.root, key, None)
+        P::remove(Part(self.root), key, None)
     }
 
     /// Removes `key` and returns its value.
     pub fn take(&mut self, key: P::Key<'_>) -> Result<Option<Vec<u8>>, Error> {
         self.lock()?;
         let mut old = Vec::new();
-        let there = P::remove(self.root, key, Some(&mut old))?;
+        let there = P::remove(Part(self.root), key, Some(&mut old))?;
         Ok(there.then_some(old))
     }
 
@@ -87,6 +87,6 @@ impl<'t, M: Medium, P: Keyed> Collection<'t, Tx<'t, M>, P> {
         change: impl FnOnce(Option<&[u8]>) -> Option<Vec<u8>>,
     ) -> Result<bool, Error> {
         self.lock()?;
-        P::update(self.root, key, change)
+        P::update(Part(self.root), key, change)
     }
 }

@@ -33,16 +33,16 @@ pub trait Protocol: sealed::Sealed + Sized + 'static {
     const LEN: Field<Self::Root, u64>;
 
     #[doc(hidden)]
-    fn at_hand<'g, V: View<'g>>(root: Obj<'g, Self::Root, V>) -> Self::AtHand<'g, V>;
+    fn at_hand<'g, V: View<'g>>(root: Part<'g, Self::Root, V>) -> Self::AtHand<'g, V>;
 
     #[doc(hidden)]
-    fn walk<'g, V: View<'g>>(root: Obj<'g, Self::Root, V>) -> Self::Walk<'g, V>;
+    fn walk<'g, V: View<'g>>(root: Part<'g, Self::Root, V>) -> Self::Walk<'g, V>;
 
     /// Looks at everything. Ends at the first finding behind which the rest cannot be trusted, with an
     /// error if it cannot go on.
     #[doc(hidden)]
     fn check<'g, V: View<'g>>(
-        root: Obj<'g, Self::Root, V>,
+        root: Part<'g, Self::Root, V>,
         findings: &mut Vec<String>,
     ) -> Result<(), Error>;
 }
@@ -55,7 +55,7 @@ pub trait Growing: Protocol {
 
     /// Unlinks and frees everything but the root object, and says in it that there is nothing.
     #[doc(hidden)]
-    fn clear<'t, M: Medium>(root: Obj<'t, Self::Root, Tx<'t, M>>) -> Result<(), Error>;
+    fn clear<'t, M: Medium>(root: Part<'t, Self::Root, Tx<'t, M>>) -> Result<(), Error>;
 }
 
 /// A collection in which a key, or an index, names a value.
@@ -69,7 +69,7 @@ pub trait Lookup: Protocol {
     /// Where the value of `key` is.
     #[doc(hidden)]
     fn look_up<'g, V: View<'g>>(
-        root: Obj<'g, Self::Root, V>,
+        root: Part<'g, Self::Root, V>,
         at_hand: Self::AtHand<'g, V>,
         key: Self::Key<'_>,
     ) -> Result<Option<Self::Found<'g, V>>, Error>;
@@ -80,7 +80,7 @@ pub trait Keyed: Lookup + Growing {
     /// Inserts or replaces; appends what it replaced to `old`. Returns whether it replaced.
     #[doc(hidden)]
     fn insert<'t, M: Medium>(
-        root: Obj<'t, Self::Root, Tx<'t, M>>,
+        root: Part<'t, Self::Root, Tx<'t, M>>,
         key: Self::Key<'_>,
         value: &[u8],
         old: Option<&mut Vec<u8>>,
@@ -89,7 +89,7 @@ pub trait Keyed: Lookup + Growing {
     /// Removes; appends the value to `old`. Returns whether the key was there.
     #[doc(hidden)]
     fn remove<'t, M: Medium>(
-        root: Obj<'t, Self::Root, Tx<'t, M>>,
+        root: Part<'t, Self::Root, Tx<'t, M>>,
         key: Self::Key<'_>,
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error>;
@@ -97,7 +97,7 @@ pub trait Keyed: Lookup + Growing {
     /// Makes the value what `change` makes of it. Returns whether the key was there.
     #[doc(hidden)]
     fn update<'t, M: Medium>(
-        root: Obj<'t, Self::Root, Tx<'t, M>>,
+        root: Part<'t, Self::Root, Tx<'t, M>>,
         key: Self::Key<'_>,
         change: impl FnOnce(Option<&[u8]>) -> Option<Vec<u8>>,
     ) -> Result<bool, Error> {
@@ -124,13 +124,13 @@ pub trait InOrder: Keyed {
     /// The least key and its value.
     #[doc(hidden)]
     fn first<'g, V: View<'g>>(
-        root: Obj<'g, Self::Root, V>,
+        root: Part<'g, Self::Root, V>,
     ) -> Result<Option<Self::OwnedEntry>, Error>;
 
     /// The greatest key and its value.
     #[doc(hidden)]
     fn last<'g, V: View<'g>>(
-        root: Obj<'g, Self::Root, V>,
+        root: Part<'g, Self::Root, V>,
     ) -> Result<Option<Self::OwnedEntry>, Error>;
 }
 
@@ -178,14 +178,28 @@ pub trait NumberedSpot: Spot {
     fn key(self) -> u64;
 }
 
-impl<'g, V: View<'g>> Spot for Obj<'g, Bytes, V> {
+/// An object of a collection, closed: outside this crate nobody makes one of these or gets at what is in it.
+/// So nobody else calls a protocol's functions, which leave the lock to the caller, and nobody comes to refer
+/// to what a collection frees (see `reclaim.rs`).
+#[doc(hidden)]
+pub struct Part<'g, T, V: View<'g>>(pub(crate) Obj<'g, T, V>);
+
+impl<'g, T, V: View<'g>> Clone for Part<'g, T, V> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<'g, T, V: View<'g>> Copy for Part<'g, T, V> {}
+
+impl<'g, V: View<'g>> Spot for Part<'g, Bytes, V> {
     #[inline(always)]
     fn value_into(self, into: &mut Vec<u8>) -> Result<(), Error> {
-        self.read_into(into)
+        self.0.read_into(into)
     }
 
     fn value_len(self) -> Result<usize, Error> {
-        self.checked_len()
+        self.0.checked_len()
     }
 }
 

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 
 use firn_heap::{Error, Obj, ReadLock, View};
 
-use crate::protocol::{InOrder, Keyed, Lookup, NumberedSpot, Protocol, Spot, Walk, WalkBack};
+use crate::protocol::{InOrder, Keyed, Lookup, NumberedSpot, Part, Protocol, Spot, Walk, WalkBack};
 
 /// A collection that no writer changes while this lives. See
 /// [`Collection::read`](crate::Collection::read).
@@ -22,7 +22,7 @@ impl<'g, V: View<'g>, P: Protocol> Reader<'_, 'g, V, P> {
     pub(crate) fn new(root: Obj<'g, P::Root, V>, lock: ReadLock<'g, V::Medium>) -> Self {
         Self {
             root,
-            at_hand: P::at_hand(root),
+            at_hand: P::at_hand(Part(root)),
             _lock: lock,
             of: PhantomData,
         }
@@ -42,14 +42,14 @@ impl<'g, V: View<'g>, P: Protocol> Reader<'_, 'g, V, P> {
     /// Everything that the collection holds, in its order.
     #[inline]
     pub fn iter(&self) -> Iter<'_, P::Walk<'g, V>> {
-        Iter::new(P::walk(self.root))
+        Iter::new(P::walk(Part(self.root)))
     }
 }
 
 impl<'g, V: View<'g>, P: Lookup> Reader<'_, 'g, V, P> {
     #[inline(always)]
     pub(crate) fn look_up(&self, key: P::Key<'_>) -> Result<Option<P::Found<'g, V>>, Error> {
-        P::look_up(self.root, self.at_hand, key)
+        P::look_up(Part(self.root), self.at_hand, key)
     }
 
     /// The value of `key`, or the element at that index; `None` if there is none.
@@ -79,12 +79,12 @@ impl<'g, V: View<'g>, P: Keyed> Reader<'_, 'g, V, P> {
 impl<'g, V: View<'g>, P: InOrder> Reader<'_, 'g, V, P> {
     /// The least key and its value.
     pub fn first(&self) -> Result<Option<P::OwnedEntry>, Error> {
-        P::first(self.root)
+        P::first(Part(self.root))
     }
 
     /// The greatest key and its value.
     pub fn last(&self) -> Result<Option<P::OwnedEntry>, Error> {
-        P::last(self.root)
+        P::last(Part(self.root))
     }
 }
 

@@ -1,10 +1,11 @@
 //! Iterating in order, in either direction.
 
-use firn_heap::{Bytes, Error, Obj, View};
+use firn_heap::{Bytes, Error, View};
 
 use super::balance::Balance;
 use super::node::{Node, NodeAt, Side, child, value};
 use super::path::MAX_DEPTH;
+use crate::protocol::Part;
 use crate::tree::damaged;
 use crate::tree::kind::{Cursor, Direction};
 
@@ -26,7 +27,11 @@ impl<'g, V: View<'g>> InOrder<'g, V> {
 }
 
 impl<'g, V: View<'g>, B: Balance> Cursor<'g, V, B> for InOrder<'g, V> {
-    fn seek(root: Obj<'g, B::TreeRoot, V>, direction: Direction, key: u64) -> Result<Self, Error> {
+    fn seek(
+        Part(root): Part<'g, B::TreeRoot, V>,
+        direction: Direction,
+        key: u64,
+    ) -> Result<Self, Error> {
         let mut cursor = Self {
             ahead: Side::ahead(direction),
             pending: Vec::new(),
@@ -49,7 +54,7 @@ impl<'g, V: View<'g>, B: Balance> Cursor<'g, V, B> for InOrder<'g, V> {
         Err(damaged("a tree without balance", root))
     }
 
-    fn step(&mut self) -> Result<Option<(u64, Obj<'g, Bytes, V>)>, Error> {
+    fn step(&mut self) -> Result<Option<(u64, Part<'g, Bytes, V>)>, Error> {
         let Some(node) = self.pending.pop() else {
             return Ok(None);
         };
@@ -58,6 +63,6 @@ impl<'g, V: View<'g>, B: Balance> Cursor<'g, V, B> for InOrder<'g, V> {
             self.push(below)?;
             next = child(below, self.ahead.other())?;
         }
-        Ok(Some((node.load(Node::KEY), value(node)?)))
+        Ok(Some((node.load(Node::KEY), Part(value(node)?))))
     }
 }

@@ -18,10 +18,10 @@ mod cursor;
 pub(crate) mod node;
 pub(crate) mod path;
 
-use firn_heap::{Bytes, Error, Field, Obj, Tx, View};
+use firn_heap::{Bytes, Error, Field, Tx, View};
 use firn_media::Medium;
 
-use crate::protocol::sealed::Sealed;
+use crate::protocol::{Part, sealed::Sealed};
 use crate::tree::check::Check;
 use crate::tree::kind::{Abreast, Kind};
 use balance::Balance;
@@ -31,7 +31,7 @@ impl<B: Balance> Sealed for B {}
 
 impl<B: Balance> Kind for B {
     type Root = B::TreeRoot;
-    type Spot<'g, V: View<'g>> = Obj<'g, Bytes, V>;
+    type Spot<'g, V: View<'g>> = Part<'g, Bytes, V>;
     type Cursor<'g, V: View<'g>> = cursor::InOrder<'g, V>;
 
     const VALUE_LIMIT: u64 = crate::tree::MAX_VALUE_BYTES;
@@ -44,27 +44,28 @@ impl<B: Balance> Kind for B {
 
     #[inline]
     fn find<'g, V: View<'g>>(
-        root: Obj<'g, Self::Root, V>,
+        Part(root): Part<'g, Self::Root, V>,
         key: u64,
     ) -> Result<Option<Self::Spot<'g, V>>, Error> {
-        path::find::<V, B>(root, key)?.map(value).transpose()
+        let found = path::find::<V, B>(root, key)?.map(value).transpose()?;
+        Ok(found.map(Part))
     }
 
     #[inline]
     fn find_abreast<'g, V: View<'g>>(
-        root: Obj<'g, Self::Root, V>,
+        Part(root): Part<'g, Self::Root, V>,
         keys: &[u64],
         found: &mut Abreast<Self::Spot<'g, V>>,
     ) -> Result<(), Error> {
         let nodes = path::find_abreast::<V, B>(root, keys)?;
         for (found, node) in found.iter_mut().zip(nodes) {
-            *found = node.map(value).transpose()?;
+            *found = node.map(value).transpose()?.map(Part);
         }
         Ok(())
     }
 
     fn insert<'t, M: Medium>(
-        root: Obj<'t, Self::Root, Tx<'t, M>>,
+        Part(root): Part<'t, Self::Root, Tx<'t, M>>,
         key: u64,
         value: &[u8],
         old: Option<&mut Vec<u8>>,
@@ -73,19 +74,19 @@ impl<B: Balance> Kind for B {
     }
 
     fn remove<'t, M: Medium>(
-        root: Obj<'t, Self::Root, Tx<'t, M>>,
+        Part(root): Part<'t, Self::Root, Tx<'t, M>>,
         key: u64,
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error> {
         change::remove::<M, B>(root, key, old)
     }
 
-    fn clear<'t, M: Medium>(root: Obj<'t, Self::Root, Tx<'t, M>>) -> Result<(), Error> {
+    fn clear<'t, M: Medium>(Part(root): Part<'t, Self::Root, Tx<'t, M>>) -> Result<(), Error> {
         change::clear::<M, B>(root)
     }
 
     fn check<'g, V: View<'g>>(
-        root: Obj<'g, Self::Root, V>,
+        Part(root): Part<'g, Self::Root, V>,
         check: &mut Check,
     ) -> Result<(), Error> {
         check::check::<V, B>(root, check)

@@ -63,7 +63,7 @@ pub(crate) fn bucket_count<'g, V: View<'g>>(root: Root<'g, V>) -> Result<u64, Er
 }
 
 /// The first node of a bucket.
-#[inline]
+#[inline(always)]
 pub(crate) fn first<'g, V: View<'g>>(root: Root<'g, V>, index: u64) -> Result<Node<'g, V>, Error> {
     match directory(root).get(index)? {
         Some(node) => node.check_type(),

@@ -29,11 +29,11 @@ mod hash;
 mod read;
 mod resize;
 
-use firn_heap::{Error, Field, Obj, Ref, Refs, Stored, Tx, View};
+use firn_heap::{Error, Field, Ref, Refs, Stored, Tx, View};
 use firn_media::Medium;
 
 use crate::collection::Collection;
-use crate::protocol::{Growing, Keyed, Lookup, Protocol, sealed::Sealed};
+use crate::protocol::{Growing, Keyed, Lookup, Part, Protocol, sealed::Sealed};
 use crate::reader::{Iter, Reader};
 use read::Found;
 
@@ -82,14 +82,14 @@ impl Protocol for Hashed {
     const LEN: Field<HashRoot, u64> = HashRoot::LEN;
 
     #[inline]
-    fn at_hand<'g, V: View<'g>>(_root: Obj<'g, HashRoot, V>) {}
+    fn at_hand<'g, V: View<'g>>(_root: Part<'g, HashRoot, V>) {}
 
-    fn walk<'g, V: View<'g>>(root: Obj<'g, HashRoot, V>) -> Buckets<'g, V> {
+    fn walk<'g, V: View<'g>>(Part(root): Part<'g, HashRoot, V>) -> Buckets<'g, V> {
         Buckets::new(root, Position::START)
     }
 
     fn check<'g, V: View<'g>>(
-        root: Obj<'g, HashRoot, V>,
+        Part(root): Part<'g, HashRoot, V>,
         findings: &mut Vec<String>,
     ) -> Result<(), Error> {
         check::walk(root, findings, &mut Shape::default())
@@ -108,7 +108,7 @@ impl Growing for Hashed {
         }
     }
 
-    fn clear<'t, M: Medium>(root: Obj<'t, HashRoot, Tx<'t, M>>) -> Result<(), Error> {
+    fn clear<'t, M: Medium>(Part(root): Part<'t, HashRoot, Tx<'t, M>>) -> Result<(), Error> {
         change::clear(root)
     }
 }
@@ -119,7 +119,7 @@ impl Lookup for Hashed {
 
     #[inline(always)]
     fn look_up<'g, V: View<'g>>(
-        root: Obj<'g, HashRoot, V>,
+        Part(root): Part<'g, HashRoot, V>,
         _at_hand: (),
         key: &[u8],
     ) -> Result<Option<Found<'g, V>>, Error> {
@@ -130,7 +130,7 @@ impl Lookup for Hashed {
 impl Keyed for Hashed {
     #[inline]
     fn insert<'t, M: Medium>(
-        root: Obj<'t, HashRoot, Tx<'t, M>>,
+        Part(root): Part<'t, HashRoot, Tx<'t, M>>,
         key: &[u8],
         value: &[u8],
         old: Option<&mut Vec<u8>>,
@@ -140,7 +140,7 @@ impl Keyed for Hashed {
 
     #[inline]
     fn remove<'t, M: Medium>(
-        root: Obj<'t, HashRoot, Tx<'t, M>>,
+        Part(root): Part<'t, HashRoot, Tx<'t, M>>,
         key: &[u8],
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error> {
@@ -149,7 +149,7 @@ impl Keyed for Hashed {
 
     /// Searches once for all that follows.
     fn update<'t, M: Medium>(
-        root: Obj<'t, HashRoot, Tx<'t, M>>,
+        Part(root): Part<'t, HashRoot, Tx<'t, M>>,
         key: &[u8],
         change: impl FnOnce(Option<&[u8]>) -> Option<Vec<u8>>,
     ) -> Result<bool, Error> {

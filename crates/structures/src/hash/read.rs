@@ -2,13 +2,13 @@
 
 use core::cmp::Ordering;
 
-use firn_heap::{Error, View};
+use firn_heap::{Error, Raw, View};
 
 use super::HashRoot;
 use super::bucket::{self, Bucket, ChainBudget, Hashes, Node, PLACES, Root, bucket_count, hashes};
 use super::hash::{bucket_of, hash_of};
 use crate::map::entry::{self, Parts};
-use crate::protocol::{Spot, Walk};
+use crate::protocol::{Part, Spot, Walk};
 use crate::reader::Item;
 
 /// Where the parts of `entry` are, if it is the one of `key`.
@@ -163,6 +163,7 @@ impl<'g, V: View<'g>> Buckets<'g, V> {
         self.skip_in_bucket(passed)
     }
 
+    #[inline]
     fn go(&mut self) -> Result<Option<entry::Entry<'g, V>>, Error> {
         loop {
             if let Some(node) = self.node {
@@ -227,11 +228,12 @@ impl<'g, V: View<'g>> Buckets<'g, V> {
 }
 
 impl<'g, V: View<'g>> Walk for Buckets<'g, V> {
-    type Found = entry::Entry<'g, V>;
-    type Item<'r> = Item<'r, entry::Entry<'g, V>>;
+    type Found = Part<'g, Raw, V>;
+    type Item<'r> = Item<'r, Self::Found>;
 
+    #[inline]
     fn step(&mut self) -> Result<Option<Self::Found>, Error> {
-        self.go()
+        Ok(self.go()?.map(Part))
     }
 
     fn end(&mut self) {

@@ -2,9 +2,10 @@
 
 use firn_heap::{Error, View};
 
-use super::Inline;
 use super::leaf::{LEAF_SLOTS, LeafAt, Spot};
-use super::path::{Path, Root};
+use super::path::Path;
+use super::{Inline, InlineRoot};
+use crate::protocol::Part;
 use crate::tree::kind::{Cursor, Direction};
 
 /// Slots of a leaf that are to come.
@@ -62,7 +63,11 @@ impl<'g, V: View<'g>> InOrder<'g, V> {
 }
 
 impl<'g, V: View<'g>> Cursor<'g, V, Inline> for InOrder<'g, V> {
-    fn seek(root: Root<'g, V>, direction: Direction, key: u64) -> Result<Self, Error> {
+    fn seek(
+        Part(root): Part<'g, InlineRoot, V>,
+        direction: Direction,
+        key: u64,
+    ) -> Result<Self, Error> {
         let path = Path::to(root, key)?;
         let mut pending = path.leaf()?.map(Pending::all);
         if let Some(Pending {

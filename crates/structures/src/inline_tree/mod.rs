@@ -25,10 +25,10 @@ mod leaf;
 mod path;
 mod remove;
 
-use firn_heap::{Error, Field, Obj, Ref, Stored, Tx, View};
+use firn_heap::{Error, Field, Ref, Stored, Tx, View};
 use firn_media::Medium;
 
-use crate::protocol::sealed::Sealed;
+use crate::protocol::{Part, sealed::Sealed};
 use crate::tree::Tree;
 use crate::tree::check::Check;
 use crate::tree::kind::{Abreast, Kind};
@@ -89,7 +89,7 @@ impl Kind for Inline {
 
     #[inline]
     fn find<'g, V: View<'g>>(
-        root: Obj<'g, InlineRoot, V>,
+        Part(root): Part<'g, InlineRoot, V>,
         key: u64,
     ) -> Result<Option<Spot<'g, V>>, Error> {
         let Some(Landing { leaf, .. }) = path::land(root, key)? else {
@@ -99,7 +99,7 @@ impl Kind for Inline {
     }
 
     fn find_abreast<'g, V: View<'g>>(
-        root: Obj<'g, InlineRoot, V>,
+        Part(root): Part<'g, InlineRoot, V>,
         keys: &[u64],
         found: &mut Abreast<Spot<'g, V>>,
     ) -> Result<(), Error> {
@@ -115,7 +115,7 @@ impl Kind for Inline {
     }
 
     fn insert<'t, M: Medium>(
-        root: Obj<'t, InlineRoot, Tx<'t, M>>,
+        Part(root): Part<'t, InlineRoot, Tx<'t, M>>,
         key: u64,
         value: &[u8],
         old: Option<&mut Vec<u8>>,
@@ -124,19 +124,19 @@ impl Kind for Inline {
     }
 
     fn remove<'t, M: Medium>(
-        root: Obj<'t, InlineRoot, Tx<'t, M>>,
+        Part(root): Part<'t, InlineRoot, Tx<'t, M>>,
         key: u64,
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error> {
         remove::remove(root, key, old)
     }
 
-    fn clear<'t, M: Medium>(root: Obj<'t, InlineRoot, Tx<'t, M>>) -> Result<(), Error> {
+    fn clear<'t, M: Medium>(Part(root): Part<'t, InlineRoot, Tx<'t, M>>) -> Result<(), Error> {
         remove::clear(root)
     }
 
     fn check<'g, V: View<'g>>(
-        root: Obj<'g, InlineRoot, V>,
+        Part(root): Part<'g, InlineRoot, V>,
         check: &mut Check,
     ) -> Result<(), Error> {
         check::check(root, check)

@@ -15,13 +15,12 @@ mod cursor;
 mod node;
 mod walk;
 
-use firn_heap::{Error, Field, Obj, Ref, Tx, View};
+use firn_heap::{Error, Field, Ref, Tx, View};
 use firn_media::Medium;
 
 use crate::collection::Collection;
-use crate::protocol::{Growing, Lookup, Protocol, sealed::Sealed};
+use crate::protocol::{Growing, Lookup, Part, Protocol, sealed::Sealed};
 use crate::reader::Reader;
-use node::NodeAt;
 
 pub use cursor::Cursor;
 pub use node::{ListRoot, Node};
@@ -34,7 +33,7 @@ pub use walk::Links;
 pub type List<'g, V> = Collection<'g, V, Linked>;
 
 /// An element of a [`List`], while the list's lock is held.
-pub type Item<'r, 'g, V> = crate::Item<'r, NodeAt<'g, V>>;
+pub type Item<'r, 'g, V> = crate::Item<'r, Part<'g, Node, V>>;
 
 /// The protocol of [`List`].
 pub enum Linked {}
@@ -50,14 +49,14 @@ impl Protocol for Linked {
     const LEN: Field<ListRoot, u64> = ListRoot::LEN;
 
     #[inline]
-    fn at_hand<'g, V: View<'g>>(_root: Obj<'g, ListRoot, V>) {}
+    fn at_hand<'g, V: View<'g>>(_root: Part<'g, ListRoot, V>) {}
 
-    fn walk<'g, V: View<'g>>(root: Obj<'g, ListRoot, V>) -> Links<'g, V> {
+    fn walk<'g, V: View<'g>>(Part(root): Part<'g, ListRoot, V>) -> Links<'g, V> {
         Links::new(root)
     }
 
     fn check<'g, V: View<'g>>(
-        root: Obj<'g, ListRoot, V>,
+        Part(root): Part<'g, ListRoot, V>,
         findings: &mut Vec<String>,
     ) -> Result<(), Error> {
         check::check(root, findings)
@@ -74,21 +73,21 @@ impl Growing for Linked {
         }
     }
 
-    fn clear<'t, M: Medium>(root: Obj<'t, ListRoot, Tx<'t, M>>) -> Result<(), Error> {
+    fn clear<'t, M: Medium>(Part(root): Part<'t, ListRoot, Tx<'t, M>>) -> Result<(), Error> {
         cursor::clear(root)
     }
 }
 
 impl Lookup for Linked {
     type Key<'k> = u64;
-    type Found<'g, V: View<'g>> = NodeAt<'g, V>;
+    type Found<'g, V: View<'g>> = Part<'g, Node, V>;
 
     fn look_up<'g, V: View<'g>>(
-        root: Obj<'g, ListRoot, V>,
+        Part(root): Part<'g, ListRoot, V>,
         _at_hand: (),
         key: u64,
-    ) -> Result<Option<NodeAt<'g, V>>, Error> {
-        Links::new(root).find(key)
+    ) -> Result<Option<Part<'g, Node, V>>, Error> {
+        Ok(Links::new(root).find(key)?.map(Part))
     }
 }
 

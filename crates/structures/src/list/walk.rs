@@ -3,24 +3,24 @@
 use firn_heap::{Error, View};
 
 use super::node::{Direction, ListRoot, Node, NodeAt, Root, damaged, end, step, value};
-use crate::protocol::{NumberedSpot, Spot, Walk, WalkBack};
+use crate::protocol::{NumberedSpot, Part, Spot, Walk, WalkBack};
 use crate::reader::Item;
 
-impl<'g, V: View<'g>> Spot for NodeAt<'g, V> {
+impl<'g, V: View<'g>> Spot for Part<'g, Node, V> {
     #[inline]
     fn value_into(self, into: &mut Vec<u8>) -> Result<(), Error> {
-        value(self)?.read_into(into)
+        value(self.0)?.read_into(into)
     }
 
     fn value_len(self) -> Result<usize, Error> {
-        value(self)?.checked_len()
+        value(self.0)?.checked_len()
     }
 }
 
-impl<'g, V: View<'g>> NumberedSpot for NodeAt<'g, V> {
+impl<'g, V: View<'g>> NumberedSpot for Part<'g, Node, V> {
     #[inline]
     fn key(self) -> u64 {
-        self.load(Node::KEY)
+        self.0.load(Node::KEY)
     }
 }
 
@@ -46,7 +46,7 @@ impl<'g, V: View<'g>> Links<'g, V> {
 
     /// The next element with this key.
     pub(crate) fn find(mut self, key: u64) -> Result<Option<NodeAt<'g, V>>, Error> {
-        while let Some(node) = self.step()? {
+        while let Some(node) = self.go(Direction::Forward)? {
             if node.load(Node::KEY) == key {
                 return Ok(Some(node));
             }
@@ -78,12 +78,12 @@ impl<'g, V: View<'g>> Links<'g, V> {
 }
 
 impl<'g, V: View<'g>> Walk for Links<'g, V> {
-    type Found = NodeAt<'g, V>;
-    type Item<'r> = Item<'r, NodeAt<'g, V>>;
+    type Found = Part<'g, Node, V>;
+    type Item<'r> = Item<'r, Self::Found>;
 
     #[inline]
     fn step(&mut self) -> Result<Option<Self::Found>, Error> {
-        self.go(Direction::Forward)
+        Ok(self.go(Direction::Forward)?.map(Part))
     }
 
     #[inline]
@@ -100,6 +100,6 @@ impl<'g, V: View<'g>> Walk for Links<'g, V> {
 impl<'g, V: View<'g>> WalkBack for Links<'g, V> {
     #[inline]
     fn step_back(&mut self) -> Result<Option<Self::Found>, Error> {
-        self.go(Direction::Back)
+        Ok(self.go(Direction::Back)?.map(Part))
     }
 }

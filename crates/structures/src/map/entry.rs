@@ -18,7 +18,7 @@ use firn_media::Medium;
 
 use super::key::WORD;
 use super::{MAX_KEY_BYTES, MAX_VALUE_BYTES, OwnedEntry};
-use crate::protocol::Spot;
+use crate::protocol::{Part, Spot};
 use crate::reader::Item;
 
 /// Bytes of the word in front of the key, where there is one.
@@ -187,31 +187,31 @@ pub(crate) fn pair<'g, V: View<'g>>(entry: Entry<'g, V>) -> Result<OwnedEntry, E
     Ok((key, value))
 }
 
-impl<'g, V: View<'g>> Spot for Entry<'g, V> {
+impl<'g, V: View<'g>> Spot for Part<'g, Raw, V> {
     #[inline(always)]
     fn value_into(self, into: &mut Vec<u8>) -> Result<(), Error> {
-        value_into(self, into)
+        value_into(self.0, into)
     }
 
     fn value_len(self) -> Result<usize, Error> {
-        Ok(parts(self)?.value_len)
+        Ok(parts(self.0)?.value_len)
     }
 }
 
-impl<'g, V: View<'g>> Item<'_, Entry<'g, V>> {
+impl<'g, V: View<'g>> Item<'_, Part<'g, Raw, V>> {
     /// The key.
     pub fn key(&self) -> Result<Vec<u8>, Error> {
-        key(self.spot)
+        key(self.spot.0)
     }
 
     /// Appends the key to `into`.
     pub fn key_into(&self, into: &mut Vec<u8>) -> Result<(), Error> {
-        key_into(self.spot, into)
+        key_into(self.spot.0, into)
     }
 
     /// Key and value.
     pub fn to_pair(&self) -> Result<OwnedEntry, Error> {
-        pair(self.spot)
+        pair(self.spot.0)
     }
 }
 

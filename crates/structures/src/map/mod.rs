@@ -34,11 +34,11 @@ mod search;
 
 use core::ops::{Bound, RangeBounds};
 
-use firn_heap::{Error, Field, Obj, Ref, Tx, View};
+use firn_heap::{Error, Field, Raw, Ref, Tx, View};
 use firn_media::Medium;
 
 use crate::collection::Collection;
-use crate::protocol::{Growing, InOrder, Keyed, Lookup, Protocol, sealed::Sealed};
+use crate::protocol::{Growing, InOrder, Keyed, Lookup, Part, Protocol, sealed::Sealed};
 use crate::reader::{Iter, Reader};
 use range::{Bounds, behind_prefix};
 
@@ -62,7 +62,7 @@ pub type OwnedEntry = (Vec<u8>, Vec<u8>);
 pub type Map<'g, V> = Collection<'g, V, Ordered>;
 
 /// A key of a [`Map`] and its value, while the map's lock is held.
-pub type Item<'r, 'g, V> = crate::Item<'r, entry::Entry<'g, V>>;
+pub type Item<'r, 'g, V> = crate::Item<'r, Part<'g, Raw, V>>;
 
 /// The protocol of [`Map`].
 pub enum Ordered {}
@@ -78,14 +78,14 @@ impl Protocol for Ordered {
     const LEN: Field<MapRoot, u64> = MapRoot::LEN;
 
     #[inline]
-    fn at_hand<'g, V: View<'g>>(_root: Obj<'g, MapRoot, V>) {}
+    fn at_hand<'g, V: View<'g>>(_root: Part<'g, MapRoot, V>) {}
 
-    fn walk<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> Range<'g, V> {
+    fn walk<'g, V: View<'g>>(Part(root): Part<'g, MapRoot, V>) -> Range<'g, V> {
         Range::new(root, Bounds::ALL)
     }
 
     fn check<'g, V: View<'g>>(
-        root: Obj<'g, MapRoot, V>,
+        Part(root): Part<'g, MapRoot, V>,
         findings: &mut Vec<String>,
     ) -> Result<(), Error> {
         check::check(root, findings)
@@ -102,28 +102,28 @@ impl Growing for Ordered {
         }
     }
 
-    fn clear<'t, M: Medium>(root: Obj<'t, MapRoot, Tx<'t, M>>) -> Result<(), Error> {
+    fn clear<'t, M: Medium>(Part(root): Part<'t, MapRoot, Tx<'t, M>>) -> Result<(), Error> {
         remove::clear(root)
     }
 }
 
 impl Lookup for Ordered {
     type Key<'k> = &'k [u8];
-    type Found<'g, V: View<'g>> = entry::Entry<'g, V>;
+    type Found<'g, V: View<'g>> = Part<'g, Raw, V>;
 
     #[inline]
     fn look_up<'g, V: View<'g>>(
-        root: Obj<'g, MapRoot, V>,
+        Part(root): Part<'g, MapRoot, V>,
         _at_hand: (),
         key: &[u8],
-    ) -> Result<Option<entry::Entry<'g, V>>, Error> {
-        search::entry(root, key)
+    ) -> Result<Option<Part<'g, Raw, V>>, Error> {
+        Ok(search::entry(root, key)?.map(Part))
     }
 }
 
 impl Keyed for Ordered {
     fn insert<'t, M: Medium>(
-        root: Obj<'t, MapRoot, Tx<'t, M>>,
+        Part(root): Part<'t, MapRoot, Tx<'t, M>>,
         key: &[u8],
         value: &[u8],
         old: Option<&mut Vec<u8>>,
@@ -132,7 +132,7 @@ impl Keyed for Ordered {
     }
 
     fn remove<'t, M: Medium>(
-        root: Obj<'t, MapRoot, Tx<'t, M>>,
+        Part(root): Part<'t, MapRoot, Tx<'t, M>>,
         key: &[u8],
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error> {
@@ -143,12 +143,16 @@ impl Keyed for Ordered {
 impl InOrder for Ordered {
     type OwnedEntry = OwnedEntry;
 
-    fn first<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> Result<Option<OwnedEntry>, Error> {
+    fn first<'g, V: View<'g>>(
+        Part(root): Part<'g, MapRoot, V>,
+    ) -> Result<Option<OwnedEntry>, Error> {
         let first = Range::new(root, Bounds::ALL).go(true)?;
         first.map(entry::pair).transpose()
     }
 
-    fn last<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> Result<Option<OwnedEntry>, Error> {
+    fn last<'g, V: View<'g>>(
+        Part(root): Part<'g, MapRoot, V>,
+    ) -> Result<Option<OwnedEntry>, Error> {
         let last = Range::new(root, Bounds::ALL).go(false)?;
         last.map(entry::pair).transpose()
     }

@@ -2,12 +2,12 @@
 
 use core::ops::Bound;
 
-use firn_heap::{Error, Obj, View};
+use firn_heap::{Error, Obj, Raw, View};
 
 use super::entry;
 use super::node::MapRoot;
 use super::path::{Path, Step};
-use crate::protocol::{Walk, WalkBack};
+use crate::protocol::{Part, Walk, WalkBack};
 use crate::reader::Item;
 
 /// Leaves without entries that an iteration puts up with. They are rare: only a removal in a full
@@ -70,6 +70,7 @@ impl<'g, V: View<'g>> Range<'g, V> {
     }
 
     /// Goes on to the next entry, forward or back from the end.
+    #[inline]
     pub(crate) fn go(&mut self, forward: bool) -> Result<Option<entry::Entry<'g, V>>, Error> {
         let Left::Between(front, back) = &mut self.left else {
             return self.failure();
@@ -114,11 +115,12 @@ impl<'g, V: View<'g>> Range<'g, V> {
 }
 
 impl<'g, V: View<'g>> Walk for Range<'g, V> {
-    type Found = entry::Entry<'g, V>;
-    type Item<'r> = Item<'r, entry::Entry<'g, V>>;
+    type Found = Part<'g, Raw, V>;
+    type Item<'r> = Item<'r, Self::Found>;
 
+    #[inline]
     fn step(&mut self) -> Result<Option<Self::Found>, Error> {
-        self.go(true)
+        Ok(self.go(true)?.map(Part))
     }
 
     fn end(&mut self) {
@@ -133,7 +135,7 @@ impl<'g, V: View<'g>> Walk for Range<'g, V> {
 
 impl<'g, V: View<'g>> WalkBack for Range<'g, V> {
     fn step_back(&mut self) -> Result<Option<Self::Found>, Error> {
-        self.go(false)
+        Ok(self.go(false)?.map(Part))
     }
 }
 

@@ -17,7 +17,7 @@ use firn_media::Medium;
 
 use crate::collection::Collection;
 use crate::element::{self, Element, damaged, present};
-use crate::protocol::{Growing, Protocol, sealed::Sealed};
+use crate::protocol::{Growing, Part, Protocol, sealed::Sealed};
 use crate::reader::Reader;
 use crate::reclaim::free_unlinked;
 
@@ -83,13 +83,16 @@ impl Protocol for Segmented {
     const LEN: Field<QueueRoot, u64> = QueueRoot::LEN;
 
     #[inline]
-    fn at_hand<'g, V: View<'g>>(_root: Root<'g, V>) {}
+    fn at_hand<'g, V: View<'g>>(_root: Part<'g, QueueRoot, V>) {}
 
-    fn walk<'g, V: View<'g>>(root: Root<'g, V>) -> Segments<'g, V> {
+    fn walk<'g, V: View<'g>>(Part(root): Part<'g, QueueRoot, V>) -> Segments<'g, V> {
         Segments::new(root)
     }
 
-    fn check<'g, V: View<'g>>(root: Root<'g, V>, findings: &mut Vec<String>) -> Result<(), Error> {
+    fn check<'g, V: View<'g>>(
+        Part(root): Part<'g, QueueRoot, V>,
+        findings: &mut Vec<String>,
+    ) -> Result<(), Error> {
         read::check(root, findings)
     }
 }
@@ -106,7 +109,7 @@ impl Growing for Segmented {
         }
     }
 
-    fn clear<'t, M: Medium>(root: Root<'t, Tx<'t, M>>) -> Result<(), Error> {
+    fn clear<'t, M: Medium>(Part(root): Part<'t, QueueRoot, Tx<'t, M>>) -> Result<(), Error> {
         let tx = root.view();
         let mut seen = HashSet::new();
         let mut next = root.follow(QueueRoot::FIRST);

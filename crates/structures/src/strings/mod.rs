@@ -16,7 +16,7 @@ use firn_media::Medium;
 
 use crate::collection::Collection;
 use crate::element::{self, Element, check_index, damaged};
-use crate::protocol::{Lookup, Protocol, sealed::Sealed};
+use crate::protocol::{Lookup, Part, Protocol, sealed::Sealed};
 use crate::reclaim::free_unlinked;
 
 pub use read::Strings;
@@ -54,40 +54,48 @@ impl Sealed for Fixed {}
 impl Protocol for Fixed {
     type Root = StringsRoot;
     /// The strings, which stay what they are; `None` if they are not sound, or there are none.
-    type AtHand<'g, V: View<'g>> = Option<Obj<'g, Refs<Bytes>, V>>;
+    type AtHand<'g, V: View<'g>> = Option<Part<'g, Refs<Bytes>, V>>;
     type Walk<'g, V: View<'g>> = Strings<'g, V>;
 
     const LOCK: Field<StringsRoot, u64> = StringsRoot::LOCK;
     const LEN: Field<StringsRoot, u64> = StringsRoot::LEN;
 
     #[inline]
-    fn at_hand<'g, V: View<'g>>(root: Root<'g, V>) -> Option<Obj<'g, Refs<Bytes>, V>> {
-        strings(root).ok()
+    fn at_hand<'g, V: View<'g>>(
+        Part(root): Part<'g, StringsRoot, V>,
+    ) -> Option<Part<'g, Refs<Bytes>, V>> {
+        strings(root).ok().map(Part)
     }
 
-    fn walk<'g, V: View<'g>>(root: Root<'g, V>) -> Strings<'g, V> {
+    fn walk<'g, V: View<'g>>(Part(root): Part<'g, StringsRoot, V>) -> Strings<'g, V> {
         Strings::new(root)
     }
 
-    fn check<'g, V: View<'g>>(root: Root<'g, V>, findings: &mut Vec<String>) -> Result<(), Error> {
+    fn check<'g, V: View<'g>>(
+        Part(root): Part<'g, StringsRoot, V>,
+        findings: &mut Vec<String>,
+    ) -> Result<(), Error> {
         read::check(root, findings)
     }
 }
 
 impl Lookup for Fixed {
     type Key<'k> = u64;
-    type Found<'g, V: View<'g>> = Element<'g, V>;
+    type Found<'g, V: View<'g>> = Part<'g, Bytes, V>;
 
     #[inline(always)]
     fn look_up<'g, V: View<'g>>(
-        root: Root<'g, V>,
-        at_hand: Option<Obj<'g, Refs<Bytes>, V>>,
+        Part(root): Part<'g, StringsRoot, V>,
+        at_hand: Option<Part<'g, Refs<Bytes>, V>>,
         index: u64,
-    ) -> Result<Option<Element<'g, V>>, Error> {
-        match (at_hand, usize::try_from(index)) {
-            (Some(strings), Ok(index)) => strings.get(index).map(element::sound).transpose(),
-            _ => string(root, index),
-        }
+    ) -> Result<Option<Part<'g, Bytes, V>>, Error> {
+        let string = match (at_hand, usize::try_from(index)) {
+            (Some(Part(strings)), Ok(index)) => {
+                strings.get(index).map(element::sound).transpose()?
+            }
+            _ => string(root, index)?,
+        };
+        Ok(string.map(Part))
     }
 }
 

@@ -7,7 +7,7 @@ use firn_heap::{Error, Obj, View};
 
 use super::{Fixed, Root, StringsRoot, string, strings};
 use crate::element;
-use crate::protocol::{MAX_FINDINGS, Walk, WalkBack};
+use crate::protocol::{MAX_FINDINGS, Part, Walk, WalkBack};
 use crate::reader::Reader;
 use crate::tree::kind::ABREAST;
 
@@ -33,7 +33,7 @@ impl<'g, V: View<'g>> Reader<'_, 'g, V, Fixed> {
             let mut found = [None; ABREAST];
             for (found, &index) in found.iter_mut().zip(indices) {
                 let string = match (self.at_hand, usize::try_from(index)) {
-                    (Some(strings), Ok(index)) => strings.get(index),
+                    (Some(Part(strings)), Ok(index)) => strings.get(index),
                     _ => string(self.root, index)?,
                 };
                 if let Some(string) = string {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use firn_heap::{Error, Obj, View};
 
 use super::kind::Kind;
-use crate::protocol::MAX_FINDINGS;
+use crate::protocol::{MAX_FINDINGS, Part};
 
 /// What a check has seen.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(crate) fn check<'g, V: View<'g>, K: Kind>(
     findings: &mut Vec<String>,
 ) -> Result<(), Error> {
     let mut check = Check::default();
-    let outcome = K::check(root, &mut check);
+    let outcome = K::check(Part(root), &mut check);
     let (len, found) = (root.load(K::LEN), check.entries);
     if outcome.is_ok() && len != found {
         check.note(format!("the tree says {len} entries, there are {found}"));

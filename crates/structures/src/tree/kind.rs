@@ -1,11 +1,10 @@
 //! What a tree must know about itself to be a [`super::Tree`].
 
-use firn_heap::{Error, Field, Obj, Stored, Tx, View};
+use firn_heap::{Error, Field, Stored, Tx, View};
 use firn_media::Medium;
 
 use super::check::Check;
-use crate::protocol::Spot;
-use crate::protocol::sealed::Sealed;
+use crate::protocol::{Part, Spot, sealed::Sealed};
 
 /// Searches that go on side by side: as many as a processor has misses of its cache under way.
 pub(crate) const ABREAST: usize = 16;
@@ -40,7 +39,7 @@ pub trait Kind: Sealed + Sized + 'static {
     /// Where the entry of `key` is.
     #[doc(hidden)]
     fn find<'g, V: View<'g>>(
-        root: Obj<'g, Self::Root, V>,
+        root: Part<'g, Self::Root, V>,
         key: u64,
     ) -> Result<Option<Self::Spot<'g, V>>, Error>;
 
@@ -48,7 +47,7 @@ pub trait Kind: Sealed + Sized + 'static {
     /// bytes are read next.
     #[doc(hidden)]
     fn find_abreast<'g, V: View<'g>>(
-        root: Obj<'g, Self::Root, V>,
+        root: Part<'g, Self::Root, V>,
         keys: &[u64],
         found: &mut Abreast<Self::Spot<'g, V>>,
     ) -> Result<(), Error>;
@@ -57,7 +56,7 @@ pub trait Kind: Sealed + Sized + 'static {
     /// length of `value` is within the limit.
     #[doc(hidden)]
     fn insert<'t, M: Medium>(
-        root: Obj<'t, Self::Root, Tx<'t, M>>,
+        root: Part<'t, Self::Root, Tx<'t, M>>,
         key: u64,
         value: &[u8],
         old: Option<&mut Vec<u8>>,
@@ -66,19 +65,21 @@ pub trait Kind: Sealed + Sized + 'static {
     /// Removes; appends the value to `old`. Returns whether the key was there.
     #[doc(hidden)]
     fn remove<'t, M: Medium>(
-        root: Obj<'t, Self::Root, Tx<'t, M>>,
+        root: Part<'t, Self::Root, Tx<'t, M>>,
         key: u64,
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error>;
 
     /// Unlinks and frees everything but the root object.
     #[doc(hidden)]
-    fn clear<'t, M: Medium>(root: Obj<'t, Self::Root, Tx<'t, M>>) -> Result<(), Error>;
+    fn clear<'t, M: Medium>(root: Part<'t, Self::Root, Tx<'t, M>>) -> Result<(), Error>;
 
     /// Looks at everything but the length.
     #[doc(hidden)]
-    fn check<'g, V: View<'g>>(root: Obj<'g, Self::Root, V>, check: &mut Check)
-    -> Result<(), Error>;
+    fn check<'g, V: View<'g>>(
+        root: Part<'g, Self::Root, V>,
+        check: &mut Check,
+    ) -> Result<(), Error>;
 }
 
 /// Which way an iteration goes.
@@ -97,7 +98,7 @@ pub type Found<'g, V, K> = (u64, <K as Kind>::Spot<'g, V>);
 /// order; the caller looks at that.
 pub trait Cursor<'g, V: View<'g>, K: Kind>: Sized {
     /// In front of the first entry, in this direction, whose key is at or beyond `key`.
-    fn seek(root: Obj<'g, K::Root, V>, direction: Direction, key: u64) -> Result<Self, Error>;
+    fn seek(root: Part<'g, K::Root, V>, direction: Direction, key: u64) -> Result<Self, Error>;
 
     /// Steps over an entry; `None` at the end.
     fn step(&mut self) -> Result<Option<Found<'g, V, K>>, Error>;

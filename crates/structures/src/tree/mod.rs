@@ -20,7 +20,7 @@ use firn_heap::{Error, Field, Obj, Tx, View};
 use firn_media::Medium;
 
 use crate::collection::Collection;
-use crate::protocol::{Growing, InOrder, Keyed, Lookup, Protocol, Spot};
+use crate::protocol::{Growing, InOrder, Keyed, Lookup, Part, Protocol, Spot};
 use crate::reader::{Iter, Reader};
 use kind::{ABREAST, Direction, Found};
 
@@ -50,14 +50,14 @@ impl<K: Kind> Protocol for K {
     const LEN: Field<<K as Kind>::Root, u64> = <K as Kind>::LEN;
 
     #[inline]
-    fn at_hand<'g, V: View<'g>>(_root: Obj<'g, <K as Kind>::Root, V>) {}
+    fn at_hand<'g, V: View<'g>>(_root: Part<'g, <K as Kind>::Root, V>) {}
 
-    fn walk<'g, V: View<'g>>(root: Obj<'g, <K as Kind>::Root, V>) -> Range<'g, V, K> {
+    fn walk<'g, V: View<'g>>(Part(root): Part<'g, <K as Kind>::Root, V>) -> Range<'g, V, K> {
         Range::new(root, &..)
     }
 
     fn check<'g, V: View<'g>>(
-        root: Obj<'g, <K as Kind>::Root, V>,
+        Part(root): Part<'g, <K as Kind>::Root, V>,
         findings: &mut Vec<String>,
     ) -> Result<(), Error> {
         check::check::<V, K>(root, findings)
@@ -69,8 +69,10 @@ impl<K: Kind> Growing for K {
         K::new_root(lock)
     }
 
-    fn clear<'t, M: Medium>(root: Obj<'t, <K as Kind>::Root, Tx<'t, M>>) -> Result<(), Error> {
-        <K as Kind>::clear(root)?;
+    fn clear<'t, M: Medium>(
+        Part(root): Part<'t, <K as Kind>::Root, Tx<'t, M>>,
+    ) -> Result<(), Error> {
+        <K as Kind>::clear(Part(root))?;
         root.store(<K as Kind>::LEN, 0);
         Ok(())
     }
@@ -82,17 +84,17 @@ impl<K: Kind> Lookup for K {
 
     #[inline(always)]
     fn look_up<'g, V: View<'g>>(
-        root: Obj<'g, <K as Kind>::Root, V>,
+        Part(root): Part<'g, <K as Kind>::Root, V>,
         _at_hand: (),
         key: u64,
     ) -> Result<Option<K::Spot<'g, V>>, Error> {
-        K::find(root, key)
+        K::find(Part(root), key)
     }
 }
 
 impl<K: Kind> Keyed for K {
     fn insert<'t, M: Medium>(
-        root: Obj<'t, <K as Kind>::Root, Tx<'t, M>>,
+        Part(root): Part<'t, <K as Kind>::Root, Tx<'t, M>>,
         key: u64,
         value: &[u8],
         old: Option<&mut Vec<u8>>,
@@ -103,7 +105,7 @@ impl<K: Kind> Keyed for K {
                 limit: K::VALUE_LIMIT,
             });
         }
-        let replaced = <K as Kind>::insert(root, key, value, old)?;
+        let replaced = <K as Kind>::insert(Part(root), key, value, old)?;
         if !replaced {
             count::<M, K>(root, u64::wrapping_add);
         }
@@ -111,11 +113,11 @@ impl<K: Kind> Keyed for K {
     }
 
     fn remove<'t, M: Medium>(
-        root: Obj<'t, <K as Kind>::Root, Tx<'t, M>>,
+        Part(root): Part<'t, <K as Kind>::Root, Tx<'t, M>>,
         key: u64,
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error> {
-        let there = <K as Kind>::remove(root, key, old)?;
+        let there = <K as Kind>::remove(Part(root), key, old)?;
         if there {
             count::<M, K>(root, u64::wrapping_sub);
         }
@@ -127,13 +129,13 @@ impl<K: Kind> InOrder for K {
     type OwnedEntry = OwnedEntry;
 
     fn first<'g, V: View<'g>>(
-        root: Obj<'g, <K as Kind>::Root, V>,
+        Part(root): Part<'g, <K as Kind>::Root, V>,
     ) -> Result<Option<OwnedEntry>, Error> {
         end::<V, K>(root, Direction::Up)
     }
 
     fn last<'g, V: View<'g>>(
-        root: Obj<'g, <K as Kind>::Root, V>,
+        Part(root): Part<'g, <K as Kind>::Root, V>,
     ) -> Result<Option<OwnedEntry>, Error> {
         end::<V, K>(root, Direction::Down)
     }
@@ -162,7 +164,7 @@ impl<'g, V: View<'g>, K: Kind> Reader<'_, 'g, V, K> {
         let (mut value, mut place) = (Vec::new(), 0);
         for keys in keys.chunks(ABREAST) {
             let mut found = [None; ABREAST];
-            K::find_abreast(self.root, keys, &mut found)?;
+            K::find_abreast(Part(self.root), keys, &mut found)?;
             for spot in &found[..keys.len()] {
                 value.clear();
                 if let Some(spot) = spot {

@@ -6,7 +6,7 @@ use firn_heap::{Error, Obj, View};
 
 use super::damaged;
 use super::kind::{Cursor, Direction, Found, Kind};
-use crate::protocol::{Walk, WalkBack};
+use crate::protocol::{Part, Walk, WalkBack};
 use crate::reader::Item;
 
 /// Entries in the order of their keys, and back from the other end.
@@ -52,7 +52,7 @@ impl<'g, V: View<'g>, K: Kind> Range<'g, V, K> {
         };
         let cursor = match cursor {
             Some(cursor) => cursor,
-            none => none.insert(K::Cursor::seek(self.root, direction, from)?),
+            none => none.insert(K::Cursor::seek(Part(self.root), direction, from)?),
         };
         let Some((key, spot)) = cursor.step()? else {
             return Ok(None);

@@ -15,7 +15,7 @@ use firn_media::Medium;
 
 use crate::collection::Collection;
 use crate::element::{self, Element, check_index, present};
-use crate::protocol::{Growing, Lookup, Protocol, sealed::Sealed};
+use crate::protocol::{Growing, Lookup, Part, Protocol, sealed::Sealed};
 use crate::reclaim::free_unlinked;
 use crate::table::{Array, Table, place_of};
 
@@ -75,13 +75,16 @@ impl Protocol for Placed {
     const LEN: Field<VectorRoot, u64> = VectorRoot::LEN;
 
     #[inline]
-    fn at_hand<'g, V: View<'g>>(_root: Root<'g, V>) {}
+    fn at_hand<'g, V: View<'g>>(_root: Part<'g, VectorRoot, V>) {}
 
-    fn walk<'g, V: View<'g>>(root: Root<'g, V>) -> Places<'g, V> {
+    fn walk<'g, V: View<'g>>(Part(root): Part<'g, VectorRoot, V>) -> Places<'g, V> {
         Places::new(root)
     }
 
-    fn check<'g, V: View<'g>>(root: Root<'g, V>, findings: &mut Vec<String>) -> Result<(), Error> {
+    fn check<'g, V: View<'g>>(
+        Part(root): Part<'g, VectorRoot, V>,
+        findings: &mut Vec<String>,
+    ) -> Result<(), Error> {
         read::check(root, findings)
     }
 }
@@ -96,7 +99,7 @@ impl Growing for Placed {
         }
     }
 
-    fn clear<'t, M: Medium>(root: Root<'t, Tx<'t, M>>) -> Result<(), Error> {
+    fn clear<'t, M: Medium>(Part(root): Part<'t, VectorRoot, Tx<'t, M>>) -> Result<(), Error> {
         let tx = root.view();
         table(root).free(|element| free_unlinked(tx, element::sound(element)?))?;
         root.store(VectorRoot::LEN, 0);
@@ -106,18 +109,18 @@ impl Growing for Placed {
 
 impl Lookup for Placed {
     type Key<'k> = u64;
-    type Found<'g, V: View<'g>> = Element<'g, V>;
+    type Found<'g, V: View<'g>> = Part<'g, Bytes, V>;
 
     #[inline(always)]
     fn look_up<'g, V: View<'g>>(
-        root: Root<'g, V>,
+        Part(root): Part<'g, VectorRoot, V>,
         _at_hand: (),
         index: u64,
-    ) -> Result<Option<Element<'g, V>>, Error> {
+    ) -> Result<Option<Part<'g, Bytes, V>>, Error> {
         if index >= root.load(VectorRoot::LEN) {
             return Ok(None);
         }
-        at(root, index).map(Some)
+        at(root, index).map(|element| Some(Part(element)))
     }
 }
 
