@@ -181,18 +181,6 @@ fn remove_in<K: tree::Kind>(tx: Tx<'_, Crash>, key: u8) -> Result<(), Error> {
     tree.remove(u64::from(key)).map(|_| ())
 }
 
-/// What is wrong with a tree, and its content.
-fn read_of<'g, V: View<'g>, K: tree::Kind>(view: V) -> Result<(Vec<String>, Content), Error> {
-    let tree = Tree::<_, K>::open(view, "it")?;
-    let wrong = tree.check()?;
-    let reader = tree.read()?;
-    let entries = reader.iter().map(|entry| {
-        let (key, value) = entry?.to_pair()?;
-        Ok::<_, Error>((key as u8, value))
-    });
-    Ok((wrong, entries.collect::<Result<_, _>>()?))
-}
-
 fn remove(kind: Kind, tx: Tx<'_, Crash>, key: u8) -> Result<(), Error> {
     match kind {
         Kind::Map => Map::open(tx, "it")?.remove(&name(key)).map(|_| ()),
@@ -246,79 +234,72 @@ fn model(kind: Kind, content: &mut Content, op: Op, number: u8) {
     }
 }
 
+/// Everything that an iteration comes by.
+fn content<T>(
+    items: impl Iterator<Item = Result<T, Error>>,
+    pair: impl Fn(T) -> Result<(u8, Vec<u8>), Error>,
+) -> Result<Content, Error> {
+    items.map(|item| pair(item?)).collect()
+}
+
+/// What is wrong with a tree, and its content.
+fn read_tree<'g, V: View<'g>, K: tree::Kind>(view: V) -> Result<(Vec<String>, Content), Error> {
+    let tree = Tree::<_, K>::open(view, "it")?;
+    let numbered = content(tree.read()?.iter(), |e| Ok((e.key() as u8, e.value()?)))?;
+    Ok((tree.check()?, numbered))
+}
+
+/// What is wrong with the structure, and its content.
+fn read_any<'g, V: View<'g>>(kind: Kind, view: V) -> Result<(Vec<String>, Content), Error> {
+    let named = |(key, value): (Vec<u8>, _)| (key[0], value);
+    Ok(match kind {
+        Kind::Map => {
+            let map = Map::open(view, "it")?;
+            let entries = content(map.read()?.iter(), |e| e.to_pair().map(named))?;
+            (map.check()?, entries)
+        }
+        Kind::Hash => {
+            let map = HashMap::open(view, "it")?;
+            let mut entries = content(map.read()?.iter(), |e| e.to_pair().map(named))?;
+            entries.sort();
+            (map.check()?, entries)
+        }
+        Kind::List => {
+            let list = List::open(view, "it")?;
+            let elements = content(list.read()?.iter(), |e| Ok((e.key() as u8, e.value()?)))?;
+            (list.check()?, elements)
+        }
+        Kind::Vector => {
+            let vector = Vector::open(view, "it")?;
+            let elements = content(vector.read()?.iter(), |e| Ok(split(&e)))?;
+            (vector.check()?, elements)
+        }
+        Kind::Queue => {
+            let queue = Queue::open(view, "it")?;
+            let elements = content(queue.read()?.iter(), |e| Ok(split(&e)))?;
+            (queue.check()?, elements)
+        }
+        Kind::Strings => {
+            let array = StringArray::open(view, "it")?;
+            let strings: Vec<_> = array.read()?.iter().collect::<Result<_, _>>()?;
+            let placed = (0..).zip(strings);
+            let placed = placed.filter_map(|(key, string)| Some((key, string?)));
+            (array.check()?, placed.collect())
+        }
+        Kind::Avl => read_tree::<_, Avl>(view)?,
+        Kind::RedBlack => read_tree::<_, RedBlack>(view)?,
+        Kind::Inline => read_tree::<_, Inline>(view)?,
+    })
+}
+
 /// The content, or what is wrong with the structure.
 fn read(kind: Kind, session: &mut Session<Crash>) -> Result<Content, String> {
-    let text = |e: Error| e.to_string();
-    session.read(|view| {
-        let (wrong, content) = match kind {
-            Kind::Map => {
-                let map = Map::open(view, "it").map_err(text)?;
-                let wrong = map.check().map_err(text)?;
-                let reader = map.read().map_err(text)?;
-                let mut content = Content::new();
-                for entry in reader.iter() {
-                    let entry = entry.map_err(text)?;
-                    let key = entry.key().map_err(text)?;
-                    content.push((key[0], entry.value().map_err(text)?));
-                }
-                (wrong, content)
-            }
-            Kind::List => {
-                let list = List::open(view, "it").map_err(text)?;
-                let wrong = list.check().map_err(text)?;
-                let reader = list.read().map_err(text)?;
-                let mut content = Content::new();
-                for element in reader.iter() {
-                    let element = element.map_err(text)?;
-                    content.push((element.key() as u8, element.value().map_err(text)?));
-                }
-                (wrong, content)
-            }
-            Kind::Hash => {
-                let map = HashMap::open(view, "it").map_err(text)?;
-                let wrong = map.check().map_err(text)?;
-                let reader = map.read().map_err(text)?;
-                let mut content = Content::new();
-                for entry in reader.iter() {
-                    let (key, value) = entry.and_then(|e| e.to_pair()).map_err(text)?;
-                    content.push((key[0], value));
-                }
-                content.sort();
-                (wrong, content)
-            }
-            Kind::Vector => {
-                let vector = Vector::open(view, "it").map_err(text)?;
-                let wrong = vector.check().map_err(text)?;
-                let reader = vector.read().map_err(text)?;
-                let elements: Result<Vec<_>, _> = reader.iter().collect();
-                let elements = elements.map_err(text)?;
-                (wrong, elements.iter().map(|e| split(e)).collect())
-            }
-            Kind::Queue => {
-                let queue = Queue::open(view, "it").map_err(text)?;
-                let wrong = queue.check().map_err(text)?;
-                let reader = queue.read().map_err(text)?;
-                let elements: Result<Vec<_>, _> = reader.iter().collect();
-                let elements = elements.map_err(text)?;
-                (wrong, elements.iter().map(|e| split(e)).collect())
-            }
-            Kind::Strings => {
-                let array = StringArray::open(view, "it").map_err(text)?;
-                let wrong = array.check().map_err(text)?;
-                let reader = array.read().map_err(text)?;
-                let strings: Result<Vec<_>, _> = reader.iter().collect();
-                let keyed = (0..).zip(strings.map_err(text)?);
-                (wrong, keyed.filter_map(|(k, s)| Some((k, s?))).collect())
-            }
-            Kind::Avl => read_of::<_, Avl>(view).map_err(text)?,
-            Kind::RedBlack => read_of::<_, RedBlack>(view).map_err(text)?,
-            Kind::Inline => read_of::<_, Inline>(view).map_err(text)?,
-        };
-        match wrong.first() {
-            Some(wrong) => Err(wrong.clone()),
-            None => Ok(content),
-        }
-    })
+    let read = session.read(|view| read_any(kind, view));
+    let (wrong, content) = read.map_err(|e| e.to_string())?;
+    match wrong.into_iter().next() {
+        Some(wrong) => Err(wrong),
+        None => Ok(content),
+    }
 }
 
 fn setup(kind: Kind, crash: &Crash) {

@@ -234,10 +234,43 @@ fn a_pool_keeps_its_size_however_often_it_is_opened() {
     }
 }
 
+/// Elements of the vector and of the array of strings.
+const LEN: u64 = 300;
+
+fn is_refused<T>(outcome: Result<T, Error>) -> bool {
+    matches!(outcome, Err(Error::BadRange { .. }))
+}
+
+/// Asserts that a vector takes no index that is not below its length.
+fn refuses_index<'t>(mut vector: Vector<'t, Tx<'t, Crash>>, index: u64) -> Result<(), Error> {
+    assert_eq!(vector.get(index)?, None);
+    assert!(!vector.get_into(index, &mut Vec::new())?);
+    assert!(is_refused(vector.set(index, b"new")), "{index:#x}");
+    assert!(is_refused(vector.replace(index, b"new")));
+    assert!(is_refused(vector.swap(index, 0)) && is_refused(vector.swap(0, index)));
+    assert!(is_refused(vector.swap_remove(index)));
+    assert!(is_refused(vector.remove(index)));
+    assert!(index == LEN || is_refused(vector.insert(index, b"new")));
+    vector.truncate(index)?;
+    assert_eq!(vector.len()?, LEN);
+    Ok(())
+}
+
+/// Asserts that an array of strings takes no index that is not below its length.
+fn refuses_place<'t>(mut strings: StringArray<'t, Tx<'t, Crash>>, index: u64) -> Result<(), Error> {
+    assert_eq!(strings.get(index)?, None);
+    assert!(!strings.get_into(index, &mut Vec::new())?);
+    assert!(is_refused(strings.set(index, b"new")));
+    assert!(is_refused(strings.replace(index, b"new")));
+    assert!(is_refused(strings.remove(index)));
+    assert!(is_refused(strings.take(index)));
+    assert!(is_refused(strings.swap(index, 0)) && is_refused(strings.swap(0, index)));
+    Ok(())
+}
+
 /// Positions around the end, around what fits 32 bits, and at the end of what fits 64.
 #[test]
 fn positions_and_lengths_at_every_edge_are_refused() {
-    const LEN: u64 = 300;
     let crash = Crash::new(64 << 20, CrashOptions::with_domain(Domain::Adr));
     let limited = PoolOptions {
         max_bytes: Some(64 << 20),
@@ -262,26 +295,8 @@ fn positions_and_lengths_at_every_edge_are_refused() {
     for index in ends.chain(around).chain([LEN, LEN + 1]) {
         session
             .transaction(|tx| {
-                let bad = |error| matches!(error, Err(Error::BadRange { .. }));
-                let mut vector = Vector::open(tx, "vector")?;
-                assert_eq!(vector.get(index)?, None);
-                assert!(!vector.get_into(index, &mut Vec::new())?);
-                assert!(bad(vector.set(index, b"new")), "{index:#x}");
-                assert!(bad(vector.replace(index, b"new").map(drop)));
-                assert!(bad(vector.swap(index, 0)) && bad(vector.swap(0, index)));
-                assert!(bad(vector.swap_remove(index).map(drop)));
-                assert!(bad(vector.remove(index).map(drop)));
-                assert!(index == LEN || bad(vector.insert(index, b"new")));
-                vector.truncate(index)?;
-                assert_eq!(vector.len()?, LEN);
-                let mut strings = StringArray::open(tx, "strings")?;
-                assert_eq!(strings.get(index)?, None);
-                assert!(!strings.get_into(index, &mut Vec::new())?);
-                assert!(bad(strings.set(index, b"new").map(drop)));
-                assert!(bad(strings.replace(index, b"new").map(drop)));
-                assert!(bad(strings.remove(index).map(drop)));
-                assert!(bad(strings.take(index).map(drop)));
-                assert!(bad(strings.swap(index, 0)) && bad(strings.swap(0, index)));
+                refuses_index(Vector::open(tx, "vector")?, index)?;
+                refuses_place(StringArray::open(tx, "strings")?, index)?;
                 if index > LEN + 1 {
                     let new = StringArray::new(tx, index).map(drop);
                     let refused = matches!(

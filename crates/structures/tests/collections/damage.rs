@@ -3,26 +3,48 @@
 use std::collections::HashSet;
 
 use crate::support::{Random, pool};
-use firn_heap::{Error, Pool, Session, View};
+use firn_heap::{Error, Obj, Pool, Session, Target, Tx, View};
 use firn_mapped::Mapped;
 use firn_media::Memory;
 use firn_structures::avl::Avl;
+use firn_structures::hash::Hashed;
 use firn_structures::inline_tree::Inline;
+use firn_structures::list::Linked;
+use firn_structures::map::Ordered;
+use firn_structures::queue::Segmented;
 use firn_structures::red_black::RedBlack;
+use firn_structures::strings::Fixed;
 use firn_structures::tree::{Kind, Tree};
-use firn_structures::{HashMap, List, Map, Queue, StringArray, Vector};
+use firn_structures::vector::Placed;
+use firn_structures::{Collection, HashMap, List, Map, Protocol, Queue, StringArray, Vector};
 
-const HEADER_BYTES: u64 = 8;
 /// Bits of a reference that are an address.
 const ADDRESS_MASK: u64 = (1 << 48) - 16;
 /// Words looked at from the start of an object.
 const WORDS: u64 = 40;
 const ROUNDS: u64 = 12_000;
 
+/// A structure's root object, and the id that references in its pool begin with.
+#[derive(Clone, Copy)]
+struct Root {
+    at: u64,
+    id: u64,
+}
+
+impl Root {
+    fn of<'g, T: Target, V: View<'g>>(object: Obj<'g, T, V>) -> Self {
+        Self {
+            at: object.address().0,
+            id: object.untyped().reference_word() >> 48,
+        }
+    }
+}
+
 /// Addresses of words that belong to a structure: all that is found by following what looks like a
 /// reference, from its root object on.
-fn words_of(pool: &Pool<Mapped>, root: u64, id: u64) -> Vec<u64> {
-    let (mut objects, mut seen) = (vec![root], HashSet::from([root]));
+fn words_of(pool: &Pool<Mapped>, root: Root) -> Vec<u64> {
+    let Root { at, id } = root;
+    let (mut objects, mut seen) = (vec![at], HashSet::from([at]));
     let mut words = Vec::new();
     while let Some(object) = objects.pop() {
         // Objects of bytes are short here; nodes are longer.
@@ -287,16 +309,13 @@ fn use_strings(session: &mut Session<Mapped>, random: &mut Random) -> Result<(),
     })
 }
 
-/// Damages one to three words at a time, uses the structure, and repairs it. `reference_at` is where
-/// the root object has a reference, in bytes.
+/// Damages one to three words at a time, uses the structure, and repairs it.
 fn bombard(
-    (root, reference_at): (u64, u64),
+    root: Root,
     pool: &Pool<Mapped>,
     mut using: impl FnMut(&mut Random) -> Result<(), Error>,
 ) {
-    let id = load(pool, root + HEADER_BYTES + reference_at) >> 48;
-    let words = words_of(pool, root, id);
-    assert!(words.len() > 150);
+    let words = words_of(pool, root);
     let mut random = Random(4711);
     let mut refused = 0;
     for round in 0..ROUNDS {
@@ -315,67 +334,102 @@ fn bombard(
     assert!(refused > 0);
 }
 
-#[test]
-fn a_damaged_map_is_an_error() {
+/// Makes a structure that holds so many, bombards it while it is used, and looks at what is there when
+/// everything is repaired.
+fn damaged<P: Protocol>(
+    len: u64,
+    make: impl Fn(Tx<'_, Mapped>) -> Result<(), Error>,
+    using: impl Fn(&mut Session<Mapped>, &mut Random) -> Result<(), Error>,
+) {
     let pool = pool();
     let mut session = pool.session().unwrap();
-    session
-        .transaction(|tx| {
-            let mut map = Map::create(tx, "it")?;
-            for number in 0..900 {
-                map.insert(&key(number), &[1; 24])?;
-            }
-            Ok::<_, Error>(())
-        })
-        .unwrap();
-    let root = {
-        let guard = session.guard();
-        Map::open(guard.view(), "it").unwrap().object().address().0
+    session.transaction(make).unwrap();
+    let root =
+        session.read(|view| Root::of(Collection::<_, P>::open(view, "it").unwrap().object()));
+    bombard(root, &pool, |random| using(&mut session, random));
+    session.read(|view| {
+        let it = Collection::<_, P>::open(view, "it").unwrap();
+        assert_eq!(it.check().unwrap(), Vec::<String>::new());
+        assert_eq!(it.len().unwrap(), len);
+        assert_eq!(view.root_names().unwrap(), ["it"]);
+    });
+}
+
+#[test]
+fn a_damaged_map_is_an_error() {
+    let make = |tx: Tx<'_, Mapped>| {
+        let mut map = Map::create(tx, "it")?;
+        (0..900).try_for_each(|number| map.insert(&key(number), &[1; 24]).map(drop))
     };
-    bombard((root, 24), &pool, |random| use_map(&mut session, random));
-    let guard = session.guard();
-    let map = Map::open(guard.view(), "it").unwrap();
-    assert_eq!(map.check().unwrap(), Vec::<String>::new());
-    assert_eq!(map.len().unwrap(), 900);
+    damaged::<Ordered>(900, make, use_map);
 }
 
 #[test]
 fn a_damaged_list_is_an_error() {
-    let pool = pool();
-    let mut session = pool.session().unwrap();
-    session
-        .transaction(|tx| {
-            let mut list = List::create(tx, "it")?;
-            (0..60).try_for_each(|key| list.push_back(key, &[1; 24]))
-        })
-        .unwrap();
-    let root = {
-        let guard = session.guard();
-        List::open(guard.view(), "it").unwrap().object().address().0
+    let make = |tx: Tx<'_, Mapped>| {
+        let mut list = List::create(tx, "it")?;
+        (0..60).try_for_each(|key| list.push_back(key, &[1; 24]))
     };
-    bombard((root, 24), &pool, |random| use_list(&mut session, random));
-    let guard = session.guard();
-    let list = List::open(guard.view(), "it").unwrap();
-    assert_eq!(list.check().unwrap(), Vec::<String>::new());
-    assert_eq!(guard.view().root_names().unwrap(), ["it"]);
+    damaged::<Linked>(60, make, use_list);
 }
 
 #[test]
 fn a_damaged_hash_map_is_an_error() {
-    let pool = pool();
-    let mut session = pool.session().unwrap();
-    session
-        .transaction(|tx| {
-            let mut map = HashMap::create(tx, "it")?;
-            (0..200).try_for_each(|number| map.insert(&key(number), &[1; 24]).map(|_| ()))
-        })
-        .unwrap();
-    let root = session.read(|view| HashMap::open(view, "it").unwrap().object().address().0);
-    bombard((root, 40), &pool, |random| use_hash(&mut session, random));
-    let guard = session.guard();
-    let map = HashMap::open(guard.view(), "it").unwrap();
-    assert_eq!(map.check().unwrap(), Vec::<String>::new());
-    assert_eq!(map.len().unwrap(), 200);
+    let make = |tx: Tx<'_, Mapped>| {
+        let mut map = HashMap::create(tx, "it")?;
+        (0..200).try_for_each(|number| map.insert(&key(number), &[1; 24]).map(drop))
+    };
+    damaged::<Hashed>(200, make, use_hash);
+}
+
+#[test]
+fn a_damaged_vector_is_an_error() {
+    let make = |tx: Tx<'_, Mapped>| {
+        let mut vector = Vector::create(tx, "it")?;
+        (0..300).try_for_each(|_| vector.push(&[1; 24]))
+    };
+    damaged::<Placed>(300, make, use_vector);
+}
+
+#[test]
+fn a_damaged_queue_is_an_error() {
+    let make = |tx: Tx<'_, Mapped>| {
+        let mut queue = Queue::create(tx, "it")?;
+        (0..300).try_for_each(|_| queue.push_back(&[1; 24]))
+    };
+    damaged::<Segmented>(300, make, use_queue);
+}
+
+#[test]
+fn a_damaged_array_of_strings_is_an_error() {
+    let make = |tx: Tx<'_, Mapped>| {
+        let mut array = StringArray::create(tx, "it", 38)?;
+        (0..30).try_for_each(|index| array.set(index, &[1; 40]).map(drop))
+    };
+    damaged::<Fixed>(38, make, use_strings);
+}
+
+fn a_damaged_tree_is_an_error<K: Kind>() {
+    let make = |tx: Tx<'_, Mapped>| {
+        let mut tree = Tree::<_, K>::create(tx, "it")?;
+        (0..300).try_for_each(|number| tree.insert(number_key(number), &[1; 24]).map(drop))
+    };
+    damaged::<K>(300, make, use_tree::<K>);
+}
+
+#[test]
+fn a_damaged_avl_tree_is_an_error() {
+    a_damaged_tree_is_an_error::<Avl>();
+}
+
+#[test]
+fn a_damaged_red_black_tree_is_an_error() {
+    a_damaged_tree_is_an_error::<RedBlack>();
+}
+
+#[test]
+fn a_damaged_inline_tree_is_an_error() {
+    a_damaged_tree_is_an_error::<Inline>();
 }
 
 /// Comparisons take whole words: with something behind its key an entry is found by no search.
@@ -393,13 +447,8 @@ fn what_follows_a_key_is_looked_at() {
     let guard = session.guard();
     let hash = HashMap::open(guard.view(), "hash").unwrap();
     let map = Map::open(guard.view(), "map").unwrap();
-    let roots = [
-        (hash.object().address().0, 40),
-        (map.object().address().0, 24),
-    ];
-    for (root, reference_at) in roots {
-        let id = load(&pool, root + HEADER_BYTES + reference_at) >> 48;
-        let mut words = words_of(&pool, root, id).into_iter();
+    for root in [Root::of(hash.object()), Root::of(map.object())] {
+        let mut words = words_of(&pool, root).into_iter();
         let stored = u64::from_le_bytes([KEY[0], KEY[1], 0, 0, 0, 0, 0, 0]);
         let at = words.find(|&at| load(&pool, at) == stored).unwrap();
         store(&pool, at, stored | 8 << 32);
@@ -407,101 +456,4 @@ fn what_follows_a_key_is_looked_at() {
     for findings in [hash.check(), map.check()] {
         assert!(findings.unwrap()[0].contains("what follows a key"));
     }
-}
-
-#[test]
-fn a_damaged_vector_is_an_error() {
-    let pool = pool();
-    let mut session = pool.session().unwrap();
-    session
-        .transaction(|tx| {
-            let mut vector = Vector::create(tx, "it")?;
-            (0..300).try_for_each(|_| vector.push(&[1; 24]))
-        })
-        .unwrap();
-    let root = session.read(|view| Vector::open(view, "it").unwrap().object().address().0);
-    bombard((root, 24), &pool, |random| use_vector(&mut session, random));
-    let guard = session.guard();
-    let vector = Vector::open(guard.view(), "it").unwrap();
-    assert_eq!(vector.check().unwrap(), Vec::<String>::new());
-}
-
-#[test]
-fn a_damaged_queue_is_an_error() {
-    let pool = pool();
-    let mut session = pool.session().unwrap();
-    session
-        .transaction(|tx| {
-            let mut queue = Queue::create(tx, "it")?;
-            (0..300).try_for_each(|_| queue.push_back(&[1; 24]))
-        })
-        .unwrap();
-    let root = session.read(|view| Queue::open(view, "it").unwrap().object().address().0);
-    bombard((root, 24), &pool, |random| use_queue(&mut session, random));
-    let guard = session.guard();
-    let queue = Queue::open(guard.view(), "it").unwrap();
-    assert_eq!(queue.check().unwrap(), Vec::<String>::new());
-}
-
-#[test]
-fn a_damaged_array_of_strings_is_an_error() {
-    let pool = pool();
-    let mut session = pool.session().unwrap();
-    session
-        .transaction(|tx| {
-            let mut array = StringArray::create(tx, "it", 38)?;
-            (0..30).try_for_each(|index| array.set(index, &[1; 40]).map(|_| ()))
-        })
-        .unwrap();
-    let root = session.read(|view| StringArray::open(view, "it").unwrap().object().address().0);
-    bombard((root, 16), &pool, |random| {
-        use_strings(&mut session, random)
-    });
-    let guard = session.guard();
-    let array = StringArray::open(guard.view(), "it").unwrap();
-    assert_eq!(array.check().unwrap(), Vec::<String>::new());
-}
-
-fn a_damaged_tree_is_an_error<K: Kind>() {
-    let pool = pool();
-    let mut session = pool.session().unwrap();
-    session
-        .transaction(|tx| {
-            let mut tree = Tree::<_, K>::create(tx, "it")?;
-            for number in 0..300 {
-                tree.insert(number_key(number), &[1; 24])?;
-            }
-            Ok::<_, Error>(())
-        })
-        .unwrap();
-    let root = {
-        let guard = session.guard();
-        let tree = Tree::<_, K>::open(guard.view(), "it").unwrap();
-        tree.object().address().0
-    };
-    // A tree of leaves has its height in front of the topmost node.
-    let is_reference = |at: &u64| load(&pool, root + HEADER_BYTES + at) >> 48 != 0;
-    let at = [16, 24].into_iter().find(is_reference).unwrap();
-    bombard((root, at), &pool, |random| {
-        use_tree::<K>(&mut session, random)
-    });
-    let guard = session.guard();
-    let tree = Tree::<_, K>::open(guard.view(), "it").unwrap();
-    assert_eq!(tree.check().unwrap(), Vec::<String>::new());
-    assert_eq!(tree.len().unwrap(), 300);
-}
-
-#[test]
-fn a_damaged_avl_tree_is_an_error() {
-    a_damaged_tree_is_an_error::<Avl>();
-}
-
-#[test]
-fn a_damaged_red_black_tree_is_an_error() {
-    a_damaged_tree_is_an_error::<RedBlack>();
-}
-
-#[test]
-fn a_damaged_inline_tree_is_an_error() {
-    a_damaged_tree_is_an_error::<Inline>();
 }

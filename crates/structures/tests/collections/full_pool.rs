@@ -1,236 +1,238 @@
 //! Does a collection stay sound when the pool is full, and can it still be emptied?
 
-use firn_heap::{Error, Pool, PoolKind, PoolOptions, Session, Tx};
-use firn_mapped::{Mapped, MappedOptions};
+use crate::support::limited_pool;
+use firn_heap::{Error, Pool, PoolKind, Reading, Session, Tx};
+use firn_mapped::Mapped;
 use firn_structures::{AvlTree, HashMap, InlineTree, List, Map, Queue, RedBlackTree, Vector};
 
-#[test]
-fn an_insert_without_room_changes_nothing() {
-    for kind in [PoolKind::Traced, PoolKind::Explicit] {
-        let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
-        let options = PoolOptions {
-            kind,
-            max_bytes: Some(24 << 20),
-            ..PoolOptions::new("test")
-        };
-        let pool = Pool::create(medium, &options).unwrap();
-        let mut session = pool.session().unwrap();
-        session
-            .transaction(|tx| {
-                Map::create(tx, "map")?;
-                List::create(tx, "list").map(|_| ())
-            })
-            .unwrap();
-        // Long ones fill the pool; of the short ones, of several classes, some fit in when a node
-        // does not.
-        let key = |n: u64| {
-            let mixed = n.wrapping_mul(7919) % 1_000_003;
-            match n % 3 {
-                0 => format!("{mixed:01000}").into_bytes(),
-                _ => format!("{mixed:0width$}", width = 30 + (n % 8) as usize * 16).into_bytes(),
-            }
-        };
-        let mut refused = 0;
-        let mut number = 0;
-        while refused < 4_000 {
-            number += 1;
-            let full = session
-                .transaction(|tx| {
-                    // Errors are swallowed: what failed must have changed nothing.
-                    let map = Map::open(tx, "map")?.insert(&key(number), b"");
-                    let list = List::open(tx, "list")?.push_back(number, &[1; 20]);
-                    Ok::<_, Error>(map.is_err() || list.is_err())
-                })
-                .unwrap_or(true);
-            refused += u64::from(full);
-        }
-        let findings = pool.check().unwrap();
-        assert!(findings.is_empty(), "{findings:?}");
-        assert_eq!(pool.trace().unwrap().reclaimed, 0);
-        session.read(|view| {
-            let (map, list) = (
-                Map::open(view, "map").unwrap(),
-                List::open(view, "list").unwrap(),
-            );
-            assert_eq!(map.check().unwrap(), Vec::<String>::new());
-            assert_eq!(list.check().unwrap(), Vec::<String>::new());
-        });
-        for n in 1..=number {
-            session
-                .transaction(|tx| {
-                    Map::open(tx, "map")?.remove(&key(n))?;
-                    List::open(tx, "list")?.remove(n)
-                })
-                .unwrap();
-        }
-        session.read(|view| {
-            assert!(Map::open(view, "map").unwrap().is_empty().unwrap());
-            assert!(List::open(view, "list").unwrap().is_empty().unwrap());
-        });
-        assert_eq!(pool.trace().unwrap().objects, 2);
-    }
-}
-
-#[test]
-fn tables_stay_sound_without_room_and_can_be_emptied() {
-    for kind in [PoolKind::Traced, PoolKind::Explicit] {
-        let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
-        let options = PoolOptions {
-            kind,
-            max_bytes: Some(24 << 20),
-            ..PoolOptions::new("test")
-        };
-        let pool = Pool::create(medium, &options).unwrap();
-        let mut session = pool.session().unwrap();
-        session
-            .transaction(|tx| {
-                HashMap::create(tx, "hash")?;
-                Vector::create(tx, "vector")?;
-                Queue::create(tx, "queue").map(|_| ())
-            })
-            .unwrap();
-        // Of several classes, so that some fit in when an array or a bucket does not.
-        let bytes = |n: u64| {
-            vec![
-                n as u8;
-                if n.is_multiple_of(3) {
-                    900
-                } else {
-                    (n % 9) as usize * 16
-                }
-            ]
-        };
-        let (mut done, mut refused, mut number) = ([0; 3], 0, 0);
-        while refused < 3_000 {
-            number += 1;
-            let mut one = [false; 3];
-            let outcome = session.transaction(|tx| {
-                // Errors are swallowed: what failed must have changed nothing.
-                one = [
-                    HashMap::open(tx, "hash")?
-                        .insert(&u64::to_le_bytes(number), &bytes(number))
-                        .is_ok(),
-                    Vector::open(tx, "vector")?.push(&bytes(number + 1)).is_ok(),
-                    Queue::open(tx, "queue")?
-                        .push_back(&bytes(number + 2))
-                        .is_ok(),
-                ];
-                Ok::<_, Error>(())
-            });
-            if outcome.is_err() {
-                one = [false; 3];
-            }
-            done.iter_mut()
-                .zip(one)
-                .for_each(|(sum, one)| *sum += u64::from(one));
-            refused += u64::from(one.contains(&false));
-        }
-        let findings = pool.check().unwrap();
-        assert!(findings.is_empty(), "{findings:?}");
-        assert_eq!(pool.trace().unwrap().reclaimed, 0);
-        session.read(|view| {
-            let hash = HashMap::open(view, "hash").unwrap();
-            let vector = Vector::open(view, "vector").unwrap();
-            let queue = Queue::open(view, "queue").unwrap();
-            let none = Vec::<String>::new();
-            assert_eq!(hash.check().unwrap(), none);
-            assert_eq!(vector.check().unwrap(), none);
-            assert_eq!(queue.check().unwrap(), none);
-            let lens = [&hash.len(), &vector.len(), &queue.len()];
-            assert_eq!(lens.map(|len| *len.as_ref().unwrap()), done);
-        });
-        for n in 1..=number {
-            session
-                .transaction(|tx| {
-                    HashMap::open(tx, "hash")?.remove(&n.to_le_bytes())?;
-                    Vector::open(tx, "vector")?.pop()?;
-                    Queue::open(tx, "queue")?.pop_front().map(|_| ())
-                })
-                .unwrap();
-        }
-        session
-            .transaction(|tx| {
-                assert_eq!(HashMap::open(tx, "hash")?.len()?, 0);
-                HashMap::open(tx, "hash")?.clear()?;
-                Vector::open(tx, "vector")?.clear()?;
-                Queue::open(tx, "queue")?.clear()
-            })
-            .unwrap();
-        assert_eq!(pool.trace().unwrap().objects, 3);
-    }
-}
+const KINDS: [PoolKind; 2] = [PoolKind::Traced, PoolKind::Explicit];
 
 type Each = for<'t> fn(Tx<'t, Mapped>, u64) -> Result<(), Error>;
+type Whole = for<'t> fn(Tx<'t, Mapped>) -> Result<(), Error>;
 
-/// A structure: how it is made, how an entry comes, and how it goes.
-struct Emptied {
+/// A structure: how it is made, how an entry comes, how it goes, and what is there.
+struct Part {
     name: &'static str,
-    create: for<'t> fn(Tx<'t, Mapped>) -> Result<(), Error>,
+    create: Whole,
     insert: Each,
+    /// Takes the entry away, which may not be there.
     remove: Each,
+    /// What is wrong, and how many entries there are.
+    look: for<'g> fn(Reading<'g, Mapped>) -> Result<(Vec<String>, u64), Error>,
+    clear: Whole,
 }
 
-const VALUE: [u8; 24] = [7; 24];
+/// A structure under its own name. `insert` and `remove` are given it and a number.
+macro_rules! part {
+    ($type:ident, |$it:ident, $n:ident| $insert:expr, $remove:expr) => {
+        Part {
+            name: stringify!($type),
+            create: |tx| $type::create(tx, stringify!($type)).map(drop),
+            insert: |tx, $n| {
+                let mut $it = $type::open(tx, stringify!($type))?;
+                let _ = $n;
+                $insert.map(drop)
+            },
+            remove: |tx, $n| {
+                let mut $it = $type::open(tx, stringify!($type))?;
+                let _ = $n;
+                $remove.map(drop)
+            },
+            look: |view| {
+                let it = $type::open(view, stringify!($type))?;
+                Ok((it.check()?, it.len()?))
+            },
+            clear: |tx| $type::open(tx, stringify!($type))?.clear(),
+        }
+    };
+}
 
 /// Keys that come in no order.
 fn mixed(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// Fills a pool with `parts`, of which each gets one entry a transaction, until so many transactions were
+/// refused something, and removes the entries again. Returns the pool then.
+fn crowd((kind, max_bytes): (PoolKind, u64), parts: &[Part], refusals: u64) -> Pool<Mapped> {
+    let pool = limited_pool(kind, max_bytes);
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| parts.iter().try_for_each(|part| (part.create)(tx)))
+        .unwrap();
+    let (mut done, mut refused, mut number) = (vec![0; parts.len()], 0, 0);
+    while refused < refusals {
+        number += 1;
+        let outcome = session.transaction(|tx| {
+            // Errors are swallowed: what failed must have changed nothing.
+            let each = parts.iter().map(|part| (part.insert)(tx, number).is_ok());
+            Ok::<_, Error>(each.collect::<Vec<_>>())
+        });
+        let each = outcome.unwrap_or_else(|_| vec![false; parts.len()]);
+        refused += u64::from(each.contains(&false));
+        for (done, one) in done.iter_mut().zip(each) {
+            *done += u64::from(one);
+        }
+    }
+    let findings = pool.check().unwrap();
+    assert!(findings.is_empty(), "{findings:?}");
+    assert_eq!(pool.trace().unwrap().reclaimed, 0);
+    assert_holds(&mut session, parts, &done);
+    // One by one: the log of a larger transaction may need room.
+    for n in 1..=number {
+        session
+            .transaction(|tx| parts.iter().try_for_each(|part| (part.remove)(tx, n)))
+            .unwrap();
+    }
+    assert_holds(&mut session, parts, &vec![0; parts.len()]);
+    drop(session);
+    pool
+}
+
+/// Asserts that each of the structures is sound and holds so many entries.
+fn assert_holds(session: &mut Session<Mapped>, parts: &[Part], lens: &[u64]) {
+    for (part, &len) in parts.iter().zip(lens) {
+        let (findings, found) = session.read(|view| (part.look)(view)).unwrap();
+        assert_eq!(findings, Vec::<String>::new(), "{}", part.name);
+        assert_eq!(found, len, "{}", part.name);
+    }
+}
+
+/// Long ones fill the pool; of the short ones, of several classes, some fit in when a node does not.
+fn name(number: u64) -> Vec<u8> {
+    let mixed = number.wrapping_mul(7919) % 1_000_003;
+    let width = match number % 3 {
+        0 => 1000,
+        _ => 30 + (number % 8) as usize * 16,
+    };
+    format!("{mixed:0width$}").into_bytes()
+}
+
+#[test]
+fn an_insert_without_room_changes_nothing() {
+    for kind in KINDS {
+        let parts = [
+            part!(
+                Map,
+                |map, n| map.insert(&name(n), b""),
+                map.remove(&name(n))
+            ),
+            part!(List, |list, n| list.push_back(n, &[1; 20]), list.remove(n)),
+        ];
+        let pool = crowd((kind, 24 << 20), &parts, 4_000);
+        assert_eq!(pool.trace().unwrap().objects, 2);
+    }
+}
+
+#[test]
+fn an_insert_in_a_tree_without_room_changes_nothing() {
+    /// Of every length that a leaf has room for.
+    fn value(number: u64) -> Vec<u8> {
+        vec![1; number as usize % 128]
+    }
+    for kind in KINDS {
+        for tree in [
+            part!(
+                AvlTree,
+                |tree, n| tree.insert(mixed(n), &value(n)),
+                tree.remove(mixed(n))
+            ),
+            part!(
+                RedBlackTree,
+                |tree, n| tree.insert(mixed(n), &value(n)),
+                tree.remove(mixed(n))
+            ),
+            part!(
+                InlineTree,
+                |tree, n| tree.insert(mixed(n), &value(n)),
+                tree.remove(mixed(n))
+            ),
+        ] {
+            let pool = crowd((kind, 18 << 20), &[tree], 300);
+            assert_eq!(pool.trace().unwrap().objects, 1);
+        }
+    }
+}
+
+#[test]
+fn tables_stay_sound_without_room_and_can_be_emptied() {
+    /// Of several classes, so that some fit in when an array or a bucket does not.
+    fn bytes(number: u64) -> Vec<u8> {
+        let len = match number % 3 {
+            0 => 900,
+            _ => (number % 9) as usize * 16,
+        };
+        vec![number as u8; len]
+    }
+    for kind in KINDS {
+        let parts = [
+            part!(
+                HashMap,
+                |hash, n| hash.insert(&n.to_le_bytes(), &bytes(n)),
+                hash.remove(&n.to_le_bytes())
+            ),
+            part!(Vector, |vector, n| vector.push(&bytes(n + 1)), vector.pop()),
+            part!(
+                Queue,
+                |queue, n| queue.push_back(&bytes(n + 2)),
+                queue.pop_front()
+            ),
+        ];
+        let pool = crowd((kind, 24 << 20), &parts, 3_000);
+        let mut session = pool.session().unwrap();
+        session
+            .transaction(|tx| parts.iter().try_for_each(|part| (part.clear)(tx)))
+            .unwrap();
+        assert_eq!(pool.trace().unwrap().objects, 3);
+    }
+}
+
+const VALUE: [u8; 24] = [7; 24];
+
+/// Asserts that it is so.
+fn holds(is_so: bool) -> Result<(), Error> {
+    assert!(is_so);
+    Ok(())
+}
+
 /// A structure whose entries have keys.
 macro_rules! keyed {
     ($type:ident, $n:ident => $key:expr) => {
-        Emptied {
-            name: stringify!($type),
-            create: |tx| $type::create(tx, "it").map(|_| ()),
-            insert: |tx, $n| $type::open(tx, "it")?.insert($key, &VALUE).map(|_| ()),
-            remove: |tx, $n| {
-                assert!($type::open(tx, "it")?.remove($key)?);
-                Ok(())
-            },
-        }
+        part!(
+            $type,
+            |it, $n| it.insert($key, &VALUE),
+            holds(it.remove($key)?)
+        )
     };
 }
 
-fn structures() -> [Emptied; 8] {
+fn structures() -> [Part; 8] {
     [
         keyed!(Map, n => &mixed(n).to_le_bytes()),
         keyed!(HashMap, n => &mixed(n).to_le_bytes()),
         keyed!(AvlTree, n => mixed(n)),
         keyed!(RedBlackTree, n => mixed(n)),
         keyed!(InlineTree, n => mixed(n)),
-        Emptied {
-            name: "List",
-            create: |tx| List::create(tx, "it").map(|_| ()),
-            insert: |tx, n| List::open(tx, "it")?.push_back(n, &VALUE),
-            remove: |tx, n| {
-                assert_eq!(List::open(tx, "it")?.pop_front()?.unwrap().0, n);
-                Ok(())
-            },
-        },
-        Emptied {
-            name: "Queue",
-            create: |tx| Queue::create(tx, "it").map(|_| ()),
-            insert: |tx, _| Queue::open(tx, "it")?.push_back(&VALUE),
-            remove: |tx, _| {
-                assert!(Queue::open(tx, "it")?.pop_front()?.is_some());
-                Ok(())
-            },
-        },
-        Emptied {
-            name: "Vector",
-            create: |tx| Vector::create(tx, "it").map(|_| ()),
-            insert: |tx, _| Vector::open(tx, "it")?.push(&VALUE),
-            remove: |tx, _| {
-                assert!(Vector::open(tx, "it")?.pop()?.is_some());
-                Ok(())
-            },
-        },
+        part!(
+            List,
+            |list, n| list.push_back(n, &VALUE),
+            holds(list.pop_front()?.unwrap().0 == n)
+        ),
+        part!(
+            Queue,
+            |queue, n| queue.push_back(&VALUE),
+            holds(queue.pop_front()?.is_some())
+        ),
+        part!(
+            Vector,
+            |vector, n| vector.push(&VALUE),
+            holds(vector.pop()?.is_some())
+        ),
     ]
 }
 
 /// Inserts until nothing fits, many entries a transaction and then ever fewer. How many it has then.
-fn fill(session: &mut Session<Mapped>, of: &Emptied) -> u64 {
+fn fill(session: &mut Session<Mapped>, of: &Part) -> u64 {
     let (mut entries, mut together) = (0, 1_000);
     while together > 0 {
         let outcome = session
@@ -247,15 +249,9 @@ fn fill(session: &mut Session<Mapped>, of: &Emptied) -> u64 {
 /// Entry by entry, so that what each removal stores and frees is in the one log.
 #[test]
 fn a_full_pool_is_emptied_in_one_transaction() {
-    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+    for kind in KINDS {
         for of in structures() {
-            let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
-            let options = PoolOptions {
-                kind,
-                max_bytes: Some(20 << 20),
-                ..PoolOptions::new("test")
-            };
-            let pool = Pool::create(medium, &options).unwrap();
+            let pool = limited_pool(kind, 20 << 20);
             let mut session = pool.session().unwrap();
             session.transaction(|tx| (of.create)(tx)).unwrap();
             let entries = fill(&mut session, &of);

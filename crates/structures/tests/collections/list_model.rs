@@ -1,10 +1,11 @@
-//! Does a list equal a plain deque, through aborts, nested parts that fail, and reopening?
+//! Does a list equal a plain deque?
 
 use std::collections::VecDeque;
 
-use crate::support::TempFile;
-use firn_heap::{Error, Pool, PoolOptions, View};
-use firn_mapped::{Mapped, MappedOptions};
+use crate::support::limited_pool;
+use crate::support::steps::{self, Stepped};
+use firn_heap::{Error, PoolKind, Tx, View};
+use firn_mapped::Mapped;
 use firn_structures::List;
 use proptest::prelude::*;
 
@@ -21,6 +22,7 @@ enum Step {
     After(u64, usize),
     Before(u64, usize),
     Set(u64, usize),
+    Clear,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -28,7 +30,8 @@ fn step() -> impl Strategy<Value = Step> {
         0u64..20,
         prop_oneof![4 => 0usize..20, 1 => Just(128), 1 => 600usize..900],
     );
-    (0..8, key, len).prop_map(|(kind, key, len)| match kind {
+    (0..80, key, len).prop_map(|(kind, key, len)| match kind % 8 {
+        _ if kind == 79 => Step::Clear,
         0 => Step::PushFront(key, len),
         1 => Step::PushBack(key, len),
         2 => Step::PopFront,
@@ -44,61 +47,66 @@ fn value(key: u64, len: usize) -> Vec<u8> {
     vec![key as u8; len]
 }
 
-fn apply(model: &mut Model, step: &Step) {
-    let find = |model: &Model, key| model.iter().position(|e| e.0 == key);
-    match *step {
-        Step::PushFront(key, len) => model.push_front((key, value(key, len))),
-        Step::PushBack(key, len) => model.push_back((key, value(key, len))),
-        Step::PopFront => drop(model.pop_front()),
-        Step::PopBack => drop(model.pop_back()),
-        Step::Remove(key) => {
-            if let Some(at) = find(model, key) {
-                model.remove(at);
-            }
-        }
-        Step::After(key, len) => {
-            let at = find(model, key).map_or(0, |at| at + 1);
-            model.insert(at, (key, value(key, len)));
-        }
-        Step::Before(key, len) => {
-            let at = find(model, key).unwrap_or(model.len());
-            model.insert(at, (key, value(key, len)));
-        }
-        Step::Set(key, len) => {
-            if let Some(at) = find(model, key) {
-                model[at].1 = vec![7; len];
-            }
-        }
-    }
-}
+struct OfList;
 
-fn apply_to_list<'t>(
-    list: &mut List<'t, firn_heap::Tx<'t, Mapped>>,
-    model: &Model,
-    step: &Step,
-) -> Result<(), Error> {
-    match *step {
-        Step::PushFront(key, len) => list.push_front(key, &value(key, len))?,
-        Step::PushBack(key, len) => list.push_back(key, &value(key, len))?,
-        Step::PopFront => assert_eq!(list.pop_front()?, model.front().cloned()),
-        Step::PopBack => assert_eq!(list.pop_back()?, model.back().cloned()),
-        Step::Remove(key) => assert_eq!(list.remove(key)?, model.iter().any(|e| e.0 == key)),
-        Step::After(key, len) => {
-            let mut cursor = list.cursor()?;
-            cursor.find(key)?;
-            cursor.insert_after(key, &value(key, len))?;
-        }
-        Step::Before(key, len) => {
-            let mut cursor = list.cursor()?;
-            cursor.find(key)?;
-            cursor.insert_before(key, &value(key, len))?;
-        }
-        Step::Set(key, len) => {
-            let mut cursor = list.cursor()?;
-            assert_eq!(cursor.find(key)?, cursor.set_value(&vec![7; len])?);
-        }
+impl Stepped for OfList {
+    type Model = Model;
+    type Step = Step;
+
+    fn create(tx: Tx<'_, Mapped>) -> Result<(), Error> {
+        List::create(tx, "it").map(drop)
     }
-    Ok(())
+
+    fn step(tx: Tx<'_, Mapped>, model: &mut Model, step: &Step) -> Result<(), Error> {
+        let mut list = List::open(tx, "it")?;
+        let find = |model: &Model, key| model.iter().position(|e| e.0 == key);
+        match *step {
+            Step::PushFront(key, len) => {
+                list.push_front(key, &value(key, len))?;
+                model.push_front((key, value(key, len)));
+            }
+            Step::PushBack(key, len) => {
+                list.push_back(key, &value(key, len))?;
+                model.push_back((key, value(key, len)));
+            }
+            Step::PopFront => assert_eq!(list.pop_front()?, model.pop_front()),
+            Step::PopBack => assert_eq!(list.pop_back()?, model.pop_back()),
+            Step::Remove(key) => {
+                let removed = find(model, key).and_then(|at| model.remove(at));
+                assert_eq!(list.remove(key)?, removed.is_some());
+            }
+            Step::After(key, len) => {
+                let mut cursor = list.cursor()?;
+                cursor.find(key)?;
+                cursor.insert_after(key, &value(key, len))?;
+                let at = find(model, key).map_or(0, |at| at + 1);
+                model.insert(at, (key, value(key, len)));
+            }
+            Step::Before(key, len) => {
+                let mut cursor = list.cursor()?;
+                cursor.find(key)?;
+                cursor.insert_before(key, &value(key, len))?;
+                let at = find(model, key).unwrap_or(model.len());
+                model.insert(at, (key, value(key, len)));
+            }
+            Step::Set(key, len) => {
+                let mut cursor = list.cursor()?;
+                assert_eq!(cursor.find(key)?, cursor.set_value(&vec![7; len])?);
+                if let Some(at) = find(model, key) {
+                    model[at].1 = vec![7; len];
+                }
+            }
+            Step::Clear => {
+                list.clear()?;
+                model.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn assert_same<'g, V: View<'g>>(view: V, model: &Model) {
+        same(&List::open(view, "it").unwrap(), model);
+    }
 }
 
 fn same<'g, V: View<'g>>(list: &List<'g, V>, model: &Model) {
@@ -128,56 +136,27 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn a_list_equals_a_deque(
-        transactions in prop::collection::vec((prop::collection::vec(step(), 1..40), 0..6), 1..20),
-    ) {
-        let file = TempFile::new();
-        let options = PoolOptions::new("test");
-        let medium = Mapped::create(file.path(), 16 << 20, &MappedOptions::default()).unwrap();
-        let mut pool = Pool::create(medium, &options).unwrap();
+    fn a_list_equals_a_deque(transactions in steps::transactions(step(), 40)) {
+        steps::run::<OfList>(&transactions, |_, _| {});
+    }
+}
+
+#[test]
+fn a_list_that_is_cleared_gives_everything_back() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let pool = limited_pool(kind, 24 << 20);
         let mut session = pool.session().unwrap();
-        session.transaction(|tx| List::create(tx, "list").map(|_| ())).unwrap();
-        let mut model = Model::new();
-        for (steps, end) in &transactions {
-            let mut changed = model.clone();
-            let outcome = session.transaction(|tx| {
-                let mut list = List::open(tx, "list")?;
-                changed.clone_from(&model);
-                if *end == 1 {
-                    let failed = tx.nested(|_| {
-                        let mut lost = changed.clone();
-                        for step in steps {
-                            apply_to_list(&mut list, &lost, step)?;
-                            apply(&mut lost, step);
-                        }
-                        same(&list, &lost);
-                        Err::<(), _>(Error::ReadOnly)
-                    });
-                    assert!(matches!(failed, Err(Error::ReadOnly)));
-                }
-                for step in steps {
-                    apply_to_list(&mut list, &changed, step)?;
-                    apply(&mut changed, step);
-                }
-                same(&list, &changed);
-                if *end == 0 { Err(Error::ReadOnly) } else { Ok(()) }
-            });
-            match end {
-                0 => assert!(matches!(outcome, Err(Error::ReadOnly))),
-                _ => {
-                    outcome.unwrap();
-                    model = changed;
-                }
-            }
-            if *end == 2 {
-                drop(session);
-                pool.close().unwrap();
-                let medium = Mapped::open(file.path(), &MappedOptions::default()).unwrap();
-                pool = Pool::open(medium, &options).unwrap();
-                session = pool.session().unwrap();
-            }
-            let guard = session.guard();
-            same(&List::open(guard.view(), "list").unwrap(), &model);
-        }
+        session
+            .transaction(|tx| {
+                let mut list = List::create(tx, "it")?;
+                (0..500).try_for_each(|key| list.push_back(key, &value(key, key as usize)))
+            })
+            .unwrap();
+        session
+            .transaction(|tx| List::open(tx, "it")?.clear())
+            .unwrap();
+        session.read(|view| same(&List::open(view, "it").unwrap(), &Model::new()));
+        let traced = pool.trace().unwrap();
+        assert_eq!((traced.objects, traced.reclaimed), (1, 0), "{kind:?}");
     }
 }

@@ -1,14 +1,13 @@
-//! Does a map equal a plain one, through aborts, nested parts that fail, and reopening?
+//! Does a map equal a plain one?
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 
-use crate::support::{TempFile, same_bounds};
-use firn_heap::{Error, Pool, PoolOptions, Session, Tx, View};
-use firn_mapped::{Mapped, MappedOptions};
-use firn_structures::Iter;
-use firn_structures::Map;
+use crate::support::steps::{self, Stepped};
+use firn_heap::{Error, Session, Tx, View};
+use firn_mapped::Mapped;
 use firn_structures::map::Range;
+use firn_structures::{Iter, Map};
 use proptest::prelude::*;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -18,15 +17,6 @@ enum Step {
     Insert(Vec<u8>, Vec<u8>),
     Remove(Vec<u8>),
     Clear,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum End {
-    Commit,
-    Abort,
-    Panic,
-    NestedAbort,
-    Reopen,
 }
 
 fn key() -> impl Strategy<Value = Vec<u8>> {
@@ -51,94 +41,43 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn transactions() -> impl Strategy<Value = Vec<(Vec<Step>, End)>> {
-    let end = prop_oneof![
-        6 => Just(End::Commit),
-        1 => Just(End::Abort),
-        1 => Just(End::Panic),
-        2 => Just(End::NestedAbort),
-        1 => Just(End::Reopen),
-    ];
-    prop::collection::vec((prop::collection::vec(step(), 1..60), end), 1..20)
-}
+struct OfMap;
 
-fn apply(model: &mut Model, step: &Step) -> Option<Vec<u8>> {
-    match step {
-        Step::Insert(key, value) => model.insert(key.clone(), value.clone()),
-        Step::Remove(key) => model.remove(key),
-        Step::Clear => {
-            model.clear();
-            None
-        }
+impl Stepped for OfMap {
+    type Model = Model;
+    type Step = Step;
+
+    fn create(tx: Tx<'_, Mapped>) -> Result<(), Error> {
+        Map::create(tx, "it").map(drop)
     }
-}
 
-fn all<'t>(
-    map: &mut Map<'t, Tx<'t, Mapped>>,
-    steps: &[Step],
-    model: &mut Model,
-) -> Result<(), Error> {
-    for step in steps {
-        let expected = apply(model, step);
-        let found = match step {
-            Step::Insert(key, value) if value.len() % 2 == 0 => map.replace(key, value)?,
+    fn step(tx: Tx<'_, Mapped>, model: &mut Model, step: &Step) -> Result<(), Error> {
+        let mut map = Map::open(tx, "it")?;
+        match step {
             Step::Insert(key, value) => {
-                assert_eq!(map.insert(key, value)?, expected.is_some());
-                continue;
+                let expected = model.insert(key.clone(), value.clone());
+                match value.len() % 2 {
+                    0 => assert_eq!(map.replace(key, value)?, expected),
+                    _ => assert_eq!(map.insert(key, value)?, expected.is_some()),
+                }
             }
-            Step::Remove(key) if key.len() % 2 == 0 => map.take(key)?,
             Step::Remove(key) => {
-                assert_eq!(map.remove(key)?, expected.is_some());
-                continue;
+                let expected = model.remove(key);
+                match key.len() % 2 {
+                    0 => assert_eq!(map.take(key)?, expected),
+                    _ => assert_eq!(map.remove(key)?, expected.is_some()),
+                }
             }
             Step::Clear => {
                 map.clear()?;
-                continue;
+                model.clear();
             }
-        };
-        assert_eq!(found, expected);
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-fn run(session: &mut Session<Mapped>, model: &mut Model, steps: &[Step], end: End) {
-    let mut changed = model.clone();
-    let body = |tx: Tx<'_, Mapped>| {
-        let mut map = Map::open(tx, "map")?;
-        changed.clone_from(model);
-        if end == End::NestedAbort {
-            all(&mut map, &steps[..steps.len() / 2], &mut changed)?;
-            let kept = changed.clone();
-            let failed = tx.nested(|_| {
-                all(&mut map, steps, &mut changed)?;
-                Err::<(), _>(Error::ReadOnly)
-            });
-            assert!(matches!(failed, Err(Error::ReadOnly)));
-            changed = kept;
-        } else {
-            all(&mut map, steps, &mut changed)?;
-        }
-        // A transaction reads its own changes.
-        same(&map, &changed);
-        match end {
-            End::Abort => Err(Error::ReadOnly),
-            End::Panic => panic!("as planned"),
-            _ => Ok(()),
-        }
-    };
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        session.transaction(body).map_err(|e| e.to_string())
-    }));
-    match end {
-        End::Abort => assert_eq!(outcome.unwrap(), Err(Error::ReadOnly.to_string())),
-        End::Panic => {
-            let payload = outcome.unwrap_err();
-            assert_eq!(payload.downcast_ref(), Some(&"as planned"));
-        }
-        _ => {
-            outcome.unwrap().unwrap();
-            *model = changed;
-        }
+    fn assert_same<'g, V: View<'g>>(view: V, model: &Model) {
+        same(&Map::open(view, "it").unwrap(), model);
     }
 }
 
@@ -162,7 +101,7 @@ type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 fn same_ranges(session: &mut Session<Mapped>, model: &Model, bounds: &[Bounds]) {
     let guard = session.guard();
-    let map = Map::open(guard.view(), "map").unwrap();
+    let map = Map::open(guard.view(), "it").unwrap();
     assert_eq!(
         map.first().unwrap().as_ref().map(|p| (&p.0, &p.1)),
         model.first_key_value()
@@ -173,7 +112,7 @@ fn same_ranges(session: &mut Session<Mapped>, model: &Model, bounds: &[Bounds]) 
     );
     let reader = map.read().unwrap();
     for bounds in bounds {
-        let expected: Vec<_> = model.keys().filter(|k| same_bounds(bounds, k)).collect();
+        let expected: Vec<_> = model.keys().filter(|&k| bounds.contains(k)).collect();
         let range = || reader.range(bounds.clone());
         assert_eq!(keys_of(range()).iter().collect::<Vec<_>>(), expected);
         let mut back: Vec<_> = range().rev().map(|e| e.unwrap().key().unwrap()).collect();
@@ -218,34 +157,10 @@ proptest! {
 
     #[test]
     fn a_map_equals_a_plain_map(
-        transactions in transactions(),
+        transactions in steps::transactions(step(), 60),
         bounds in prop::collection::vec((bound(), bound()), 1..10),
     ) {
-        std::panic::set_hook(Box::new(|info| {
-            if info.payload().downcast_ref() != Some(&"as planned") {
-                eprintln!("{info}");
-            }
-        }));
-        let file = TempFile::new();
-        let options = PoolOptions::new("test");
-        let medium = Mapped::create(file.path(), 16 << 20, &MappedOptions::default()).unwrap();
-        let mut pool = Pool::create(medium, &options).unwrap();
-        let mut session = pool.session().unwrap();
-        session.transaction(|tx| Map::create(tx, "map").map(|_| ())).unwrap();
-        let mut model = Model::new();
-        for (steps, end) in &transactions {
-            run(&mut session, &mut model, steps, *end);
-            if *end == End::Reopen {
-                drop(session);
-                pool.close().unwrap();
-                let medium = Mapped::open(file.path(), &MappedOptions::default()).unwrap();
-                pool = Pool::open(medium, &options).unwrap();
-                session = pool.session().unwrap();
-            }
-            let guard = session.guard();
-            same(&Map::open(guard.view(), "map").unwrap(), &model);
-        }
-        same_ranges(&mut session, &model, &bounds);
+        steps::run::<OfMap>(&transactions, |session, model| same_ranges(session, model, &bounds));
     }
 }
 

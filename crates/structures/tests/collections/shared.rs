@@ -311,62 +311,74 @@ fn a_vector_is_shared() {
     share::<OfVector>();
 }
 
+/// Messages of each thread that pushes.
+const MESSAGES: u64 = 1_500;
+
+/// Pushes every message of a writer, twice in a transaction.
+fn push(pool: &Pool<Mapped>, writer: u64) {
+    let mut session = pool.session().unwrap();
+    for message in 0..MESSAGES {
+        let message = bytes(message * WRITERS + writer);
+        session
+            .transaction(|tx| {
+                let mut queue = Queue::open(tx, "it")?;
+                queue.push_back(&message)?;
+                queue.push_back(&message)
+            })
+            .unwrap();
+    }
+}
+
+/// Pops two messages in a transaction until none are `left`. Returns their numbers.
+fn pop(pool: &Pool<Mapped>, left: &AtomicU64) -> Vec<u64> {
+    let mut session = pool.session().unwrap();
+    let mut popped = Vec::new();
+    while left.load(Ordering::Acquire) > 0 {
+        let two = session.transaction(|tx| {
+            let mut queue = Queue::open(tx, "it")?;
+            Ok::<_, Error>([queue.pop_front()?, queue.pop_front()?])
+        });
+        let [one, other] = two.unwrap();
+        assert_eq!(one, other);
+        if let Some(message) = one {
+            left.fetch_sub(1, Ordering::Release);
+            let number = u64::from_le_bytes(message[..8].try_into().unwrap());
+            assert_eq!(message, bytes(number));
+            popped.push(number);
+        }
+    }
+    popped
+}
+
+/// Looks at the queue until no messages are `left`.
+fn look(pool: &Pool<Mapped>, left: &AtomicU64) {
+    let mut session = pool.session().unwrap();
+    while left.load(Ordering::Acquire) > 0 {
+        session.read(|view| {
+            let queue = Queue::open(view, "it").unwrap();
+            let reader = queue.read().unwrap();
+            let all: Vec<_> = reader.iter().map(Result::unwrap).collect();
+            assert_eq!(all.len() as u64, reader.len());
+            assert!(all.chunks(2).all(|two| two[0] == two[1]));
+        });
+    }
+}
+
 /// Two that push, two that pop, one that looks: messages are pushed and popped two at a time.
 #[test]
 fn a_queue_is_shared() {
-    const MESSAGES: u64 = 1_500;
     let pool = pool();
     let create = |tx: Tx<'_, Mapped>| Queue::create(tx, "it").map(drop);
     pool.session().unwrap().transaction(create).unwrap();
     let collector = pool.start_collector(&eager()).unwrap();
     let left = AtomicU64::new(WRITERS * MESSAGES);
-    let push = |writer: u64| {
-        let mut session = pool.session().unwrap();
-        for message in 0..MESSAGES {
-            let message = bytes(message * WRITERS + writer);
-            session
-                .transaction(|tx| {
-                    let mut queue = Queue::open(tx, "it")?;
-                    queue.push_back(&message)?;
-                    queue.push_back(&message)
-                })
-                .unwrap();
-        }
-    };
-    let pop = || {
-        let mut session = pool.session().unwrap();
-        let mut popped = Vec::new();
-        while left.load(Ordering::Acquire) > 0 {
-            let two = session.transaction(|tx| {
-                let mut queue = Queue::open(tx, "it")?;
-                Ok::<_, Error>([queue.pop_front()?, queue.pop_front()?])
-            });
-            let [one, other] = two.unwrap();
-            assert_eq!(one, other);
-            if let Some(message) = one {
-                left.fetch_sub(1, Ordering::Release);
-                let number = u64::from_le_bytes(message[..8].try_into().unwrap());
-                assert_eq!(message, bytes(number));
-                popped.push(number);
-            }
-        }
-        popped
-    };
     let popped: Vec<Vec<u64>> = std::thread::scope(|scope| {
         for writer in 0..WRITERS {
-            scope.spawn(move || push(writer));
+            let pool = &pool;
+            scope.spawn(move || push(pool, writer));
         }
-        let poppers = [scope.spawn(pop), scope.spawn(pop)];
-        let mut session = pool.session().unwrap();
-        while left.load(Ordering::Acquire) > 0 {
-            session.read(|view| {
-                let queue = Queue::open(view, "it").unwrap();
-                let reader = queue.read().unwrap();
-                let all: Vec<_> = reader.iter().map(Result::unwrap).collect();
-                assert_eq!(all.len() as u64, reader.len());
-                assert!(all.chunks(2).all(|two| two[0] == two[1]));
-            });
-        }
+        let poppers = [(); 2].map(|()| scope.spawn(|| pop(&pool, &left)));
+        look(&pool, &left);
         poppers.map(|popper| popper.join().unwrap()).into()
     });
     collector.stop().unwrap();

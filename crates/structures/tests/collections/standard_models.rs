@@ -4,7 +4,7 @@
 use std::collections::{self, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use crate::support::model::{self, Subject};
+use crate::support::model::{self, Phase, Subject};
 use crate::support::{Random, pool, random_bytes};
 use firn_heap::{Error, Tx, View};
 use firn_mapped::Mapped;
@@ -40,10 +40,11 @@ impl Subject for OfHash {
     fn step(
         tx: Tx<'_, Mapped>,
         model: &mut Self::Model,
-        grows: bool,
+        phase: Phase,
         random: &mut Random,
     ) -> Result<(), Error> {
         let mut map = HashMap::open(tx, "it")?;
+        let grows = phase.grows();
         let value = random_bytes(random);
         let any = key(random.below(KEYS));
         let some = model.keys().next().cloned();
@@ -137,10 +138,11 @@ impl Subject for OfVector {
     fn step(
         tx: Tx<'_, Mapped>,
         model: &mut Self::Model,
-        grows: bool,
+        phase: Phase,
         random: &mut Random,
     ) -> Result<(), Error> {
         let mut vector = Vector::open(tx, "it")?;
+        let grows = phase.grows();
         let bytes = random_bytes(random);
         let len = model.len();
         let any = random.below(len as u64 + 2) as usize;
@@ -221,12 +223,12 @@ impl Subject for OfQueue {
     fn step(
         tx: Tx<'_, Mapped>,
         model: &mut Self::Model,
-        grows: bool,
+        phase: Phase,
         random: &mut Random,
     ) -> Result<(), Error> {
         let mut queue = Queue::open(tx, "it")?;
         let bytes = random_bytes(random);
-        match (random.below(10), grows) {
+        match (random.below(10), phase.grows()) {
             (0..=5, true) | (0..=2, false) => {
                 queue.push_back(&bytes)?;
                 model.push_back(bytes);
@@ -272,14 +274,14 @@ impl Subject for OfStrings {
     fn step(
         tx: Tx<'_, Mapped>,
         model: &mut Self::Model,
-        grows: bool,
+        phase: Phase,
         random: &mut Random,
     ) -> Result<(), Error> {
         let mut array = StringArray::open(tx, "it")?;
         let string = random_bytes(random);
         let (a, b) = (random.below(STRINGS), random.below(STRINGS));
         let old = &mut model[a as usize];
-        match random.below(if grows { 7 } else { 10 }) {
+        match random.below(if phase.grows() { 7 } else { 10 }) {
             0 | 1 => assert_eq!(array.set(a, &string)?, old.replace(string).is_some()),
             2 => assert_eq!(array.replace(a, &string)?, old.replace(string)),
             3 | 4 => {
@@ -322,22 +324,22 @@ impl Subject for OfStrings {
 
 #[test]
 fn a_hash_map_equals_the_standard_one() {
-    model::run::<OfHash>(31, 600);
+    model::run::<OfHash>(31, 600, |_, _| {});
 }
 
 #[test]
 fn a_vector_equals_the_standard_one() {
-    model::run::<OfVector>(32, 600);
+    model::run::<OfVector>(32, 600, |_, _| {});
 }
 
 #[test]
 fn a_queue_equals_a_deque() {
-    model::run::<OfQueue>(33, 600);
+    model::run::<OfQueue>(33, 600, |_, _| {});
 }
 
 #[test]
 fn an_array_of_strings_equals_an_array() {
-    model::run::<OfStrings>(34, 600);
+    model::run::<OfStrings>(34, 600, |_, _| {});
 }
 
 /// Past the point where a table has three levels, and back.

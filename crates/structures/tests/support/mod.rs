@@ -2,18 +2,29 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 pub mod model;
+pub mod steps;
 
-use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use firn_heap::{Pool, PoolOptions};
+use firn_heap::{Pool, PoolKind, PoolOptions, Session};
 use firn_mapped::{Mapped, MappedOptions};
 
 /// An anonymous pool.
 pub fn pool() -> Pool<Mapped> {
     let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
     Pool::create(medium, &PoolOptions::new("test")).unwrap()
+}
+
+/// An anonymous pool of a kind, which has room for so many bytes.
+pub fn limited_pool(kind: PoolKind, max_bytes: u64) -> Pool<Mapped> {
+    let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
+    let options = PoolOptions {
+        kind,
+        max_bytes: Some(max_bytes),
+        ..PoolOptions::new("test")
+    };
+    Pool::create(medium, &options).unwrap()
 }
 
 /// Numbers from a seed (xorshift64*).
@@ -44,26 +55,65 @@ pub fn random_bytes(random: &mut Random) -> Vec<u8> {
     (0..len).map(|i| (first.wrapping_add(i)) as u8).collect()
 }
 
-/// Whether a key lies within bounds.
-pub fn same_bounds(bounds: &(Bound<Vec<u8>>, Bound<Vec<u8>>), key: &[u8]) -> bool {
-    let above = match &bounds.0 {
-        Bound::Included(start) => key >= &start[..],
-        Bound::Excluded(start) => key > &start[..],
-        Bound::Unbounded => true,
-    };
-    let below = match &bounds.1 {
-        Bound::Included(end) => key <= &end[..],
-        Bound::Excluded(end) => key < &end[..],
-        Bound::Unbounded => true,
-    };
-    above && below
+/// A pool in a file, which is gone when the test ends.
+pub struct FilePool {
+    file: TempFile,
+    options: PoolOptions,
+    pool: Pool<Mapped>,
+    session: Session<Mapped>,
 }
 
-/// A file that is gone when the test ends.
-pub struct TempFile(PathBuf);
+impl FilePool {
+    /// A new pool of a kind.
+    pub fn new(kind: PoolKind) -> Self {
+        let options = PoolOptions {
+            kind,
+            ..PoolOptions::new("test")
+        };
+        let file = TempFile::new();
+        let medium = Mapped::create(file.path(), 16 << 20, &MappedOptions::default()).unwrap();
+        let pool = Pool::create(medium, &options).unwrap();
+        let session = pool.session().unwrap();
+        Self {
+            file,
+            options,
+            pool,
+            session,
+        }
+    }
+
+    /// The pool, and a session of it.
+    pub fn parts(&mut self) -> (&Pool<Mapped>, &mut Session<Mapped>) {
+        (&self.pool, &mut self.session)
+    }
+
+    /// Closes the pool and opens it again.
+    pub fn reopen(self) -> Self {
+        let Self {
+            file,
+            options,
+            pool,
+            session,
+        } = self;
+        drop(session);
+        pool.close().unwrap();
+        let medium = Mapped::open(file.path(), &MappedOptions::default()).unwrap();
+        let pool = Pool::open(medium, &options).unwrap();
+        let session = pool.session().unwrap();
+        Self {
+            file,
+            options,
+            pool,
+            session,
+        }
+    }
+}
+
+/// A file that is gone when it is dropped.
+struct TempFile(PathBuf);
 
 impl TempFile {
-    pub fn new() -> Self {
+    fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("firn-structures-{}-{number}", std::process::id());
@@ -72,7 +122,7 @@ impl TempFile {
         Self(path)
     }
 
-    pub fn path(&self) -> &Path {
+    fn path(&self) -> &Path {
         &self.0
     }
 }

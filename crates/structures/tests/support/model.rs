@@ -4,26 +4,28 @@
 use std::fmt::Debug;
 
 use firn_heap::collector::{CollectOptions, PageSize};
-use firn_heap::{Error, Pool, PoolKind, PoolOptions, Session, Tx, View};
-use firn_mapped::{Mapped, MappedOptions};
+use firn_heap::{Error, Pool, PoolKind, Session, Tx, View};
+use firn_mapped::Mapped;
 
-use super::{Random, TempFile};
+use super::{FilePool, Random};
 
 /// A structure under the root name `it`, and what it should equal.
 pub trait Subject {
     type Model: Clone + PartialEq + Debug;
+
+    /// Most steps of a transaction.
+    const MOST_STEPS: u64 = 60;
 
     fn create(tx: Tx<'_, Mapped>) -> Result<(), Error>;
 
     /// What it should equal when it is new.
     fn empty() -> Self::Model;
 
-    /// Does the same random operation on both, and asserts that the answers are the same. `grows`
-    /// says which way the number of elements should tend.
+    /// Does the same random operation on both, and asserts that the answers are the same.
     fn step(
         tx: Tx<'_, Mapped>,
         model: &mut Self::Model,
-        grows: bool,
+        phase: Phase,
         random: &mut Random,
     ) -> Result<(), Error>;
 
@@ -31,6 +33,28 @@ pub trait Subject {
     ///
     /// Asserts that it is sound, and that its reading functions agree.
     fn content<'g, V: View<'g>>(view: V) -> Self::Model;
+
+    /// Asserts that random parts of both are the same.
+    fn assert_same_parts<'g, V: View<'g>>(
+        _view: V,
+        _model: &Self::Model,
+        _phase: Phase,
+        _random: &mut Random,
+    ) {
+    }
+}
+
+/// Which quarter of the run it is: the number of elements tends up, then down, and up and down again.
+#[derive(Clone, Copy)]
+pub struct Phase(pub u64);
+
+impl Phase {
+    const NUMBER: u64 = 4;
+
+    /// Whether the number of elements should tend up.
+    pub fn grows(self) -> bool {
+        self.0.is_multiple_of(2)
+    }
 }
 
 /// How a transaction ends.
@@ -42,12 +66,10 @@ enum End {
     PartAborts,
 }
 
-const MOST_STEPS: u64 = 60;
-
 fn transact<S: Subject>(
     session: &mut Session<Mapped>,
     model: &mut S::Model,
-    grows: bool,
+    phase: Phase,
     random: &mut Random,
 ) {
     let end = match random.below(6) {
@@ -56,7 +78,8 @@ fn transact<S: Subject>(
         _ => End::Commit,
     };
     let seed = random.next();
-    let steps = 1 + random.below(MOST_STEPS);
+    let steps = 1 + random.below(S::MOST_STEPS);
+    let looks = random.below(20) == 0;
     let mut changed = model.clone();
     let outcome = session.transaction(|tx| {
         let mut random = Random(seed);
@@ -65,14 +88,18 @@ fn transact<S: Subject>(
             let mut lost = changed.clone();
             let failed = tx.nested(|tx| {
                 for _ in 0..steps {
-                    S::step(tx, &mut lost, grows, &mut random)?;
+                    S::step(tx, &mut lost, phase, &mut random)?;
                 }
                 Err::<(), _>(Error::ReadOnly)
             });
             assert!(matches!(failed, Err(Error::ReadOnly)), "{failed:?}");
         }
         for _ in 0..steps {
-            S::step(tx, &mut changed, grows, &mut random)?;
+            S::step(tx, &mut changed, phase, &mut random)?;
+        }
+        if looks {
+            // A transaction reads its own changes.
+            assert_same::<S, _>(tx, &changed);
         }
         match end {
             End::Abort => Err(Error::ReadOnly),
@@ -88,9 +115,21 @@ fn transact<S: Subject>(
     }
 }
 
-fn assert_same<S: Subject>(session: &mut Session<Mapped>, model: &S::Model) {
-    let content = session.read(|view| S::content(view));
+fn assert_same<'g, S: Subject, V: View<'g>>(view: V, model: &S::Model) {
+    let content = S::content(view);
     assert!(content == *model, "{content:?} is not {model:?}");
+}
+
+fn assert_all_same<S: Subject>(
+    session: &mut Session<Mapped>,
+    model: &S::Model,
+    phase: Phase,
+    random: &mut Random,
+) {
+    session.read(|view| {
+        assert_same::<S, _>(view, model);
+        S::assert_same_parts(view, model, phase, random);
+    });
 }
 
 fn collecting() -> CollectOptions {
@@ -101,63 +140,76 @@ fn collecting() -> CollectOptions {
     }
 }
 
-/// A collection with transactions between its steps; not always ended.
+/// A collection with transactions between its steps; not always ended. Returns whether anything was moved.
 fn collect_stepwise<S: Subject>(
     pool: &Pool<Mapped>,
     session: &mut Session<Mapped>,
     model: &mut S::Model,
+    phase: Phase,
     random: &mut Random,
-) {
+) -> bool {
     let mut collection = pool.collection(&collecting()).unwrap();
     if !collection.begin().unwrap() {
-        return;
+        return false;
     }
     let ends = random.below(4) != 0;
-    for _ in 0..random.below(6) {
-        let grows = random.below(2) == 0;
-        transact::<S>(session, model, grows, random);
-        collection.compact(1 + random.below(20)).unwrap();
-        assert_same::<S>(session, model);
+    for _ in 0..random.below(12) {
+        // Elements come and go alike.
+        transact::<S>(
+            session,
+            model,
+            Phase(random.below(2) + phase.0 / 2 * 2),
+            random,
+        );
+        let done = collection.compact(1 + random.below(40)).unwrap();
+        assert_all_same::<S>(session, model, phase, random);
+        if done {
+            break;
+        }
     }
     if ends {
         collection.finish().unwrap();
     }
+    true
 }
 
-/// Runs `rounds` transactions. The number of elements tends up, then down, and up again.
-pub fn run<S: Subject>(seed: u64, rounds: u64) {
+/// Runs `rounds` transactions in a pool of each kind. `at_end` looks at the pool then, in which nothing
+/// has leaked.
+pub fn run<S: Subject>(seed: u64, rounds: u64, at_end: fn(&Pool<Mapped>, &mut Session<Mapped>)) {
     for kind in [PoolKind::Traced, PoolKind::Explicit] {
-        let file = TempFile::new();
-        let options = PoolOptions {
-            kind,
-            ..PoolOptions::new("test")
-        };
-        let medium = Mapped::create(file.path(), 16 << 20, &MappedOptions::default()).unwrap();
-        let mut pool = Pool::create(medium, &options).unwrap();
-        let mut session = pool.session().unwrap();
-        session.transaction(S::create).unwrap();
+        let mut at = FilePool::new(kind);
+        at.parts().1.transaction(S::create).unwrap();
         let mut random = Random(seed);
         let mut model = S::empty();
+        let mut moved = false;
         for round in 0..rounds {
-            let grows = (round * 4 / rounds).is_multiple_of(2);
-            transact::<S>(&mut session, &mut model, grows, &mut random);
+            let phase = Phase(round * Phase::NUMBER / rounds);
+            let (pool, session) = at.parts();
+            transact::<S>(session, &mut model, phase, &mut random);
             match random.below(30) {
                 0 => drop(pool.collect(&collecting()).unwrap()),
-                1 | 2 => collect_stepwise::<S>(&pool, &mut session, &mut model, &mut random),
-                3 => {
-                    drop(session);
-                    pool.close().unwrap();
-                    let medium = Mapped::open(file.path(), &MappedOptions::default()).unwrap();
-                    pool = Pool::open(medium, &options).unwrap();
-                    session = pool.session().unwrap();
+                1 | 2 => {
+                    moved |= collect_stepwise::<S>(pool, session, &mut model, phase, &mut random);
                 }
+                3 => at = at.reopen(),
+                4 => {
+                    let findings = pool.check().unwrap();
+                    assert!(findings.is_empty(), "{findings:?}");
+                }
+                _ if round % 10 == 0 => {}
                 _ => continue,
             }
-            assert_same::<S>(&mut session, &model);
+            assert_all_same::<S>(at.parts().1, &model, phase, &mut random);
         }
-        assert_same::<S>(&mut session, &model);
+        assert!(moved, "some collection moved something");
+        let (pool, session) = at.parts();
+        session.read(|view| assert_same::<S, _>(view, &model));
         let findings = pool.check().unwrap();
         assert!(findings.is_empty(), "{findings:?}");
         assert_eq!(pool.trace().unwrap().reclaimed, 0, "something leaked");
+        // What is allocated is what is reachable, after a collection too.
+        pool.collect(&collecting()).unwrap();
+        assert_eq!(pool.trace().unwrap().reclaimed, 0, "something leaked");
+        at_end(pool, session);
     }
 }

@@ -15,8 +15,6 @@ pub const LONG_FILES: &[(&str, usize)] = &[
     ("crates/heap/tests/collecting/raw_collect.rs", 710),
     ("crates/heap/tests/objects/undo.rs", 752),
     ("crates/lab/src/bench/population.rs", 503),
-    ("crates/structures/tests/crash.rs", 504),
-    ("crates/structures/tests/collections/damage.rs", 507),
 ];
 
 /// Functions of more than 60 lines, and how many they have.
@@ -82,31 +80,6 @@ pub const LONG_FUNCTIONS: &[(&str, usize)] = &[
         72,
     ),
     ("crates/mapped/src/mapped.rs assemble", 71),
-    (
-        "crates/structures/tests/collections/bounded.rs positions_and_lengths_at_every_edge_are_refused",
-        74,
-    ),
-    ("crates/structures/tests/crash.rs read", 73),
-    (
-        "crates/structures/tests/collections/full_pool.rs an_insert_without_room_changes_nothing",
-        65,
-    ),
-    (
-        "crates/structures/tests/collections/full_pool.rs tables_stay_sound_without_room_and_can_be_emptied",
-        87,
-    ),
-    (
-        "crates/structures/tests/collections/shared.rs a_queue_is_shared",
-        69,
-    ),
-    (
-        "crates/structures/tests/collections/threads.rs a_scan_beside_a_writer",
-        70,
-    ),
-    (
-        "crates/structures/tests/collections/trees.rs assert_same_parts",
-        67,
-    ),
 ];
 
 /// Files in a circle at most.
