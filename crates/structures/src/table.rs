@@ -97,7 +97,7 @@ impl<'g, R, T: Target, V: View<'g>> Table<'g, R, T, V> {
     }
 
     /// The array of the lowest level that `index` lies in; `None` if the table does not reach there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn array(&self, index: u64) -> Result<Option<Array<'g, T, V>>, Error> {
         let height = self.height()?;
         if height == 0 || index >= capacity(height) {
@@ -115,7 +115,7 @@ impl<'g, R, T: Target, V: View<'g>> Table<'g, R, T, V> {
     }
 
     /// The reference at `index`; `None` if it is null, or the table does not reach there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, index: u64) -> Result<Option<Obj<'g, T, V>>, Error> {
         Ok(self.array(index)?.and_then(|a| a.get(place_of(index))))
     }

@@ -7,7 +7,7 @@ use crate::protocol::{NumberedSpot, Part, Spot, Walk, WalkBack};
 use crate::reader::Item;
 
 impl<'g, V: View<'g>> Spot for Part<'g, Node, V> {
-    #[inline]
+    #[inline(always)]
     fn value_into(self, into: &mut Vec<u8>) -> Result<(), Error> {
         value(self.0)?.read_into(into)
     }

@@ -44,6 +44,7 @@ impl<'g, V: View<'g>> Walk for Segments<'g, V> {
     type Found = Vec<u8>;
     type Item<'r> = Vec<u8>;
 
+    #[inline]
     fn step(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let Some(left) = self.left.checked_sub(1) else {
             return Ok(None);

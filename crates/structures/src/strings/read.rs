@@ -66,6 +66,7 @@ impl<'g, V: View<'g>> Strings<'g, V> {
         Self { root, rest }
     }
 
+    #[inline]
     fn copy(&self, index: Option<u64>) -> Result<Option<Option<Vec<u8>>>, Error> {
         let copied = index.map(|index| string(self.root, index)?.map(Obj::to_vec).transpose());
         copied.transpose()
@@ -76,6 +77,7 @@ impl<'g, V: View<'g>> Walk for Strings<'g, V> {
     type Found = Option<Vec<u8>>;
     type Item<'r> = Option<Vec<u8>>;
 
+    #[inline]
     fn step(&mut self) -> Result<Option<Self::Found>, Error> {
         let index = self.rest.next();
         self.copy(index)

@@ -20,6 +20,7 @@ impl<'g, V: View<'g>> Places<'g, V> {
         Self { root, rest }
     }
 
+    #[inline]
     fn copy(&self, index: Option<u64>) -> Result<Option<Vec<u8>>, Error> {
         let copied = index.map(|index| at(self.root, index).and_then(Obj::to_vec));
         copied.transpose()
@@ -30,6 +31,7 @@ impl<'g, V: View<'g>> Walk for Places<'g, V> {
     type Found = Vec<u8>;
     type Item<'r> = Vec<u8>;
 
+    #[inline]
     fn step(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let index = self.rest.next();
         self.copy(index)
