@@ -114,11 +114,10 @@ fn content_of(pool: &Pool<Machine>) -> Content {
     let list = List::open(guard.view(), "list").unwrap();
     assert_eq!(list.check().unwrap(), Vec::<String>::new());
     let reader = list.read().unwrap();
-    let pair = |element: Result<_, _>| {
-        let element: firn_structures::list::Element<'_, '_, _> = element.unwrap();
-        (element.key(), element.value().unwrap())
-    };
-    reader.iter().map(pair).collect()
+    let elements = reader.iter().map(|element| element.unwrap());
+    elements
+        .map(|element| (element.key(), element.value().unwrap()))
+        .collect()
 }
 
 /// One thread changes the list, another one collects. What the list has held is put down.
