@@ -245,8 +245,8 @@ fn settings(arguments: &Crash) -> Result<Vec<Setting>, CrashError> {
         return crash::settings(name);
     }
     let structures = match &arguments.structure[..] {
-        [] => Structure::all(),
-        names => all(names, Structure::named)?,
+        [] => Structure::ALL.to_vec(),
+        names => all(names, |name| Ok(Structure::named(name)?))?,
     };
     let schemes = match &arguments.scheme[..] {
         [] => crash::stock_schemes(),

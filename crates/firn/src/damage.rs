@@ -115,7 +115,7 @@ fn quieten() {
 fn campaign(arguments: &Damage) -> Result<DamageCampaign, LabError> {
     let named = |name: &String| Structure::named(name).map_err(DamageError::from);
     let structures = match arguments.structure.is_empty() {
-        true => Structure::all(),
+        true => Structure::ALL.to_vec(),
         false => arguments
             .structure
             .iter()

@@ -34,7 +34,7 @@ fn found_again(finding: &Finding) {
 fn every_structure_is_crashed_everywhere_in_every_domain() {
     let report = run(&Campaign {
         settings: Setting::every(
-            &Structure::all(),
+            &Structure::ALL,
             &[&PIGGYBACK],
             &[Domain::Eadr, Domain::Process],
         ),
@@ -46,7 +46,7 @@ fn every_structure_is_crashed_everywhere_in_every_domain() {
         .iter()
         .map(|row| (row.structure, row.domain))
         .collect();
-    assert_eq!(rows.len(), 2 * Structure::all().len());
+    assert_eq!(rows.len(), 2 * Structure::ALL.len());
     for row in &report.rows {
         assert!(row.exhaustive && row.recovery_states > 0, "{row:?}");
         assert_eq!(row.executions, 17);
@@ -128,7 +128,7 @@ fn seeds_that_once_found_something_find_nothing() {
 /// Pools with allocation bits, of which nothing is traced: short sequences and long runs.
 #[test]
 fn explicit_pools_lose_and_leak_nothing() {
-    let mut settings = Setting::every(&Structure::all(), &[&PIGGYBACK], &[Domain::Adr]);
+    let mut settings = Setting::every(&Structure::ALL, &[&PIGGYBACK], &[Domain::Adr]);
     for setting in &mut settings {
         setting.pool = PoolKind::Explicit;
     }

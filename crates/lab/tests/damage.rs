@@ -16,9 +16,9 @@ fn damage(structures: Vec<Structure>, runs: u64, seed: u64) -> DamageReport {
 #[test]
 fn damaged_pools_of_every_structure_are_errors_or_answers() {
     for seed in [11, 12] {
-        let report = damage(Structure::all(), 1080, seed);
+        let report = damage(Structure::ALL.to_vec(), 1080, seed);
         assert!(report.ok, "{:?}", report.findings);
-        let rows = Structure::all().len() * Condition::ALL.len();
+        let rows = Structure::ALL.len() * Condition::ALL.len();
         assert_eq!(report.rows.len(), rows);
         // Damage that nobody notices, and damage that stops at the door, say little.
         assert!(report.answers > 80, "{} answers", report.answers);

@@ -10,7 +10,7 @@ use firn_media::Domain;
 fn crash(schemes: &[&'static Scheme], letters: usize, depth: u32) {
     let domains = [Domain::Adr, Domain::Eadr, Domain::Process];
     let campaign = Campaign {
-        settings: Setting::every(&Structure::all(), schemes, &domains),
+        settings: Setting::every(&Structure::ALL, schemes, &domains),
         mode: Mode::Exhaustive(letters),
         depth,
         ..Campaign::default()

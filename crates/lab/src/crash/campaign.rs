@@ -8,6 +8,7 @@ use firn_crash::Exploration;
 use firn_heap::collector::scheme::{SCHEMES, Scheme};
 use firn_heap::steps;
 use firn_media::{Domain, Step};
+use firn_workloads::subject::{Key, Structure};
 
 use super::crew;
 use super::error::CrashError;
@@ -18,7 +19,6 @@ use super::report::{CrashReport, Part};
 use super::runs::{CRASHES, OPERATIONS, Runs};
 use super::sequences::Sequences;
 use super::setting::Setting;
-use super::subject::{Key, Structure};
 use super::ticker::Ticker;
 use crate::Progress;
 use crate::bench::thread_cpu_ns;
@@ -81,7 +81,7 @@ impl Default for Campaign {
     /// Every structure under every scheme for hardware that there is.
     fn default() -> Self {
         Self {
-            settings: Setting::every(&Structure::all(), &stock_schemes(), &[Domain::Adr]),
+            settings: Setting::every(&Structure::ALL, &stock_schemes(), &[Domain::Adr]),
             mode: Mode::Exhaustive(1),
             depth: 1,
             exploration: Exploration::Lazy,

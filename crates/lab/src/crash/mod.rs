@@ -12,8 +12,8 @@
 //! sequences  short sequences, crashed everywhere      letter     what they are made of
 //! runs/      long random runs, crashed now and then   replay     findings as files, and run again
 //! ground     the pool that everything starts from     oracle     what is asked after a crash
-//! subject/   the structures                           places     where objects are that move
-//! crew       work for all processors                  ticker     how far they are
+//! places     where objects are that move              crew       work for all processors
+//! ticker     how far they are
 //! ```
 
 mod campaign;
@@ -29,7 +29,6 @@ mod report;
 mod runs;
 mod sequences;
 pub(crate) mod setting;
-pub(crate) mod subject;
 mod ticker;
 
 pub use campaign::{
@@ -37,8 +36,8 @@ pub use campaign::{
 };
 pub use crew::EXPLORER;
 pub use error::CrashError;
+pub use firn_workloads::subject::Structure;
 pub use log::{Log, read_logs};
 pub use replay::replay;
 pub use report::{CrashReport, Finding, Program, Row};
 pub use setting::{Setting, pool, settings};
-pub use subject::Structure;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use firn_heap::PoolKind;
+use firn_workloads::subject::Structure;
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{self, FEW_KEYS, out_of_range};
@@ -15,7 +16,6 @@ use super::report::{Finding, Program};
 use super::runs::Runs;
 use super::sequences::Sequences;
 use super::setting::{self, Setting, pool_name};
-use super::subject::Structure;
 use super::ticker::Ticker;
 
 /// What the files are.

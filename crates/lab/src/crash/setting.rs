@@ -6,10 +6,10 @@ use core::str::FromStr;
 use firn_heap::PoolKind;
 use firn_heap::collector::scheme::{FFCCD, SFCCD, Scheme};
 use firn_media::Domain;
+use firn_workloads::subject::Structure;
 
 use super::campaign;
 use super::error::CrashError;
-use super::subject::Structure;
 
 /// One combination that a campaign crashes.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,6 @@ pub const LONG_FILES: &[(&str, usize)] = &[
     ("crates/heap/tests/objects/layouts.rs", 668),
     ("crates/heap/tests/collecting/raw_collect.rs", 710),
     ("crates/heap/tests/objects/undo.rs", 752),
-    ("crates/lab/src/bench/population.rs", 503),
     ("crates/structures/tests/crash.rs", 504),
     ("crates/structures/tests/collections/damage.rs", 509),
 ];

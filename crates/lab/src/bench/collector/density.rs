@@ -5,10 +5,10 @@ use firn_heap::Occupancy;
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_mapped::HugePages;
 use firn_media::Space;
+use firn_workloads::{Population, SEED, Shape, Sizes, shuffled};
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Compaction, Figure, Subject};
-use super::super::population::{Population, SEED, Shape, Sizes, shuffled};
 use super::super::{BenchError, Options, pools};
 use super::{MOST_PASSES, SYSTEM};
 use crate::Progress;

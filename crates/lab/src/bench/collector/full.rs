@@ -4,10 +4,10 @@
 use firn_heap::collector::{CollectOptions, Collected};
 use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, View};
 use firn_mapped::Mapped;
+use firn_workloads::{SEED, shuffled};
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Compaction, Figure, Subject};
-use super::super::population::{SEED, shuffled};
 use super::super::{BenchError, Options, pools, reclaim};
 use super::{MOST_PASSES, SYSTEM};
 use crate::Progress;

@@ -11,13 +11,13 @@ mod together;
 
 use firn_heap::PoolKind;
 use firn_mapped::HugePages;
+use firn_workloads::{Population, SEED, Shape, Sizes};
 
 pub(super) use page::section;
 
 use super::clock::Times;
 use super::figure::{Compaction, Figure, Subject};
 use super::phases::{DENSE, Gets, NORMAL, Run, SMALL_PAGES, Setting, WITHOUT};
-use super::population::{Population, SEED, Shape, Sizes};
 use super::rival::{Counted, Phased, Rival};
 use super::{BenchError, Options, pools};
 use crate::Progress;

@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use firn_crash::Crash;
 use firn_heap::{Error, Reading, Tx};
+use firn_media::Medium;
 use firn_structures::avl::Avl;
 use firn_structures::inline_tree::Inline;
 use firn_structures::red_black::RedBlack;
@@ -20,20 +20,16 @@ fn number(key: u64) -> Key {
 /// [`structures::List`].
 pub(super) struct List;
 
-impl Subject for List {
-    fn name(&self) -> &'static str {
-        "list"
-    }
-
+impl<M: Medium> Subject<M> for List {
     fn order(&self) -> Order {
         Order::ByArrival
     }
 
-    fn create(&self, tx: Tx<'_, Crash>, root: &str, _keys: Key) -> Result<(), Error> {
+    fn create(&self, tx: Tx<'_, M>, root: &str, _keys: Key) -> Result<(), Error> {
         structures::List::create(tx, root).map(drop)
     }
 
-    fn insert(&self, tx: Tx<'_, Crash>, root: &str, key: Key, value: &[u8]) -> Result<(), Error> {
+    fn insert(&self, tx: Tx<'_, M>, root: &str, key: Key, value: &[u8]) -> Result<(), Error> {
         let mut list = structures::List::open(tx, root)?;
         let mut cursor = list.cursor()?;
         if cursor.find(key.into())? {
@@ -42,21 +38,16 @@ impl Subject for List {
         list.push_back(key.into(), value)
     }
 
-    fn remove(&self, tx: Tx<'_, Crash>, root: &str, key: Key) -> Result<(), Error> {
+    fn remove(&self, tx: Tx<'_, M>, root: &str, key: Key) -> Result<(), Error> {
         let mut list = structures::List::open(tx, root)?;
         list.remove(key.into()).map(drop)
     }
 
-    fn get(
-        &self,
-        view: Reading<'_, Crash>,
-        root: &str,
-        key: Key,
-    ) -> Result<Option<Vec<u8>>, Error> {
+    fn get(&self, view: Reading<'_, M>, root: &str, key: Key) -> Result<Option<Vec<u8>>, Error> {
         structures::List::open(view, root)?.get(key.into())
     }
 
-    fn read(&self, view: Reading<'_, Crash>, root: &str) -> Result<Found, Error> {
+    fn read(&self, view: Reading<'_, M>, root: &str) -> Result<Found, Error> {
         let list = structures::List::open(view, root)?;
         let wrong = list.check()?;
         let reader = list.read()?;
@@ -70,57 +61,36 @@ impl Subject for List {
 }
 
 /// A [`Tree`] of a kind.
-pub(super) struct OfTree<K> {
-    name: &'static str,
-    kind: PhantomData<fn() -> K>,
-}
+pub(super) struct OfTree<K>(PhantomData<fn() -> K>);
 
-pub(super) static AVL: OfTree<Avl> = OfTree {
-    name: "avl",
-    kind: PhantomData,
-};
-pub(super) static RED_BLACK: OfTree<RedBlack> = OfTree {
-    name: "red_black",
-    kind: PhantomData,
-};
-pub(super) static INLINE: OfTree<Inline> = OfTree {
-    name: "inline_tree",
-    kind: PhantomData,
-};
+pub(super) static AVL: OfTree<Avl> = OfTree(PhantomData);
+pub(super) static RED_BLACK: OfTree<RedBlack> = OfTree(PhantomData);
+pub(super) static INLINE: OfTree<Inline> = OfTree(PhantomData);
 
-impl<K: Kind> Subject for OfTree<K> {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
+impl<K: Kind, M: Medium> Subject<M> for OfTree<K> {
     fn keys(&self) -> Keys {
         Keys::OF_TREES
     }
 
-    fn create(&self, tx: Tx<'_, Crash>, root: &str, _keys: Key) -> Result<(), Error> {
+    fn create(&self, tx: Tx<'_, M>, root: &str, _keys: Key) -> Result<(), Error> {
         Tree::<_, K>::create(tx, root).map(drop)
     }
 
-    fn insert(&self, tx: Tx<'_, Crash>, root: &str, key: Key, value: &[u8]) -> Result<(), Error> {
+    fn insert(&self, tx: Tx<'_, M>, root: &str, key: Key, value: &[u8]) -> Result<(), Error> {
         let mut tree = Tree::<_, K>::open(tx, root)?;
         tree.insert(key.into(), value).map(drop)
     }
 
-    fn remove(&self, tx: Tx<'_, Crash>, root: &str, key: Key) -> Result<(), Error> {
+    fn remove(&self, tx: Tx<'_, M>, root: &str, key: Key) -> Result<(), Error> {
         let mut tree = Tree::<_, K>::open(tx, root)?;
         tree.remove(key.into()).map(drop)
     }
 
-    fn get(
-        &self,
-        view: Reading<'_, Crash>,
-        root: &str,
-        key: Key,
-    ) -> Result<Option<Vec<u8>>, Error> {
+    fn get(&self, view: Reading<'_, M>, root: &str, key: Key) -> Result<Option<Vec<u8>>, Error> {
         Tree::<_, K>::open(view, root)?.get(key.into())
     }
 
-    fn read(&self, view: Reading<'_, Crash>, root: &str) -> Result<Found, Error> {
+    fn read(&self, view: Reading<'_, M>, root: &str) -> Result<Found, Error> {
         let tree = Tree::<_, K>::open(view, root)?;
         let wrong = tree.check()?;
         let reader = tree.read()?;
@@ -136,35 +106,26 @@ impl<K: Kind> Subject for OfTree<K> {
 /// [`StringArray`]: a key is a place.
 pub(super) struct Strings;
 
-impl Subject for Strings {
-    fn name(&self) -> &'static str {
-        "strings"
-    }
-
-    fn create(&self, tx: Tx<'_, Crash>, root: &str, keys: Key) -> Result<(), Error> {
+impl<M: Medium> Subject<M> for Strings {
+    fn create(&self, tx: Tx<'_, M>, root: &str, keys: Key) -> Result<(), Error> {
         StringArray::create(tx, root, keys.into()).map(drop)
     }
 
-    fn insert(&self, tx: Tx<'_, Crash>, root: &str, key: Key, value: &[u8]) -> Result<(), Error> {
+    fn insert(&self, tx: Tx<'_, M>, root: &str, key: Key, value: &[u8]) -> Result<(), Error> {
         StringArray::open(tx, root)?
             .set(key.into(), value)
             .map(drop)
     }
 
-    fn remove(&self, tx: Tx<'_, Crash>, root: &str, key: Key) -> Result<(), Error> {
+    fn remove(&self, tx: Tx<'_, M>, root: &str, key: Key) -> Result<(), Error> {
         StringArray::open(tx, root)?.clear(key.into()).map(drop)
     }
 
-    fn get(
-        &self,
-        view: Reading<'_, Crash>,
-        root: &str,
-        key: Key,
-    ) -> Result<Option<Vec<u8>>, Error> {
+    fn get(&self, view: Reading<'_, M>, root: &str, key: Key) -> Result<Option<Vec<u8>>, Error> {
         StringArray::open(view, root)?.get(key.into())
     }
 
-    fn read(&self, view: Reading<'_, Crash>, root: &str) -> Result<Found, Error> {
+    fn read(&self, view: Reading<'_, M>, root: &str) -> Result<Found, Error> {
         let array = StringArray::open(view, root)?;
         let wrong = array.check()?;
         let strings = array.read()?.iter().collect::<Result<Vec<_>, _>>()?;

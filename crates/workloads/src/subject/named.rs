@@ -1,7 +1,7 @@
 //! Maps, whose keys are byte strings.
 
-use firn_crash::Crash;
 use firn_heap::{Error, Reading, Tx};
+use firn_media::Medium;
 use firn_structures::{HashMap, Map as OrderedMap};
 
 use super::{Content, Found, Key, Subject};
@@ -27,22 +27,18 @@ fn key_of(bytes: &[u8]) -> Key {
 
 /// A subject of a map with the interface that both have.
 macro_rules! subject {
-    ($(#[$doc:meta])* $subject:ident, $map:ident, $name:literal, $into_order:expr) => {
+    ($(#[$doc:meta])* $subject:ident, $map:ident, $into_order:expr) => {
         $(#[$doc])*
         pub(super) struct $subject;
 
-        impl Subject for $subject {
-            fn name(&self) -> &'static str {
-                $name
-            }
-
-            fn create(&self, tx: Tx<'_, Crash>, root: &str, _keys: Key) -> Result<(), Error> {
+        impl<M: Medium> Subject<M> for $subject {
+            fn create(&self, tx: Tx<'_, M>, root: &str, _keys: Key) -> Result<(), Error> {
                 $map::create(tx, root).map(drop)
             }
 
             fn insert(
                 &self,
-                tx: Tx<'_, Crash>,
+                tx: Tx<'_, M>,
                 root: &str,
                 key: Key,
                 value: &[u8],
@@ -50,20 +46,20 @@ macro_rules! subject {
                 $map::open(tx, root)?.insert(&name(key), value).map(drop)
             }
 
-            fn remove(&self, tx: Tx<'_, Crash>, root: &str, key: Key) -> Result<(), Error> {
+            fn remove(&self, tx: Tx<'_, M>, root: &str, key: Key) -> Result<(), Error> {
                 $map::open(tx, root)?.remove(&name(key)).map(drop)
             }
 
             fn get(
                 &self,
-                view: Reading<'_, Crash>,
+                view: Reading<'_, M>,
                 root: &str,
                 key: Key,
             ) -> Result<Option<Vec<u8>>, Error> {
                 $map::open(view, root)?.get(&name(key))
             }
 
-            fn read(&self, view: Reading<'_, Crash>, root: &str) -> Result<Found, Error> {
+            fn read(&self, view: Reading<'_, M>, root: &str) -> Result<Found, Error> {
                 let map = $map::open(view, root)?;
                 let wrong = map.check()?;
                 let reader = map.read()?;
@@ -83,7 +79,6 @@ subject!(
     /// [`firn_structures::Map`], whose order is that of its keys.
     Map,
     OrderedMap,
-    "map",
     |content| content
 );
 
@@ -91,7 +86,6 @@ subject!(
     /// [`HashMap`], whose own order means nothing.
     Hash,
     HashMap,
-    "hash",
     |mut content: Content| {
         content.sort();
         content

@@ -4,8 +4,8 @@
 use firn_heap::{Error, Handle, Obj, Pool, Ref, Refs, Stored, Tx, View};
 use firn_media::Medium;
 
-use super::population::{GONE, VALUE_WORDS};
-use super::reclaim;
+use crate::reclaim;
+use crate::{GONE, VALUE_WORDS};
 
 /// Elements that are on their way at once.
 const ABREAST: usize = 16;
@@ -13,7 +13,7 @@ const ABREAST: usize = 16;
 /// An element. The one in front of the first, and behind the last, is none.
 #[derive(Stored)]
 #[repr(C)]
-pub(super) struct Element {
+pub(crate) struct Element {
     next: Ref<Element>,
     previous: Ref<Element>,
     number: u64,
@@ -21,7 +21,7 @@ pub(super) struct Element {
 }
 
 /// A list and its index.
-pub(super) struct Chain<M: Medium> {
+pub(crate) struct Chain<M: Medium> {
     /// Its next is the first element, its previous the last.
     ends: Handle<Element, M>,
     index: Handle<Refs<Element>, M>,
@@ -40,7 +40,7 @@ impl Element {
 
 impl<M: Medium> Chain<M> {
     /// Makes an empty list that will hold numbers below `n`.
-    pub(super) fn new(pool: &Pool<M>, tx: Tx<'_, M>, n: u64) -> Result<Self, Error> {
+    pub(crate) fn new(pool: &Pool<M>, tx: Tx<'_, M>, n: u64) -> Result<Self, Error> {
         Ok(Self {
             ends: pool.handle(tx.alloc(Element::new(u64::MAX, 0))?),
             index: pool.handle(tx.alloc_refs::<Element>(n as usize)?),
@@ -49,7 +49,7 @@ impl<M: Medium> Chain<M> {
 
     /// Brings an element, behind all others.
     #[inline]
-    pub(super) fn insert(&self, tx: Tx<'_, M>, number: u32, value: &[u8]) -> Result<(), Error> {
+    pub(crate) fn insert(&self, tx: Tx<'_, M>, number: u32, value: &[u8]) -> Result<(), Error> {
         let ends = tx.deref(&self.ends).ok_or(GONE)?;
         let byte = value.first().copied().unwrap_or(0);
         let fresh = tx.alloc(Element::new(u64::from(number), byte))?;
@@ -63,7 +63,7 @@ impl<M: Medium> Chain<M> {
 
     /// Takes an element away.
     #[inline]
-    pub(super) fn remove(&self, tx: Tx<'_, M>, number: u32) -> Result<(), Error> {
+    pub(crate) fn remove(&self, tx: Tx<'_, M>, number: u32) -> Result<(), Error> {
         let ends = tx.deref(&self.ends).ok_or(GONE)?;
         let index = tx.deref(&self.index).ok_or(GONE)?;
         let old = index.get(number as usize).ok_or(GONE)?;
@@ -76,7 +76,7 @@ impl<M: Medium> Chain<M> {
     }
 
     /// The array of references.
-    pub(super) fn index<'g, V: View<'g, Medium = M>>(
+    pub(crate) fn index<'g, V: View<'g, Medium = M>>(
         &self,
         view: V,
     ) -> Result<Obj<'g, Refs<Element>, V>, Error> {
@@ -85,7 +85,7 @@ impl<M: Medium> Chain<M> {
 
     /// Appends the value of an element, if it is there.
     #[inline]
-    pub(super) fn get<'g, V: View<'g>>(
+    pub(crate) fn get<'g, V: View<'g>>(
         index: Obj<'g, Refs<Element>, V>,
         number: u32,
         into: &mut Vec<u8>,
@@ -99,7 +99,7 @@ impl<M: Medium> Chain<M> {
 
     /// Hands the value of each of some elements to `each`, through `into`. They are on their way side by
     /// side.
-    pub(super) fn get_each<'g, V: View<'g>>(
+    pub(crate) fn get_each<'g, V: View<'g>>(
         index: Obj<'g, Refs<Element>, V>,
         numbers: &[u32],
         into: &mut Vec<u8>,

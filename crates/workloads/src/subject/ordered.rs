@@ -1,7 +1,7 @@
 //! Vectors and queues: an element holds its key in front of its value.
 
-use firn_crash::Crash;
 use firn_heap::{Error, Reading, Tx, View};
+use firn_media::Medium;
 use firn_structures as structures;
 
 use super::{Content, Found, Key, Order, Subject};
@@ -54,20 +54,16 @@ fn position<'g, V: View<'g>>(
     Ok(None)
 }
 
-impl Subject for Vector {
-    fn name(&self) -> &'static str {
-        "vector"
-    }
-
+impl<M: Medium> Subject<M> for Vector {
     fn order(&self) -> Order {
         Order::ByArrival
     }
 
-    fn create(&self, tx: Tx<'_, Crash>, root: &str, _keys: Key) -> Result<(), Error> {
+    fn create(&self, tx: Tx<'_, M>, root: &str, _keys: Key) -> Result<(), Error> {
         structures::Vector::create(tx, root).map(drop)
     }
 
-    fn insert(&self, tx: Tx<'_, Crash>, root: &str, key: Key, value: &[u8]) -> Result<(), Error> {
+    fn insert(&self, tx: Tx<'_, M>, root: &str, key: Key, value: &[u8]) -> Result<(), Error> {
         let mut vector = structures::Vector::open(tx, root)?;
         match position(&vector, key)? {
             Some(index) => vector.set(index, &element(key, value)),
@@ -75,7 +71,7 @@ impl Subject for Vector {
         }
     }
 
-    fn remove(&self, tx: Tx<'_, Crash>, root: &str, key: Key) -> Result<(), Error> {
+    fn remove(&self, tx: Tx<'_, M>, root: &str, key: Key) -> Result<(), Error> {
         let mut vector = structures::Vector::open(tx, root)?;
         match position(&vector, key)? {
             Some(index) => vector.remove(index).map(drop),
@@ -83,18 +79,13 @@ impl Subject for Vector {
         }
     }
 
-    fn get(
-        &self,
-        view: Reading<'_, Crash>,
-        root: &str,
-        key: Key,
-    ) -> Result<Option<Vec<u8>>, Error> {
+    fn get(&self, view: Reading<'_, M>, root: &str, key: Key) -> Result<Option<Vec<u8>>, Error> {
         let vector = structures::Vector::open(view, root)?;
         let reader = vector.read()?;
         find(reader.iter(), key)
     }
 
-    fn read(&self, view: Reading<'_, Crash>, root: &str) -> Result<Found, Error> {
+    fn read(&self, view: Reading<'_, M>, root: &str) -> Result<Found, Error> {
         let vector = structures::Vector::open(view, root)?;
         let wrong = vector.check()?;
         let content = all(vector.read()?.iter())?;
@@ -105,41 +96,32 @@ impl Subject for Vector {
 /// [`structures::Queue`].
 pub(super) struct Queue;
 
-impl Subject for Queue {
-    fn name(&self) -> &'static str {
-        "queue"
-    }
-
+impl<M: Medium> Subject<M> for Queue {
     fn order(&self) -> Order {
         Order::FirstIn
     }
 
-    fn create(&self, tx: Tx<'_, Crash>, root: &str, _keys: Key) -> Result<(), Error> {
+    fn create(&self, tx: Tx<'_, M>, root: &str, _keys: Key) -> Result<(), Error> {
         structures::Queue::create(tx, root).map(drop)
     }
 
-    fn insert(&self, tx: Tx<'_, Crash>, root: &str, key: Key, value: &[u8]) -> Result<(), Error> {
+    fn insert(&self, tx: Tx<'_, M>, root: &str, key: Key, value: &[u8]) -> Result<(), Error> {
         let mut queue = structures::Queue::open(tx, root)?;
         queue.push_back(&element(key, value))
     }
 
-    fn remove(&self, tx: Tx<'_, Crash>, root: &str, _key: Key) -> Result<(), Error> {
+    fn remove(&self, tx: Tx<'_, M>, root: &str, _key: Key) -> Result<(), Error> {
         let mut queue = structures::Queue::open(tx, root)?;
         queue.pop_front().map(drop)
     }
 
-    fn get(
-        &self,
-        view: Reading<'_, Crash>,
-        root: &str,
-        key: Key,
-    ) -> Result<Option<Vec<u8>>, Error> {
+    fn get(&self, view: Reading<'_, M>, root: &str, key: Key) -> Result<Option<Vec<u8>>, Error> {
         let queue = structures::Queue::open(view, root)?;
         let reader = queue.read()?;
         find(reader.iter(), key)
     }
 
-    fn read(&self, view: Reading<'_, Crash>, root: &str) -> Result<Found, Error> {
+    fn read(&self, view: Reading<'_, M>, root: &str) -> Result<Found, Error> {
         let queue = structures::Queue::open(view, root)?;
         let wrong = queue.check()?;
         let content = all(queue.read()?.iter())?;
