@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use firn_lab::LabError;
+use firn_lab::Table;
 use firn_lab::crash::Structure;
 use firn_lab::damage::{
     DAMAGER, DamageCampaign, DamageError, DamageFinding, DamageReport, DamageRow, Until,
 };
-use firn_lab::demo::Table;
 
 use crate::Verdict;
 use crate::failure::Failure;

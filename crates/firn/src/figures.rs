@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-pub use firn_lab::figures::{bytes, count};
-use firn_lab::map::{MapFigures, MapReport};
-use firn_lab::{
+pub use firn_tools::figures::{bytes, count};
+use firn_tools::map::{MapFigures, MapReport};
+use firn_tools::{
     CollectorFigures, ConvertReport, CopyReport, DefragReport, LoadReport, Stat, StopBucket,
 };
 

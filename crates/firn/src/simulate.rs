@@ -2,7 +2,7 @@
 
 use clap::Args;
 use firn_lab::LabError;
-use firn_lab::demo::Table;
+use firn_lab::Table;
 use firn_lab::simulation::{self, Driver, Named, Phase, Simulation, SimulationPlan};
 
 use crate::Verdict;

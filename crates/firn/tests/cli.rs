@@ -7,9 +7,9 @@ use std::process::Stdio;
 
 use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, LogKind, Pool, PoolKind, PoolOptions};
-use firn_lab::{Store, StoreOptions};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Memory;
+use firn_tools::{Store, StoreOptions};
 use serde_json::Value;
 use support::{ENTRIES, Folder, called, command, firn, lines_of};
 
@@ -75,7 +75,7 @@ fn every_byte_of_keys_and_values_comes_back_from_what_was_printed() {
     let mut store = Store::open_or_create(
         pool.as_ref(),
         &StoreOptions::default(),
-        &mut firn_lab::Silent,
+        &mut firn_tools::Silent,
     )
     .unwrap();
     for (key, value) in &entries {
@@ -92,7 +92,7 @@ fn every_byte_of_keys_and_values_comes_back_from_what_was_printed() {
         let mut store = Store::open(
             again.as_ref(),
             &StoreOptions::default(),
-            &mut firn_lab::Silent,
+            &mut firn_tools::Silent,
         )
         .unwrap();
         let mut found = Vec::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use firn_lab::kill::{Collecting, KillPlan, KillReport, run};
 use firn_lab::writers::Ledger;
-use firn_lab::{Entry, Silent};
+use firn_tools::{Entry, Silent};
 use support::stepped::killed_at;
 use support::{Called, Folder, command};
 

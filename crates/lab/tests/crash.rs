@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use firn_heap::PoolKind;
 use firn_heap::collector::scheme::{ESPRESSO, PIGGYBACK, SFCCD, SFCCD_AS_PRINTED, Scheme};
 use firn_heap::steps::ENTRY_FENCE;
-use firn_lab::Silent;
 use firn_lab::crash::{
     Campaign, CrashReport, Finding, Log, Mode, Program, Setting, Structure, read_logs, replay,
 };
 use firn_media::Domain;
+use firn_tools::Silent;
 
 /// The settings of structures of these names.
 fn every(names: &[&str], schemes: &[&'static Scheme], domains: &[Domain]) -> Vec<Setting> {

@@ -2,9 +2,9 @@
 //! in every domain.
 
 use firn_heap::collector::scheme::{FFCCD, FFCCD_CHECKLOOKUP, Scheme};
-use firn_lab::Silent;
 use firn_lab::crash::{Campaign, Mode, Setting, Structure, stock_schemes};
 use firn_media::Domain;
+use firn_tools::Silent;
 
 /// Crashes every sequence of up to so many letters, and the recoveries to this depth.
 fn crash(schemes: &[&'static Scheme], letters: usize, depth: u32) {

@@ -1,8 +1,8 @@
 //! Do FFCCD's schemes, corrected, pass its own test (section 7.1): a thousand injections in each of 26
 //! settings?
 
-use firn_lab::Silent;
 use firn_lab::crash::{Campaign, Mode, settings};
+use firn_tools::Silent;
 
 const INJECTIONS: u64 = 1000;
 

@@ -1,7 +1,7 @@
 //! Does what is reproduced have the shape that the paper prints: the order of schemes, and the signs?
 
-use firn_lab::Silent;
 use firn_lab::reproduction::{Artefact, NAMES, Reproduced, Reproduction, ReproductionError, Scale};
+use firn_tools::Silent;
 
 fn reproduce(only: &[&str], out: &std::path::Path) -> Result<Reproduced, ReproductionError> {
     Reproduction {

@@ -47,10 +47,23 @@ const PRODUCTION: &[(&str, &[&str])] = &[
 ];
 
 /// What the lab and the command line are made of, and whom each may know.
-const BELOW_THE_LAB: &[(&str, &[&str])] = &[(
-    "firn-workloads",
-    &["firn-structures", "firn-heap", "firn-media"],
-)];
+const BELOW_THE_LAB: &[(&str, &[&str])] = &[
+    (
+        "firn-workloads",
+        &["firn-structures", "firn-heap", "firn-media"],
+    ),
+    (
+        "firn-tools",
+        &[
+            "firn-structures",
+            "firn-heap",
+            "firn-mapped",
+            "firn-format",
+            "firn-media",
+            "firn-units",
+        ],
+    ),
+];
 
 /// The lab and what stands on it; nobody knows them.
 const LAB: &str = "firn-lab";

@@ -18,13 +18,13 @@ use std::sync::Barrier;
 
 use firn_heap::{Pool, PoolKind};
 use firn_mapped::Mapped;
+use firn_tools::Progress;
 
 use super::clock::Times;
 use super::figure::{Figure, Subject, Undisturbed, over};
 use super::herd::{Cost, Costs, Herd, Order};
 use super::rival::Rival;
 use super::{BenchError, Options, cores, pools};
-use crate::Progress;
 
 /// The name of this part of the bench, and of what its figures are about.
 pub(super) const SECTION: &str = "allocator";

@@ -4,13 +4,13 @@ use firn_heap::{Error, Handle, Obj, Pool, PoolKind, Session, Tx, View};
 use firn_media::Medium;
 use firn_structures::Map;
 use firn_structures::map::MapRoot;
+use firn_tools::Progress;
 use firn_workloads::key;
 
 use super::clock::{Moment, Times};
 use super::figure::{Figure, Subject};
 use super::rival::Counted;
 use super::{BenchError, Options, pools};
-use crate::Progress;
 
 /// The name of this part of the bench, and of what its figures are about.
 pub(super) const SECTION: &str = "map";

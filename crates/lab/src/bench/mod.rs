@@ -47,6 +47,8 @@ mod transactions;
 
 use std::path::PathBuf;
 
+use firn_tools::Progress;
+
 pub(crate) use clock::thread_cpu_ns;
 pub use document::write;
 pub use error::BenchError;
@@ -56,8 +58,6 @@ pub use machine::Machine;
 pub(crate) use machine::commit;
 pub use reopen::{ReopenPlan, reopen};
 pub use rival::{Build, RivalSource};
-
-use crate::Progress;
 
 pub(crate) use clock::{Moment, Times};
 

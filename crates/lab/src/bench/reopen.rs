@@ -16,13 +16,13 @@ use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, Pool, PoolOptions, Session};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_structures::Map;
+use firn_tools::Progress;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{Moment, Times};
 use super::figure::{Compaction, Figure, Subject};
 use super::pools::LAYOUT;
 use super::{BenchError, Options};
-use crate::Progress;
 
 /// The name of this part of the bench, and of what its figures are about.
 pub(super) const SECTION: &str = "reopen";

@@ -8,6 +8,7 @@ use firn_crash::Exploration;
 use firn_heap::collector::scheme::{SCHEMES, Scheme};
 use firn_heap::steps;
 use firn_media::{Domain, Step};
+use firn_tools::Progress;
 use firn_workloads::subject::{Key, Structure};
 
 use super::crew;
@@ -20,7 +21,6 @@ use super::runs::{CRASHES, OPERATIONS, Runs};
 use super::sequences::Sequences;
 use super::setting::Setting;
 use super::ticker::Ticker;
-use crate::Progress;
 use crate::bench::thread_cpu_ns;
 
 /// Letters of a sequence at most.

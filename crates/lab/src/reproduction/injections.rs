@@ -1,10 +1,10 @@
 //! Crashes at drawn moments, as section 7.1 injects them.
 
 use firn_heap::collector::scheme::{FFCCD_AS_PRINTED, SFCCD, SFCCD_AS_PRINTED, Scheme};
+use firn_tools::Progress;
 
 use super::ReproductionError;
 use super::scale::Scale;
-use crate::Progress;
 use crate::crash::{Campaign, CrashReport, Mode, Setting, settings};
 
 /// The paper's settings.

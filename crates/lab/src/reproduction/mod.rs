@@ -23,12 +23,12 @@ mod scale;
 use std::path::PathBuf;
 
 use firn_machine::description::{Description, DescriptionError, Latency};
+use firn_tools::Progress;
 use serde::Serialize;
 
-use crate::Progress;
+use crate::Table;
 use crate::bench::commit;
 use crate::crash::CrashError;
-use crate::demo::Table;
 use crate::simulation::SimulationError;
 use artefacts::Context;
 use matrix::Run;

@@ -6,7 +6,7 @@ use firn_mapped::write_whole;
 
 use super::artefacts::Row;
 use super::{Artefact, Reproduced, ReproductionError};
-use crate::demo::Table;
+use crate::Table;
 use crate::html::{Kind, Page};
 
 pub(super) fn write(reproduced: &Reproduced) -> Result<(), ReproductionError> {

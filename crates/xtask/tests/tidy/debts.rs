@@ -6,7 +6,6 @@ pub const LONG_FILES: &[(&str, usize)] = &[
     ("bindings/c/src/session.rs", 789),
     ("bindings/c/tests/random_calls.rs", 815),
     ("crates/crash/src/lazy.rs", 575),
-    ("crates/firn/src/arguments.rs", 549),
     ("crates/firn/tests/cli.rs", 529),
     ("crates/heap/src/untyped.rs", 512),
     ("crates/heap/tests/objects/basics.rs", 773),

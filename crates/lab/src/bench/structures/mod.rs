@@ -11,6 +11,7 @@ mod together;
 
 use firn_heap::PoolKind;
 use firn_mapped::HugePages;
+use firn_tools::Progress;
 use firn_workloads::{Population, SEED, Shape, Sizes};
 
 pub(super) use page::section;
@@ -20,7 +21,6 @@ use super::figure::{Compaction, Figure, Subject};
 use super::phases::{DENSE, Gets, NORMAL, Run, SMALL_PAGES, Setting, WITHOUT};
 use super::rival::{Counted, Phased, Rival};
 use super::{BenchError, Options, pools};
-use crate::Progress;
 
 /// The name of this part of the bench.
 pub(super) const SECTION: &str = "structures";

@@ -7,7 +7,7 @@ use firn_heap::collector::scheme::{ESPRESSO, ESPRESSO_AS_PRINTED, Scheme};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, WORD_BYTES};
 
 use super::{Artefact, Bar, Context, Row, STRUCTURES, Structure, percent};
-use crate::demo::Table;
+use crate::Table;
 use crate::reproduction::matrix::Cell;
 use crate::reproduction::outcome::Outcome;
 

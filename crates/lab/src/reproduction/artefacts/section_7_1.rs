@@ -1,8 +1,8 @@
 //! Section 7.1: crashes at drawn moments, and what they leave.
 
 use super::{Artefact, Bar, Context, Row};
+use crate::Table;
 use crate::crash::{self, CrashReport};
-use crate::demo::Table;
 
 /// Settings as printed, and injections in all of them together.
 const SETTINGS: f64 = 26.0;

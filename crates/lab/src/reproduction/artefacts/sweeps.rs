@@ -5,7 +5,7 @@ use firn_heap::collector::scheme::{ESPRESSO, FFCCD_CHECKLOOKUP, NONE, Scheme};
 
 use super::table_3::fragmentation_reduced;
 use super::{Artefact, Bar, Context, Row, percent, reduction};
-use crate::demo::Table;
+use crate::Table;
 use crate::reproduction::matrix::{Assumed, Cell, Parameters};
 use crate::reproduction::outcome::Outcome;
 use crate::reproduction::scale::EVERY;

@@ -3,7 +3,7 @@
 use firn_heap::collector::scheme::{FFCCD_CHECKLOOKUP, NONE};
 
 use super::{Artefact, Bar, Context, Row, STRUCTURES, Structure, percent};
-use crate::demo::Table;
+use crate::Table;
 use crate::reproduction::matrix::{Cell, Parameters};
 use crate::reproduction::outcome::Outcome;
 use crate::reproduction::scale::EVERY;

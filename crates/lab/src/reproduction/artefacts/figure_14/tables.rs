@@ -3,7 +3,7 @@
 use firn_heap::collector::scheme::{FFCCD_CHECKLOOKUP, NONE, Scheme};
 
 use super::{PARTS, SCHEMES, of_baseline, overhead, parts};
-use crate::demo::Table;
+use crate::Table;
 use crate::reproduction::artefacts::{Context, STRUCTURES, Structure, percent};
 use crate::reproduction::bars::{Chart, Group};
 

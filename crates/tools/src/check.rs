@@ -20,7 +20,7 @@ use firn_structures::{
 use serde::Serialize;
 
 use crate::any::{Torn, open_any};
-use crate::{LabError, Progress};
+use crate::{Progress, ToolError};
 
 /// What the checker says.
 #[derive(Clone, Debug, Serialize)]
@@ -43,7 +43,7 @@ pub fn check(
     path: &Path,
     mapped: &MappedOptions,
     progress: &mut dyn Progress,
-) -> Result<CheckReport, LabError> {
+) -> Result<CheckReport, ToolError> {
     let mut version = None;
     let findings = match open_any(path, Torn::InMemory, mapped, progress) {
         Ok(pool) => {
@@ -56,7 +56,7 @@ pub fn check(
             let closed = pool.close();
             let mut found = found
                 .and_then(|f| closed.map(|()| f))
-                .map_err(LabError::pool(path))?;
+                .map_err(ToolError::pool(path))?;
             if torn {
                 let pool = path.display().to_string();
                 found.insert(0, OpenError::MachineDied { pool }.to_string());
@@ -76,7 +76,7 @@ pub fn check(
 /// What is wrong with an open pool and with the collections that its roots name.
 ///
 /// Errors: an operation on the pool stayed open, or every lane is in use.
-pub(crate) fn findings<M: Medium>(pool: &Pool<M>) -> Result<Vec<String>, Error> {
+pub fn findings<M: Medium>(pool: &Pool<M>) -> Result<Vec<String>, Error> {
     let mut findings: Vec<String> = pool.check()?.iter().map(ToString::to_string).collect();
     let mut session = pool.session()?;
     let guard = session.guard();

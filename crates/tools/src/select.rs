@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::{LabError, Progress, Store};
+use crate::{Progress, Store, ToolError};
 
 /// Keys of a transaction.
 const BATCH_KEYS: usize = 256;
@@ -17,9 +17,9 @@ pub fn delete_fraction(
     fraction: f64,
     seed: u64,
     progress: &mut dyn Progress,
-) -> Result<u64, LabError> {
+) -> Result<u64, ToolError> {
     if !(0.0..=1.0).contains(&fraction) {
-        return Err(LabError::Range {
+        return Err(ToolError::Range {
             what: "the fraction to delete",
             range: "between 0 and 1",
             found: fraction.to_string(),
@@ -54,7 +54,7 @@ fn remove_batch(
     store: &mut Store,
     chosen: &mut Vec<Vec<u8>>,
     progress: &mut dyn Progress,
-) -> Result<u64, LabError> {
+) -> Result<u64, ToolError> {
     let there = store.remove_all(chosen)?;
     progress.advance(chosen.len() as u64);
     chosen.clear();
@@ -64,11 +64,11 @@ fn remove_batch(
 /// Removes keys, many in a transaction. Returns how many were there.
 ///
 /// Errors: see [`Store::remove_all`].
-pub(crate) fn remove_keys<K: AsRef<[u8]>>(
+pub fn remove_keys<K: AsRef<[u8]>>(
     store: &mut Store,
     keys: &[K],
     progress: &mut dyn Progress,
-) -> Result<u64, LabError> {
+) -> Result<u64, ToolError> {
     progress.begin("deleting", Some(keys.len() as u64));
     let mut deleted = 0;
     for keys in keys.chunks(BATCH_KEYS) {

@@ -9,8 +9,8 @@ use firn_mapped::{Mapped, MappedError};
 use firn_structures::Map;
 use firn_structures::map::Scan;
 
-use crate::convert::tell_conversion;
-use crate::{LabError, Progress};
+use crate::any::tell_conversion;
+use crate::{Progress, ToolError};
 
 pub use options::{LAYOUT, StoreOptions};
 
@@ -43,7 +43,7 @@ impl Store {
         path: &Path,
         options: &StoreOptions,
         progress: &mut dyn Progress,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, ToolError> {
         let medium = match Mapped::open(path, &options.mapped) {
             Err(MappedError::NotFound { .. }) => return Self::create(path, options),
             other => other?,
@@ -57,7 +57,7 @@ impl Store {
     }
 
     /// Makes a new pool in `path` with an empty map, which is found there once it has it.
-    fn create(path: &Path, options: &StoreOptions) -> Result<Self, LabError> {
+    fn create(path: &Path, options: &StoreOptions) -> Result<Self, ToolError> {
         let medium = Mapped::create(path, 0, &options.mapped)?;
         let pool = Pool::create_unpublished(medium, &options.of_pool())?;
         let make = || {
@@ -66,7 +66,7 @@ impl Store {
             Ok(store)
         };
         let made = make().and_then(|store| {
-            pool.publish().map_err(LabError::pool(path))?;
+            pool.publish().map_err(ToolError::pool(path))?;
             Ok(store)
         });
         // What could not become a pool is not left behind.
@@ -80,7 +80,7 @@ impl Store {
         path: &Path,
         options: &StoreOptions,
         progress: &mut dyn Progress,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, ToolError> {
         let mut store = Self::open_untraced(path, options)?;
         tell_conversion(&store.pool, progress);
         store.trace(progress)?;
@@ -91,7 +91,7 @@ impl Store {
     /// stays so, and space that it may have left free is not used.
     ///
     /// Errors: as [`Store::open`].
-    pub fn open_untraced(path: &Path, options: &StoreOptions) -> Result<Self, LabError> {
+    pub fn open_untraced(path: &Path, options: &StoreOptions) -> Result<Self, ToolError> {
         let medium = Mapped::open(path, &options.mapped)?;
         Self::on(Pool::open(medium, &options.of_pool())?, path, options)
     }
@@ -104,7 +104,7 @@ impl Store {
         path: &Path,
         options: &StoreOptions,
         progress: &mut dyn Progress,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, ToolError> {
         let medium = Mapped::open_read_only(path, &options.mapped)?;
         match Pool::open_read_only(medium, LAYOUT) {
             Ok(pool) => Self::on(pool, path, options),
@@ -118,13 +118,12 @@ impl Store {
         }
     }
 
-    pub(crate) fn on(
-        pool: Pool<Mapped>,
-        path: &Path,
-        options: &StoreOptions,
-    ) -> Result<Self, LabError> {
+    /// The map that the options name, in an open pool whose file is `path`; see [`Store::make_map`].
+    ///
+    /// Errors: there is no session left.
+    pub fn on(pool: Pool<Mapped>, path: &Path, options: &StoreOptions) -> Result<Self, ToolError> {
         Ok(Self {
-            session: pool.session().map_err(LabError::pool(path))?,
+            session: pool.session().map_err(ToolError::pool(path))?,
             pool,
             path: path.to_path_buf(),
             map: options.map.clone(),
@@ -132,14 +131,14 @@ impl Store {
     }
 
     /// Tells what is reachable from what a crash left behind, if that is open.
-    fn trace(&mut self, progress: &mut dyn Progress) -> Result<(), LabError> {
+    fn trace(&mut self, progress: &mut dyn Progress) -> Result<(), ToolError> {
         if !self.pool.needs_trace() {
             return Ok(());
         }
         let path = self.path.display();
         progress.remark(&format!("{path}: was not closed; recovered, tracing it"));
         progress.begin("tracing", None);
-        let traced = self.pool.trace().map_err(LabError::pool(&self.path));
+        let traced = self.pool.trace().map_err(ToolError::pool(&self.path));
         progress.end();
         let traced = traced?;
         progress.remark(&format!(
@@ -152,11 +151,11 @@ impl Store {
     /// Makes the map if the pool has none.
     ///
     /// Errors: its root is something else, the pool is full.
-    pub fn make_map(&mut self) -> Result<(), LabError> {
+    pub fn make_map(&mut self) -> Result<(), ToolError> {
         let name = self.map.clone();
         self.session
             .transaction(|tx| Map::open_or_create(tx, &name).map(|_| ()))
-            .map_err(LabError::pool(&self.path))
+            .map_err(ToolError::pool(&self.path))
     }
 
     /// The pool below.
@@ -165,24 +164,24 @@ impl Store {
     }
 
     /// Number of entries.
-    pub fn len(&mut self) -> Result<u64, LabError> {
+    pub fn len(&mut self) -> Result<u64, ToolError> {
         let guard = self.session.guard();
         Map::open(guard.view(), &self.map)
             .and_then(|map| map.len())
-            .map_err(LabError::pool(&self.path))
+            .map_err(ToolError::pool(&self.path))
     }
 
     /// Whether there are no entries.
-    pub fn is_empty(&mut self) -> Result<bool, LabError> {
+    pub fn is_empty(&mut self) -> Result<bool, ToolError> {
         self.len().map(|len| len == 0)
     }
 
     /// The value of `key`.
-    pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, LabError> {
+    pub fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, ToolError> {
         let guard = self.session.guard();
         Map::open(guard.view(), &self.map)
             .and_then(|map| map.get(key))
-            .map_err(LabError::pool(&self.path))
+            .map_err(ToolError::pool(&self.path))
     }
 
     /// Hands every entry whose key begins with `prefix` to `visit`, in the order of the keys, until
@@ -191,12 +190,12 @@ impl Store {
         &mut self,
         prefix: &[u8],
         mut visit: impl FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<u64, LabError> {
+    ) -> Result<u64, ToolError> {
         let mut scan = Scan::of_root(&self.map).prefix(prefix);
         let mut count = 0;
         while let Some((key, value)) = scan
             .next(&mut self.session)
-            .map_err(LabError::pool(&self.path))?
+            .map_err(ToolError::pool(&self.path))?
         {
             count += 1;
             if !visit(key, value) {
@@ -215,18 +214,18 @@ impl Store {
     pub(crate) fn next_key(
         &mut self,
         scan: &mut Scan<Mapped>,
-    ) -> Result<Option<Vec<u8>>, LabError> {
+    ) -> Result<Option<Vec<u8>>, ToolError> {
         let next = scan.next(&mut self.session);
-        let next = next.map_err(LabError::pool(&self.path))?;
+        let next = next.map_err(ToolError::pool(&self.path))?;
         Ok(next.map(|(key, _)| key.to_vec()))
     }
 
     /// A key that does not begin with `prefix`; none if all do.
-    pub fn foreign_key(&mut self, prefix: &[u8]) -> Result<Option<Vec<u8>>, LabError> {
+    pub fn foreign_key(&mut self, prefix: &[u8]) -> Result<Option<Vec<u8>>, ToolError> {
         let guard = self.session.guard();
         let ends = Map::open(guard.view(), &self.map)
             .and_then(|map| Ok([map.first()?, map.last()?]))
-            .map_err(LabError::pool(&self.path))?;
+            .map_err(ToolError::pool(&self.path))?;
         // Keys with one prefix stand together: if the outer ones have it, all have.
         let keys = ends.into_iter().flatten().map(|(key, _)| key);
         Ok(keys.into_iter().find(|key| !key.starts_with(prefix)))
@@ -240,21 +239,21 @@ impl Store {
     /// Inserts an entry, or replaces its value. Returns whether it replaced one.
     ///
     /// Errors: as [`Store::insert_all`].
-    pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool, LabError> {
+    pub fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<bool, ToolError> {
         let name = &self.map;
         self.session
             .transaction(|tx| Map::open(tx, name)?.insert(key, value))
-            .map_err(LabError::pool(&self.path))
+            .map_err(ToolError::pool(&self.path))
     }
 
     /// Removes an entry. Returns whether it was there.
     ///
     /// Errors: as [`Store::remove_all`].
-    pub fn remove(&mut self, key: &[u8]) -> Result<bool, LabError> {
+    pub fn remove(&mut self, key: &[u8]) -> Result<bool, ToolError> {
         let name = &self.map;
         self.session
             .transaction(|tx| Map::open(tx, name)?.remove(key))
-            .map_err(LabError::pool(&self.path))
+            .map_err(ToolError::pool(&self.path))
     }
 
     /// Inserts all entries in one transaction, or in several if they are too much for one. Returns
@@ -262,7 +261,7 @@ impl Store {
     ///
     /// Errors: the pool or the device is full, an entry is too large. What went into an earlier
     /// transaction of this call stays.
-    pub fn insert_all(&mut self, entries: &[Entry]) -> Result<u64, LabError> {
+    pub fn insert_all(&mut self, entries: &[Entry]) -> Result<u64, ToolError> {
         let name = &self.map;
         let inserted = self.session.transaction(|tx| {
             let mut map = Map::open(tx, name)?;
@@ -277,7 +276,7 @@ impl Store {
                 let (front, back) = entries.split_at(entries.len() / 2);
                 Ok(self.insert_all(front)? + self.insert_all(back)?)
             }
-            other => other.map_err(LabError::pool(&self.path)),
+            other => other.map_err(ToolError::pool(&self.path)),
         }
     }
 
@@ -285,7 +284,7 @@ impl Store {
     /// which were there.
     ///
     /// Errors: a damaged pool. What went into an earlier transaction of this call stays.
-    pub fn remove_all<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<Vec<bool>, LabError> {
+    pub fn remove_all<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<Vec<bool>, ToolError> {
         let name = &self.map;
         let removed = self.session.transaction(|tx| {
             let mut map = Map::open(tx, name)?;
@@ -298,16 +297,16 @@ impl Store {
                 there.extend(self.remove_all(back)?);
                 Ok(there)
             }
-            other => other.map_err(LabError::pool(&self.path)),
+            other => other.map_err(ToolError::pool(&self.path)),
         }
     }
 
     /// Closes the pool.
     ///
     /// Errors: the medium failed; the next open recovers the pool.
-    pub fn close(self) -> Result<(), LabError> {
+    pub fn close(self) -> Result<(), ToolError> {
         drop(self.session);
-        self.pool.close().map_err(LabError::pool(&self.path))
+        self.pool.close().map_err(ToolError::pool(&self.path))
     }
 
     /// Leaves the pool as a crash would.

@@ -8,7 +8,7 @@ use firn_media::Space;
 use serde::Serialize;
 
 use crate::any::own_options;
-use crate::{LabError, Progress};
+use crate::{Progress, ToolError};
 
 /// What became of a pool's version.
 #[derive(Clone, Debug, Serialize)]
@@ -32,7 +32,7 @@ pub fn convert(
     path: &Path,
     mapped: &MappedOptions,
     progress: &mut dyn Progress,
-) -> Result<ConvertReport, LabError> {
+) -> Result<ConvertReport, ToolError> {
     let peeked = Mapped::peek(path)?;
     let report = |from, to| ConvertReport {
         pool: path.display().to_string(),
@@ -40,7 +40,7 @@ pub fn convert(
         to,
         converted: from != to,
     };
-    let version = Statistics::version(&peeked).map_err(|source| LabError::Format {
+    let version = Statistics::version(&peeked).map_err(|source| ToolError::Format {
         path: peeked.name(),
         source,
     })?;
@@ -50,7 +50,7 @@ pub fn convert(
     }
     progress.begin("converting", None);
     let opened = Mapped::open(path, mapped)
-        .map_err(LabError::from)
+        .map_err(ToolError::from)
         .and_then(|medium| {
             let options = own_options(&medium)?;
             Ok(Pool::open(medium, &options)?)
@@ -60,16 +60,6 @@ pub fn convert(
     // Another program may have been first.
     let to = pool.format_version();
     let from = pool.converted_from().unwrap_or(to);
-    pool.close().map_err(LabError::pool(path))?;
+    pool.close().map_err(ToolError::pool(path))?;
     Ok(report(from, to))
-}
-
-/// Says that a pool was of an older version, if it was.
-pub(crate) fn tell_conversion(pool: &Pool<Mapped>, progress: &mut dyn Progress) {
-    if let Some(from) = pool.converted_from() {
-        let (name, to) = (pool.medium().name(), pool.format_version());
-        progress.remark(&format!(
-            "{name}: had format version {from}, has version {to} now; older programs refuse it"
-        ));
-    }
 }

@@ -29,7 +29,7 @@ use firn_media::Space;
 use firn_units::FRAME_BYTES;
 use serde::Serialize;
 
-use crate::LabError;
+use crate::ToolError;
 
 pub use error::MapError;
 pub use picture::{Panel, Picture};
@@ -93,13 +93,13 @@ pub struct MapFigures {
 ///
 /// Errors: no such pool, damaged; the picture's name has another ending, is a directory or one of the
 /// pools. Nothing was written then.
-pub fn map(path: &Path, beside: Option<&Path>, picture: &Path) -> Result<MapReport, LabError> {
+pub fn map(path: &Path, beside: Option<&Path>, picture: &Path) -> Result<MapReport, ToolError> {
     let kind = PictureKind::of(picture)?;
     let pools: Vec<&Path> = [Some(path), beside].into_iter().flatten().collect();
     for pool in &pools {
         refuse_pool(pool, picture)?;
     }
-    let taken: Result<Vec<Occupancy>, LabError> = pools.iter().map(|p| occupancy(p)).collect();
+    let taken: Result<Vec<Occupancy>, ToolError> = pools.iter().map(|p| occupancy(p)).collect();
     let taken = taken?;
     let headings: Vec<String> = pools.iter().map(|path| heading(path)).collect();
     let panel = |(heading, occupancy)| Panel { heading, occupancy };
@@ -125,9 +125,9 @@ pub fn map(path: &Path, beside: Option<&Path>, picture: &Path) -> Result<MapRepo
 /// What each page of the pool in `path` holds, whether or not a program has it open.
 ///
 /// Errors: no such file, not a pool, a damaged one.
-pub fn occupancy(path: &Path) -> Result<Occupancy, LabError> {
+pub fn occupancy(path: &Path) -> Result<Occupancy, ToolError> {
     let medium = Mapped::peek(path)?;
-    Occupancy::read(&medium).map_err(|source| LabError::Format {
+    Occupancy::read(&medium).map_err(|source| ToolError::Format {
         path: medium.name(),
         source,
     })

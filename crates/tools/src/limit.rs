@@ -6,7 +6,7 @@ use firn_heap::{Pool, PoolOptions};
 use firn_mapped::{Mapped, MappedOptions};
 use serde::Serialize;
 
-use crate::LabError;
+use crate::ToolError;
 use crate::any::own_options;
 
 /// A pool's limit.
@@ -27,7 +27,7 @@ pub fn set_limit(
     path: &Path,
     limit: Option<u64>,
     mapped: &MappedOptions,
-) -> Result<LimitReport, LabError> {
+) -> Result<LimitReport, ToolError> {
     let medium = Mapped::open(path, mapped)?;
     let options = PoolOptions {
         // One that no pool reaches is none.
@@ -36,8 +36,8 @@ pub fn set_limit(
     };
     let pool = Pool::open(medium, &options)?;
     let limit_bytes = pool.limit_bytes();
-    pool.close().map_err(LabError::pool(path))?;
-    let file = std::fs::metadata(path).map_err(LabError::file(path, "reading the length"))?;
+    pool.close().map_err(ToolError::pool(path))?;
+    let file = std::fs::metadata(path).map_err(ToolError::file(path, "reading the length"))?;
     Ok(LimitReport {
         limit_bytes,
         file_bytes: file.len(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::Scene;
-use crate::{LabError, stat};
+use crate::{ToolError, stat};
 
 /// Looks at a pool from time to time, read-only and without a lock.
 pub struct Watch {
@@ -17,7 +17,7 @@ impl Watch {
     /// Looks at the pool in `path` for the first time.
     ///
     /// Errors: no such file, not a pool, a damaged one.
-    pub fn begin(path: &Path) -> Result<Self, LabError> {
+    pub fn begin(path: &Path) -> Result<Self, ToolError> {
         let first = stat(path)?;
         Ok(Self {
             path: path.to_path_buf(),

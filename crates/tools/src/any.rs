@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use firn_heap::{OpenError, Pool, PoolOptions, Statistics};
+use firn_heap::{LogKind, OpenError, Pool, PoolOptions, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Space;
 
-use crate::convert::tell_conversion;
-use crate::{LabError, Progress};
+use crate::{Progress, ToolError};
 
 /// What becomes of a pool that was open on an ordinary file when the machine died.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +25,7 @@ pub(crate) fn open_any(
     torn: Torn,
     mapped: &MappedOptions,
     progress: &mut dyn Progress,
-) -> Result<Pool<Mapped>, LabError> {
+) -> Result<Pool<Mapped>, ToolError> {
     let medium = Mapped::open_read_only(path, mapped)?;
     match Pool::open_read_only(medium, "") {
         Err(OpenError::NeedsRecovery { pool }) => {
@@ -49,12 +48,43 @@ pub(crate) fn open_any(
     }
 }
 
+/// Opens the pool for changes, whatever its content is called, and tells what lives in it. A pool that was not closed
+/// is recovered and traced.
+///
+/// Errors: no such file, in use, no pool, damaged.
+pub fn open_to_change(
+    path: &Path,
+    mapped: &MappedOptions,
+    progress: &mut dyn Progress,
+) -> Result<Pool<Mapped>, ToolError> {
+    let mut medium = Mapped::open(path, mapped)?;
+    let own = own_options(&medium)?;
+    if own.log == LogKind::Undo {
+        // What a crash interrupted ends by the rules under which it began; then nothing holds an address any more.
+        let pool = Pool::open(medium, &own)?;
+        tell_conversion(&pool, progress);
+        pool.close().map_err(ToolError::pool(path))?;
+        medium = Mapped::open(path, mapped)?;
+    }
+    let pool = Pool::open(medium, &PoolOptions::new(""))?;
+    tell_conversion(&pool, progress);
+    if pool.needs_trace() {
+        let name = path.display();
+        progress.remark(&format!("{name}: was not closed; recovered, tracing it"));
+        progress.begin("tracing", None);
+        let traced = pool.trace().map_err(ToolError::pool(path));
+        progress.end();
+        traced?;
+    }
+    Ok(pool)
+}
+
 /// How the pool on `medium` is opened on its program's behalf: with the log that it was left with, whatever its content
 /// is called. The end of an interrupted collection heals pairs of words, and keeps addresses, where that is an undo log.
 ///
 /// Errors: not a pool, damaged.
-pub(crate) fn own_options(medium: &Mapped) -> Result<PoolOptions, LabError> {
-    let log = Statistics::log(medium).map_err(|source| LabError::Format {
+pub(crate) fn own_options(medium: &Mapped) -> Result<PoolOptions, ToolError> {
+    let log = Statistics::log(medium).map_err(|source| ToolError::Format {
         path: medium.name(),
         source,
     })?;
@@ -62,4 +92,14 @@ pub(crate) fn own_options(medium: &Mapped) -> Result<PoolOptions, LabError> {
         log,
         ..PoolOptions::new("")
     })
+}
+
+/// Says that a pool was of an older version, if it was.
+pub(crate) fn tell_conversion(pool: &Pool<Mapped>, progress: &mut dyn Progress) {
+    if let Some(from) = pool.converted_from() {
+        let (name, to) = (pool.medium().name(), pool.format_version());
+        progress.remark(&format!(
+            "{name}: had format version {from}, has version {to} now; older programs refuse it"
+        ));
+    }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::any::{Torn, open_any};
 use crate::check::findings;
-use crate::{LabError, Progress, stat};
+use crate::{Progress, ToolError, stat};
 
 /// What was copied.
 #[derive(Clone, Debug, Serialize)]
@@ -41,16 +41,16 @@ pub fn copy(
     identity: CopyIdentity,
     mapped: &MappedOptions,
     progress: &mut dyn Progress,
-) -> Result<CopyReport, LabError> {
+) -> Result<CopyReport, ToolError> {
     let target = Mapped::create(new, 0, mapped)?;
     let lost = match open_any(path, Torn::Refuse, mapped, progress) {
-        Err(LabError::Open(OpenError::MachineDied { .. })) if torn == Torn::InMemory => {
+        Err(ToolError::Open(OpenError::MachineDied { .. })) if torn == Torn::InMemory => {
             salvage(target, path, new, mapped, progress)?
         }
         opened => {
             let from = opened?;
             copy_into(&from, target, identity, path, new, progress)?;
-            from.close().map_err(LabError::pool(path))?;
+            from.close().map_err(ToolError::pool(path))?;
             Vec::new()
         }
     };
@@ -71,7 +71,7 @@ fn salvage(
     new: &Path,
     mapped: &MappedOptions,
     progress: &mut dyn Progress,
-) -> Result<Vec<String>, LabError> {
+) -> Result<Vec<String>, ToolError> {
     let torn = Mapped::open_private(path, mapped)?;
     let salvaged = shown("salvaging", progress, |tell| {
         Pool::salvage(torn, target, "", tell)
@@ -90,10 +90,10 @@ fn salvage(
         Ok(found) => lost.extend(found.iter().map(|what| format!("in the new pool: {what}"))),
         Err(error) => {
             copy.abandon();
-            return Err(LabError::pool(new)(error));
+            return Err(ToolError::pool(new)(error));
         }
     }
-    copy.close().map_err(LabError::pool(new))?;
+    copy.close().map_err(ToolError::pool(new))?;
     Ok(lost)
 }
 
@@ -115,12 +115,12 @@ fn shown<R>(
     copied
 }
 
-fn of_copy(path: &Path) -> impl FnOnce(CopyError) -> LabError {
+fn of_copy(path: &Path) -> impl FnOnce(CopyError) -> ToolError {
     let path = path.to_path_buf();
     move |error| match error {
         CopyError::Target(error) => error.into(),
-        CopyError::Objects(source) => LabError::Pool { path, source },
-        other => LabError::Copy {
+        CopyError::Objects(source) => ToolError::Pool { path, source },
+        other => ToolError::Copy {
             path,
             source: other,
         },
@@ -135,7 +135,7 @@ fn copy_into(
     path: &Path,
     new: &Path,
     progress: &mut dyn Progress,
-) -> Result<(), LabError> {
+) -> Result<(), ToolError> {
     let copied = shown("copying", progress, |tell| {
         from.copy_into(target, identity, tell)
     });
@@ -144,16 +144,16 @@ fn copy_into(
         Ok(found) => found,
         Err(error) => {
             copy.abandon();
-            return Err(LabError::pool(new)(error));
+            return Err(ToolError::pool(new)(error));
         }
     };
     if let Some(first) = found.first() {
         // Never named, it goes: half a copy is worse than none.
         copy.abandon();
-        return Err(LabError::UnsoundCopy {
+        return Err(ToolError::UnsoundCopy {
             path: new.to_path_buf(),
             finding: first.clone(),
         });
     }
-    copy.close().map_err(LabError::pool(new))
+    copy.close().map_err(ToolError::pool(new))
 }

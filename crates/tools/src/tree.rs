@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::{Entry, LabError, Progress};
+use crate::{Entry, Progress, ToolError};
 
 /// Paths between two words to the progress, and two looks at the clock.
 const STEP: usize = 256;
@@ -45,7 +45,7 @@ impl Tree {
         root: &Path,
         limits: TreeLimits,
         progress: &mut dyn Progress,
-    ) -> Result<Self, LabError> {
+    ) -> Result<Self, ToolError> {
         look_at(root)?;
         let (start, mut tree) = (Instant::now(), Self::default());
         let mut folders = vec![root.to_path_buf()];
@@ -81,8 +81,8 @@ impl Tree {
     /// Errors: as [`Tree::walk`], and what `visit` returns.
     pub fn visit(
         root: &Path,
-        visit: &mut dyn FnMut(Entry) -> Result<(), LabError>,
-    ) -> Result<u64, LabError> {
+        visit: &mut dyn FnMut(Entry) -> Result<(), ToolError>,
+    ) -> Result<u64, ToolError> {
         look_at(root)?;
         let (mut unreadable, mut folders) = (0, vec![root.to_path_buf()]);
         while let Some(folder) = folders.pop() {
@@ -93,11 +93,11 @@ impl Tree {
 }
 
 /// Errors: it is no directory that can be read.
-fn look_at(root: &Path) -> Result<(), LabError> {
+fn look_at(root: &Path) -> Result<(), ToolError> {
     let listing = std::fs::read_dir(root);
     listing
         .map(drop)
-        .map_err(LabError::file(root, "reading the directory"))
+        .map_err(ToolError::file(root, "reading the directory"))
 }
 
 /// Visits what is in a folder, and adds the folders in it to `folders`. Returns the number of paths that could not be
@@ -107,8 +107,8 @@ fn look_at(root: &Path) -> Result<(), LabError> {
 fn read_folder(
     folder: &Path,
     folders: &mut Vec<PathBuf>,
-    visit: &mut dyn FnMut(Entry) -> Result<(), LabError>,
-) -> Result<u64, LabError> {
+    visit: &mut dyn FnMut(Entry) -> Result<(), ToolError>,
+) -> Result<u64, ToolError> {
     let Ok(listing) = std::fs::read_dir(folder) else {
         return Ok(1);
     };

@@ -6,15 +6,14 @@ use std::time::Instant;
 
 use firn_heap::collector::scheme::{SCHEMES, Scheme};
 use firn_heap::collector::{CollectOptions, Collected, Ended, PageSize};
-use firn_heap::{LogKind, Occupancy, Pool, PoolOptions, Statistics};
+use firn_heap::{Occupancy, Pool, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
 use serde::Serialize;
 
-use crate::any::own_options;
-use crate::convert::tell_conversion;
+use crate::any::open_to_change;
 use crate::figures::ms;
 use crate::map::{Panel, Picture, refuse_pool, refuse_unnamed};
-use crate::{LabError, Progress};
+use crate::{Progress, ToolError};
 
 /// Objects that are moved between two words to the progress.
 const STEP_UNITS: u64 = 1 << 14;
@@ -116,19 +115,19 @@ pub struct Work {
 /// The scheme of this name, if a pool that matters can be collected with it.
 ///
 /// Errors: there is none, or it is kept only to show what it loses.
-pub fn scheme(name: &str) -> Result<&'static Scheme, LabError> {
+pub fn scheme(name: &str) -> Result<&'static Scheme, ToolError> {
     let sound = SCHEMES
         .iter()
         .filter(|scheme| scheme.is_for_stock_hardware());
     let allowed = sound.map(|scheme| scheme.name).collect::<Vec<_>>();
     match Scheme::named(name) {
         Some(scheme) if scheme.is_for_stock_hardware() => Ok(scheme),
-        Some(scheme) => Err(LabError::UnsoundScheme {
+        Some(scheme) => Err(ToolError::UnsoundScheme {
             name: scheme.name,
             source_of: scheme.source,
             allowed: allowed.join(", "),
         }),
-        None => Err(LabError::Scheme {
+        None => Err(ToolError::Scheme {
             name: name.to_owned(),
             allowed: allowed.join(", "),
         }),
@@ -142,10 +141,10 @@ pub fn scheme(name: &str) -> Result<&'static Scheme, LabError> {
 /// Errors: a target below 1; no such file, in use, no pool, damaged; the picture cannot be drawn,
 /// which is found before anything else is done. Crash: at any moment; nothing is lost, the next open
 /// or `defrag` goes on.
-pub fn defrag(plan: &DefragPlan, progress: &mut dyn Progress) -> Result<DefragReport, LabError> {
+pub fn defrag(plan: &DefragPlan, progress: &mut dyn Progress) -> Result<DefragReport, ToolError> {
     let start = Instant::now();
     if !(plan.target >= 1.0 && plan.target.is_finite()) {
-        return Err(LabError::Range {
+        return Err(ToolError::Range {
             what: "the target ratio",
             range: "1 or more",
             found: plan.target.to_string(),
@@ -155,54 +154,26 @@ pub fn defrag(plan: &DefragPlan, progress: &mut dyn Progress) -> Result<DefragRe
         refuse_unnamed(picture)?;
         refuse_pool(&plan.pool, picture)?;
     }
-    let pool = open(&plan.pool, &plan.mapped, progress)?;
+    let pool = open_to_change(&plan.pool, &plan.mapped, progress)?;
     let defragmented = on(&pool, plan, progress);
-    let closed = pool.close().map_err(LabError::pool(&plan.pool));
+    let closed = pool.close().map_err(ToolError::pool(&plan.pool));
     let mut report = defragmented?;
     closed?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
 }
 
-/// Opens the pool for changes, whatever its content is called, and tells what lives in it.
-pub(crate) fn open(
-    path: &Path,
-    mapped: &MappedOptions,
-    progress: &mut dyn Progress,
-) -> Result<Pool<Mapped>, LabError> {
-    let mut medium = Mapped::open(path, mapped)?;
-    let own = own_options(&medium)?;
-    if own.log == LogKind::Undo {
-        // What a crash interrupted ends by the rules under which it began; then nothing holds an address any more.
-        let pool = Pool::open(medium, &own)?;
-        tell_conversion(&pool, progress);
-        pool.close().map_err(LabError::pool(path))?;
-        medium = Mapped::open(path, mapped)?;
-    }
-    let pool = Pool::open(medium, &PoolOptions::new(""))?;
-    tell_conversion(&pool, progress);
-    if pool.needs_trace() {
-        let name = path.display();
-        progress.remark(&format!("{name}: was not closed; recovered, tracing it"));
-        progress.begin("tracing", None);
-        let traced = pool.trace().map_err(LabError::pool(path));
-        progress.end();
-        traced?;
-    }
-    Ok(pool)
-}
-
 fn on(
     pool: &Pool<Mapped>,
     plan: &DefragPlan,
     progress: &mut dyn Progress,
-) -> Result<DefragReport, LabError> {
+) -> Result<DefragReport, ToolError> {
     let path = &plan.pool;
     let before = taken(pool, path)?;
     let standing_before = Standing::of(&before, path)?;
-    let collected = collect(pool, plan, progress).map_err(LabError::pool(path))?;
+    let collected = collect(pool, plan, progress).map_err(ToolError::pool(path))?;
     progress.begin("giving free space back", None);
-    let released = pool.release_free_space().map_err(LabError::pool(path));
+    let released = pool.release_free_space().map_err(ToolError::pool(path));
     progress.end();
     let (released, after) = (released?, taken(pool, path)?);
     if let Some(picture) = &plan.map {
@@ -232,8 +203,8 @@ fn on(
     })
 }
 
-fn taken(pool: &Pool<Mapped>, path: &Path) -> Result<Occupancy, LabError> {
-    pool.occupancy().map_err(LabError::pool(path))
+fn taken(pool: &Pool<Mapped>, path: &Path) -> Result<Occupancy, ToolError> {
+    pool.occupancy().map_err(ToolError::pool(path))
 }
 
 fn collect(
@@ -279,7 +250,7 @@ impl Standing {
     /// Of a snapshot of the pool, and its file as it is now.
     ///
     /// Errors: the file's blocks cannot be counted.
-    pub fn of(occupancy: &Occupancy, path: &Path) -> Result<Self, LabError> {
+    pub fn of(occupancy: &Occupancy, path: &Path) -> Result<Self, ToolError> {
         let (file_bytes, file_backed_bytes) = file_sizes(path)?;
         Ok(Self {
             objects: occupancy.objects,
@@ -296,8 +267,8 @@ impl Standing {
     /// Of an open pool, by its counters, and its file as it is now.
     ///
     /// Errors: a damaged pool, the file's blocks cannot be counted.
-    pub(crate) fn now(pool: &Pool<Mapped>, path: &Path) -> Result<Self, LabError> {
-        let read = Statistics::read(pool.medium()).map_err(|source| LabError::Format {
+    pub fn now(pool: &Pool<Mapped>, path: &Path) -> Result<Self, ToolError> {
+        let read = Statistics::read(pool.medium()).map_err(|source| ToolError::Format {
             path: path.display().to_string(),
             source,
         })?;
@@ -316,11 +287,11 @@ impl Standing {
 }
 
 /// Length of a file, and bytes of it that have blocks.
-fn file_sizes(path: &Path) -> Result<(u64, u64), LabError> {
+fn file_sizes(path: &Path) -> Result<(u64, u64), ToolError> {
     use std::os::unix::fs::MetadataExt;
     /// What `stat` counts blocks in.
     const BLOCK_BYTES: u64 = 512;
-    let file = std::fs::metadata(path).map_err(LabError::file(path, "counting its blocks"))?;
+    let file = std::fs::metadata(path).map_err(ToolError::file(path, "counting its blocks"))?;
     Ok((file.len(), file.blocks() * BLOCK_BYTES))
 }
 

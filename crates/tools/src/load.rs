@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use firn_structures::map::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use serde::Serialize;
 
-use crate::{Entry, LabError, Progress, Store, Tree, lines};
+use crate::{Entry, Progress, Store, ToolError, Tree, lines};
 
 /// Entries of a transaction.
 const BATCH_ENTRIES: usize = 256;
@@ -49,7 +49,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn add(&mut self, entry: Entry) -> Result<(), LabError> {
+    fn add(&mut self, entry: Entry) -> Result<(), ToolError> {
         self.bytes += entry.key.len() + entry.value.len();
         self.batch.push(entry);
         if self.batch.len() == BATCH_ENTRIES || self.bytes >= BATCH_BYTES {
@@ -58,7 +58,7 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), LabError> {
+    fn flush(&mut self) -> Result<(), ToolError> {
         if !self.batch.is_empty() {
             self.report.new += self.store.insert_all(&self.batch)?;
             self.report.entries += self.batch.len() as u64;
@@ -68,7 +68,7 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    fn finish(mut self, time: Duration) -> Result<LoadReport, LabError> {
+    fn finish(mut self, time: Duration) -> Result<LoadReport, ToolError> {
         self.flush()?;
         self.report.seconds = time.as_secs_f64();
         self.report.per_second =
@@ -97,7 +97,7 @@ pub fn load_lines(
     store: &mut Store,
     input: LineInput<'_, impl BufRead>,
     progress: &mut dyn Progress,
-) -> Result<LoadReport, LabError> {
+) -> Result<LoadReport, ToolError> {
     let start = Instant::now();
     let mut loader = Loader::new(store);
     // Bytes where it is known how many there are, lines otherwise.
@@ -116,7 +116,7 @@ pub fn load_lines(
         let read = (&mut from)
             .take(MAX_LINE_BYTES + 1)
             .read_until(b'\n', &mut line);
-        let read = read.map_err(LabError::file(input.name, "reading"))? as u64;
+        let read = read.map_err(ToolError::file(input.name, "reading"))? as u64;
         if read == 0 {
             break;
         }
@@ -130,7 +130,7 @@ pub fn load_lines(
             Ok(entry) => loader.add(entry)?,
             Err(what) => {
                 loader.flush()?;
-                return Err(LabError::Line {
+                return Err(ToolError::Line {
                     what,
                     input: input.name.display().to_string(),
                     line: number,
@@ -151,7 +151,7 @@ pub fn load_tree(
     store: &mut Store,
     root: &Path,
     progress: &mut dyn Progress,
-) -> Result<LoadReport, LabError> {
+) -> Result<LoadReport, ToolError> {
     let start = Instant::now();
     let mut loader = Loader::new(store);
     progress.begin("loading", None);

@@ -14,7 +14,7 @@ use super::legend::Legend;
 use super::scene::{Colour, FAINT_INK, INK, Line, Rect, Scene, Weight};
 use super::square::Square;
 use super::{PictureKind, png, svg};
-use crate::LabError;
+use crate::ToolError;
 use crate::figures::{bytes, count};
 
 /// Pixels that a picture is wide and high at most.
@@ -111,18 +111,18 @@ impl Picture {
     /// Writes the picture into a file that is made or replaced, as SVG or PNG after its ending.
     ///
     /// Errors: another ending, a directory, no space.
-    pub fn write(&self, path: &Path) -> Result<(), LabError> {
+    pub fn write(&self, path: &Path) -> Result<(), ToolError> {
         self.write_as(PictureKind::of(path)?, path)
     }
 
-    pub(crate) fn write_as(&self, kind: PictureKind, path: &Path) -> Result<(), LabError> {
+    pub(crate) fn write_as(&self, kind: PictureKind, path: &Path) -> Result<(), ToolError> {
         let content = match kind {
             PictureKind::Svg => self.svg().into_bytes(),
             PictureKind::Png => self
                 .png()
-                .map_err(LabError::file(path, "drawing the picture"))?,
+                .map_err(ToolError::file(path, "drawing the picture"))?,
         };
-        write_whole(path, &content).map_err(LabError::file(path, "writing the picture"))
+        write_whole(path, &content).map_err(ToolError::file(path, "writing the picture"))
     }
 }
 

@@ -9,7 +9,7 @@ use firn_mapped::Mapped;
 use firn_media::Space;
 use serde::Serialize;
 
-use crate::LabError;
+use crate::ToolError;
 
 pub use collector::{CollectorFigures, StepTime, StopBucket, StopFigures};
 
@@ -96,13 +96,13 @@ pub struct ClassFigures {
 ///
 /// Errors: no such file, not a pool, a damaged one.
 /// Concurrency: counters of a pool in use need not belong to one instant.
-pub fn stat(path: &Path) -> Result<Stat, LabError> {
+pub fn stat(path: &Path) -> Result<Stat, ToolError> {
     let medium = Mapped::peek(path)?;
-    let read = Statistics::read(&medium).map_err(|source| LabError::Format {
+    let read = Statistics::read(&medium).map_err(|source| ToolError::Format {
         path: medium.name(),
         source,
     })?;
-    let file = std::fs::metadata(path).map_err(LabError::file(path, "reading the length"))?;
+    let file = std::fs::metadata(path).map_err(ToolError::file(path, "reading the length"))?;
     let backed = medium.backed_bytes();
     Ok(Stat {
         ratio_4k: read.ratio_4k(),
@@ -124,7 +124,7 @@ pub fn stat(path: &Path) -> Result<Stat, LabError> {
         footprint_4k_bytes: read.footprint_4k_bytes,
         footprint_2m_bytes: read.footprint_2m_bytes,
         file_bytes: file.len(),
-        file_backed_bytes: backed.map_err(|e| LabError::pool(path)(e.into()))?,
+        file_backed_bytes: backed.map_err(|e| ToolError::pool(path)(e.into()))?,
         largest_free_bytes: read.largest_free_bytes,
         limit_bytes: read.limit_bytes,
         commits: read.commits,
