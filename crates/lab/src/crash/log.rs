@@ -14,8 +14,9 @@ use firn_heap::collector::scheme::SCHEMES;
 use firn_workloads::subject::Structure;
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{Campaign, plant};
+use super::campaign::Campaign;
 use super::error::CrashError;
+use super::named::plant;
 use super::report::{CrashReport, Part};
 use super::setting::Setting;
 use crate::bench::commit;

@@ -7,7 +7,8 @@
 //! or not at all, and everything sound.
 //!
 //! ```text
-//! campaign   every setting, over all processors       report     what is told, and what replays it
+//! campaign   what it is                               conduct    every setting, over all processors
+//! named      what command lines and findings name     report     what is told, and what replays it
 //! setting    what is crashed                          log        what was done, to go on with
 //! sequences  short sequences, crashed everywhere      letter     what they are made of
 //! runs/      long random runs, crashed now and then   replay     findings as files, and run again
@@ -17,11 +18,13 @@
 //! ```
 
 mod campaign;
+mod conduct;
 mod crew;
 mod error;
 pub(crate) mod ground;
 mod letter;
 mod log;
+mod named;
 mod oracle;
 mod places;
 mod replay;
@@ -31,13 +34,12 @@ mod sequences;
 pub(crate) mod setting;
 mod ticker;
 
-pub use campaign::{
-    Campaign, MOST_LETTERS, Mode, domain, exploration, plant, scheme, stock_schemes,
-};
+pub use campaign::{Campaign, MOST_LETTERS, Mode};
 pub use crew::EXPLORER;
 pub use error::CrashError;
 pub use firn_workloads::subject::Structure;
 pub use log::{Log, read_logs};
+pub use named::{domain, exploration, plant, scheme, stock_schemes};
 pub use replay::replay;
 pub use report::{CrashReport, Finding, Program, Row};
 pub use setting::{Setting, pool, settings};

@@ -8,13 +8,16 @@ use std::rc::Rc;
 use firn_crash::{Crash, CrashState, Exploration, ExploreOptions, Explorer, Schedule};
 use firn_heap::Pool;
 use firn_media::Step;
-use firn_workloads::subject::Content;
+use firn_workloads::subject::{Content, Key};
 
 use super::ground::Ground;
 use super::letter::{History, Letter, content_after};
 use super::oracle::{Living, Survivor};
 use super::report::{Part, Program};
 use super::ticker::Ticker;
+
+/// Keys of short sequences are below.
+pub(super) const FEW_KEYS: Key = 6;
 
 /// Runs of the check on one sequence at most, after which images are drawn and the row is no longer exhaustive.
 /// Reached where hardware settles many large objects line by line: each line is there or not.
@@ -227,7 +230,6 @@ mod tests {
     use firn_media::Domain;
     use firn_workloads::subject::Structure;
 
-    use super::super::campaign::FEW_KEYS;
     use super::super::setting::Setting;
     use super::*;
 
