@@ -1,10 +1,11 @@
 //! Does what is reproduced have the shape that the paper prints: the order of schemes, and the signs?
 
-use firn_lab::reproduction::{Artefact, NAMES, Reproduced, Reproduction, ReproductionError, Scale};
+use firn_lab::reproduction::{Artefact, FFCCD, Reproduced, Reproduction, ReproductionError, Scale};
 use firn_tools::Silent;
 
 fn reproduce(only: &[&str], out: &std::path::Path) -> Result<Reproduced, ReproductionError> {
     Reproduction {
+        paper: &FFCCD,
         only: only.iter().map(|&name| name.to_owned()).collect(),
         scale: Scale::Quick,
         out: out.to_path_buf(),
@@ -29,7 +30,7 @@ fn figure(reproduced: &Reproduced, name: &str, what: &str) -> f64 {
 fn figures_have_the_shape_that_is_printed() {
     let directory = tempfile::tempdir().unwrap();
     let reproduced = reproduce(&[], directory.path()).unwrap();
-    assert_eq!(reproduced.artefacts.len(), NAMES.len());
+    assert_eq!(reproduced.artefacts.len(), FFCCD.artefacts.len());
     let of = |name, what: &str| figure(&reproduced, name, what);
 
     // Fewer fences, less of copying; less again without any. Least where an object is many lines, whose reading is

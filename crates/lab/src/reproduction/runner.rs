@@ -12,9 +12,9 @@ use std::time::Instant;
 use firn_machine::description::Description;
 use firn_tools::Progress;
 
-use super::ReproductionError;
-use super::matrix::Run;
+use super::error::ReproductionError;
 use super::outcome::Outcome;
+use super::run::Run;
 use crate::bench::commit;
 use crate::simulation::simulate_on;
 

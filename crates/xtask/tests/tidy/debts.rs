@@ -70,11 +70,11 @@ pub const LONG_FUNCTIONS: &[(&str, usize)] = &[
     ("crates/lab/src/bench/reopen.rs measure", 64),
     ("crates/lab/src/bench/structures/mod.rs figures_of", 76),
     (
-        "crates/lab/src/reproduction/artefacts/forwarding.rs make",
+        "crates/lab/src/reproduction/ffccd/forwarding.rs make",
         62,
     ),
     (
-        "crates/lab/src/reproduction/artefacts/section_7_1.rs make",
+        "crates/lab/src/reproduction/ffccd/section_7_1.rs make",
         62,
     ),
     (

@@ -6,9 +6,10 @@ use firn_heap::collector::scheme::{ESPRESSO, FFCCD_CHECKLOOKUP, NONE, Scheme};
 use super::table_3::fragmentation_reduced;
 use super::{Artefact, Bar, Context, Row, percent, reduction};
 use crate::Table;
-use crate::reproduction::matrix::{Assumed, Cell, Parameters};
+use crate::reproduction::ffccd::matrix::{Cell, Parameters};
+use crate::reproduction::ffccd::size::EVERY;
 use crate::reproduction::outcome::Outcome;
-use crate::reproduction::scale::EVERY;
+use crate::reproduction::run::Assumed;
 
 /// The structure that is swept.
 const STRUCTURE: &str = "avl";

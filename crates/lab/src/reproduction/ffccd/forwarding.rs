@@ -8,7 +8,7 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, WORD_BYTES};
 
 use super::{Artefact, Bar, Context, Row, STRUCTURES, Structure, percent};
 use crate::Table;
-use crate::reproduction::matrix::Cell;
+use crate::reproduction::ffccd::matrix::Cell;
 use crate::reproduction::outcome::Outcome;
 
 /// Bits that a place among the granules of `page` takes, and bytes of a table of them over the page's.

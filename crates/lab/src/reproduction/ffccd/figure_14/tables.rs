@@ -4,8 +4,8 @@ use firn_heap::collector::scheme::{FFCCD_CHECKLOOKUP, NONE, Scheme};
 
 use super::{PARTS, SCHEMES, of_baseline, overhead, parts};
 use crate::Table;
-use crate::reproduction::artefacts::{Context, STRUCTURES, Structure, percent};
 use crate::reproduction::bars::{Chart, Group};
+use crate::reproduction::ffccd::{Context, STRUCTURES, Structure, percent};
 
 /// What each part takes, scheme by scheme.
 pub(super) fn breakdown(context: &Context<'_>) -> Table {

@@ -3,9 +3,10 @@
 use firn_heap::collector::scheme::{FFCCD_AS_PRINTED, SFCCD, SFCCD_AS_PRINTED, Scheme};
 use firn_tools::Progress;
 
-use super::ReproductionError;
-use super::scale::Scale;
+use super::size::injections;
 use crate::crash::{Campaign, CrashReport, Mode, Setting, settings};
+use crate::reproduction::ReproductionError;
+use crate::reproduction::scale::Scale;
 
 /// The paper's settings.
 const SETTINGS: &str = "ffccd-7.1";
@@ -41,7 +42,7 @@ pub(super) fn inject(
     let printed = of(&SFCCD_AS_PRINTED).chain(of(&FFCCD_AS_PRINTED)).collect();
     let campaign = |settings| Campaign {
         settings,
-        mode: Mode::injections(scale.injections()),
+        mode: Mode::injections(injections(scale)),
         seed,
         ..Campaign::default()
     };

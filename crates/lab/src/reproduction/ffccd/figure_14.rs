@@ -8,7 +8,7 @@ use firn_heap::collector::scheme::{
 };
 
 use super::{Artefact, Bar, Context, Row, STRUCTURES, Structure, percent, reduction};
-use crate::reproduction::matrix::Cell;
+use crate::reproduction::ffccd::matrix::Cell;
 use crate::reproduction::outcome::Outcome;
 
 /// As corrected, then as printed.

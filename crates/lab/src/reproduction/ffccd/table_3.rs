@@ -4,9 +4,9 @@ use firn_heap::collector::scheme::{FFCCD_CHECKLOOKUP, NONE};
 
 use super::{Artefact, Bar, Context, Row, STRUCTURES, Structure, percent};
 use crate::Table;
-use crate::reproduction::matrix::{Cell, Parameters};
+use crate::reproduction::ffccd::matrix::{Cell, Parameters};
+use crate::reproduction::ffccd::size::EVERY;
 use crate::reproduction::outcome::Outcome;
-use crate::reproduction::scale::EVERY;
 
 /// Megabytes as printed: without defragmentation, live, with normal and with relaxed parameters, and the
 /// reductions of both. In the order of the structures.

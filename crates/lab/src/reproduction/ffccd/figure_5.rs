@@ -3,7 +3,7 @@
 use firn_heap::collector::scheme::{ESPRESSO, NONE};
 
 use super::{Artefact, Bar, Context, Row, STRUCTURES, Structure, percent};
-use crate::reproduction::matrix::Cell;
+use crate::reproduction::ffccd::matrix::Cell;
 use crate::reproduction::outcome::Outcome;
 
 pub(super) fn cells() -> Vec<Cell> {
