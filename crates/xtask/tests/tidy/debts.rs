@@ -66,21 +66,6 @@ pub const LONG_FUNCTIONS: &[(&str, usize)] = &[
         "crates/heap/tests/objects/untyped.rs references_are_checked_wherever_they_are_stored",
         88,
     ),
-    ("crates/lab/src/bench/allocator.rs measure", 65),
-    ("crates/lab/src/bench/reopen.rs measure", 64),
-    ("crates/lab/src/bench/structures/mod.rs figures_of", 76),
-    (
-        "crates/lab/src/reproduction/ffccd/forwarding.rs make",
-        62,
-    ),
-    (
-        "crates/lab/src/reproduction/ffccd/section_7_1.rs make",
-        62,
-    ),
-    (
-        "crates/lab/tests/reproduction.rs figures_have_the_shape_that_is_printed",
-        72,
-    ),
     (
         "crates/machine/tests/descriptions.rs what_cannot_be_is_refused_by_its_name",
         115,

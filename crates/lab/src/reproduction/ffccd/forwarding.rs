@@ -67,64 +67,78 @@ fn destinations(context: &Context<'_>) -> Table {
 }
 
 pub(super) fn make(context: &Context<'_>) -> Artefact {
-    let share = |bytes: u64| percent(bytes as f64, FRAME_BYTES as f64);
-    let ours = ENTRY_WORDS as u64 * WORD_BYTES;
-    let printed = |what: &str, printed: f64, ours: f64, unit| {
-        Row::new(what, (Some(printed), ours), unit, Bar::Exact, "")
-    };
-    let reached = share(REACHED_BYTES_PER_PAGE);
+    let mut rows = sizes();
     let pages_per_live = |what: &str, nth: usize| {
         let ours = context.mean(|structure| context.of(structure, SCHEMES[nth]).ratio());
         Row::new(what, (None, ours), "", Bar::None, "")
     };
+    rows.extend([
+        pages_per_live("pages / live with the printed table, mean", 1),
+        pages_per_live("pages / live with the corrected table, mean", 0),
+        Row::new(
+            "the heap's own table, of a page",
+            (None, share(OURS)),
+            "%",
+            Bar::None,
+            "",
+        ),
+    ]);
     Artefact {
         name: "section4.3",
         title: "Section 4.3: sizes of forwarding tables".into(),
-        rows: vec![
-            printed(
-                "printed table, of a page",
-                6.32,
-                share(FORWARDING_BYTES_PER_PAGE),
-                "%",
-            ),
-            printed(
-                "with the reached bitmap",
-                6.52,
-                share(FORWARDING_BYTES_PER_PAGE) + reached,
-                "%",
-            ),
-            printed(
-                "the same for pages of 2 MiB",
-                13.3,
-                table_share(CHUNK_BYTES),
-                "%",
-            ),
-            Row::new(
-                "the printed fields, added up, a page",
-                (
-                    Some(FORWARDING_BYTES_PER_PAGE as f64),
-                    MAP_BYTES as f64 + FIELD_BITS as f64 / 8.0,
-                ),
-                "bytes",
-                Bar::Reduction,
-                SUM,
-            ),
-            pages_per_live("pages / live with the printed table, mean", 1),
-            pages_per_live("pages / live with the corrected table, mean", 0),
-            Row::new(
-                "the heap's own table, of a page",
-                (None, share(ours)),
-                "%",
-                Bar::None,
-                "",
-            ),
-        ],
+        rows,
         tables: vec![destinations(context)],
         notes: vec![format!(
-            "The heap's table has an entry of {ours} bytes a page, with two destinations and a bitmap of what moves \
+            "The heap's table has an entry of {OURS} bytes a page, with two destinations and a bitmap of what moves \
              (docs/decisions/plan-entries.md), and a word for each object where a scheme settles copies by one. With one \
              destination a page what does not fit begins another page."
         )],
         chart: None,
     }
+}
+
+/// Bytes of an entry of the heap's own table.
+const OURS: u64 = ENTRY_WORDS as u64 * WORD_BYTES;
+
+/// What so many bytes are of a page.
+fn share(bytes: u64) -> f64 {
+    percent(bytes as f64, FRAME_BYTES as f64)
+}
+
+/// The sizes that the text gives.
+fn sizes() -> Vec<Row> {
+    let printed = |what: &str, printed: f64, ours: f64, unit| {
+        Row::new(what, (Some(printed), ours), unit, Bar::Exact, "")
+    };
+    let reached = share(REACHED_BYTES_PER_PAGE);
+    vec![
+        printed(
+            "printed table, of a page",
+            6.32,
+            share(FORWARDING_BYTES_PER_PAGE),
+            "%",
+        ),
+        printed(
+            "with the reached bitmap",
+            6.52,
+            share(FORWARDING_BYTES_PER_PAGE) + reached,
+            "%",
+        ),
+        printed(
+            "the same for pages of 2 MiB",
+            13.3,
+            table_share(CHUNK_BYTES),
+            "%",
+        ),
+        Row::new(
+            "the printed fields, added up, a page",
+            (
+                Some(FORWARDING_BYTES_PER_PAGE as f64),
+                MAP_BYTES as f64 + FIELD_BITS as f64 / 8.0,
+            ),
+            "bytes",
+            Bar::Reduction,
+            SUM,
+        ),
+    ]
 }

@@ -45,20 +45,7 @@ pub(super) fn make(context: &Context<'_>) -> Artefact {
         ),
         row("states that crashes left", None, corrected.states, ""),
     ];
-    let mut schemes: Vec<&str> = printed.rows.iter().map(|row| row.scheme).collect();
-    schemes.dedup();
-    for scheme in schemes {
-        let settings = printed
-            .rows
-            .iter()
-            .filter(|row| row.scheme == scheme)
-            .count();
-        let what = format!("settings in which {scheme} failed, of {settings}");
-        let ours = failed(printed, Some(scheme));
-        artefact
-            .rows
-            .push(row(&what, Some(0.0), ours as u64, PRINTED));
-    }
+    artefact.rows.extend(as_printed(printed));
     artefact.tables = vec![
         table("As corrected", corrected),
         table("As printed", printed),
@@ -70,15 +57,33 @@ pub(super) fn make(context: &Context<'_>) -> Artefact {
             .into(),
         "As printed is tried with one thread only, and until the first finding of a setting.".into(),
     ];
-    let findings = corrected.findings.iter().map(|finding| {
+    artefact.notes.extend(found(corrected));
+    artefact
+}
+
+/// A row for each scheme as printed.
+fn as_printed(printed: &CrashReport) -> Vec<Row> {
+    let mut schemes: Vec<&str> = printed.rows.iter().map(|row| row.scheme).collect();
+    schemes.dedup();
+    let row = |scheme: &str| {
+        let rows = printed.rows.iter();
+        let settings = rows.filter(|row| row.scheme == scheme).count();
+        let what = format!("settings in which {scheme} failed, of {settings}");
+        let ours = failed(printed, Some(scheme)) as f64;
+        Row::new(what, (Some(0.0), ours), "", Bar::Exact, PRINTED)
+    };
+    schemes.into_iter().map(row).collect()
+}
+
+/// A note for each finding.
+fn found(corrected: &CrashReport) -> impl Iterator<Item = String> {
+    corrected.findings.iter().map(|finding| {
         let (structure, scheme, threads) = (&finding.structure, &finding.scheme, finding.threads);
         format!(
             "Found in {structure}, {scheme}, {threads} threads: {}",
             finding.message
         )
-    });
-    artefact.notes.extend(findings);
-    artefact
+    })
 }
 
 const PRINTED: &str = "the scheme as printed loses what was committed, or calls a line arrived that is not (docs/protocol.md, S1, S2, F1 \
