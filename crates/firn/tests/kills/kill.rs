@@ -1,14 +1,13 @@
 //! Is anything lost that was acknowledged, when a child is killed in the middle of transactions?
 
-mod support;
-
 use std::time::Duration;
 
 use firn_lab::kill::{Collecting, KillPlan, KillReport, run};
 use firn_lab::writers::Ledger;
 use firn_tools::{Entry, Silent};
-use support::stepped::killed_at;
-use support::{Called, Folder, command};
+
+use crate::support::stepped::killed_at;
+use crate::support::{Called, Folder, called, command};
 
 struct Plan {
     kills: u64,
@@ -127,7 +126,7 @@ fn kill_at_each_call(
 
 fn assert_succeeds(folder: &Folder, arguments: &[&str], kill_at: u64) -> String {
     let output = command(arguments).current_dir(folder.0.path()).output();
-    let called = support::called(output.expect("the program starts"));
+    let called = called(output.expect("the program starts"));
     let Called { status, err, out } = called;
     assert_eq!(
         status, 0,

@@ -1,8 +1,6 @@
 //! Do the commands about simulated machines say what they should, and refuse what they should?
 
-mod support;
-
-use support::{called, command};
+use crate::support::{called, command};
 
 #[test]
 fn a_workload_is_simulated() {

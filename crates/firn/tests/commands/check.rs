@@ -1,7 +1,5 @@
 //! Does `firn check` look into every collection that a root names, and write to none?
 
-mod support;
-
 use std::path::Path;
 
 use firn_format::superblock::{OpenState, StoredDomain};
@@ -12,8 +10,9 @@ use firn_structures::{
     AvlTree, HashMap, InlineTree, List, Map, Queue, RedBlackTree, StringArray, Vector,
 };
 use firn_units::VirtAddr;
-use support::superblocks::change_superblocks;
-use support::{Called, Folder, firn};
+
+use crate::support::superblocks::change_superblocks;
+use crate::support::{Called, Folder, firn};
 
 const ELEMENTS: u64 = 50;
 const HEADER_BYTES: u64 = 8;

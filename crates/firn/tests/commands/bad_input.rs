@@ -1,14 +1,13 @@
 //! Is bad input an error that names the file and the way out, with the file left as it was?
 
-mod support;
-
 use std::process::Stdio;
 
 use firn_format::checksum;
 use firn_format::geometry::SUPERBLOCKS;
 use firn_format::superblock::{OpenState, StoredDomain};
-use support::superblocks::{change_superblock_bytes, change_superblocks};
-use support::{Called, Folder, called, command, firn, lines_of};
+
+use crate::support::superblocks::{change_superblock_bytes, change_superblocks};
+use crate::support::{Called, Folder, called, command, firn, lines_of};
 
 const ERROR: i32 = 2;
 

@@ -1,9 +1,7 @@
 //! Is a full pool or a full disk an error that costs nothing, and can one go on after it?
 
-mod support;
-
-use support::small_file_system::SmallFileSystem;
-use support::{Folder, firn, lines_of};
+use crate::support::small_file_system::SmallFileSystem;
+use crate::support::{Folder, firn, lines_of};
 
 const ERROR: i32 = 2;
 

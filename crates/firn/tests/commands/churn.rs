@@ -1,12 +1,11 @@
 //! Does `firn churn` do its phases, and leave alone what is not its own?
 
-mod support;
-
 use firn_heap::{Pool, PoolOptions};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_structures::List;
 use serde_json::Value;
-use support::{ENTRIES, Folder, firn, lines_of};
+
+use crate::support::{ENTRIES, Folder, firn, lines_of};
 
 fn churn(pool: &str, more: &[&str]) -> Value {
     let called = firn(&[&["churn", pool, "--json"][..], more].concat());

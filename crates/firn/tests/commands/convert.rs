@@ -1,9 +1,5 @@
 //! Is a pool of an older version of the format converted, is that said, and does an older program refuse it then?
 
-#[path = "../../structures/tests/golden/sparse.rs"]
-mod sparse;
-mod support;
-
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -11,7 +7,9 @@ use std::path::Path;
 use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
 use firn_format::superblock::Superblock;
 use firn_format::{FORMAT_VERSION, OLDEST_FORMAT_VERSION};
-use support::{Folder, firn};
+
+use crate::sparse;
+use crate::support::{Folder, firn};
 
 /// A pool as version 1 left it, in a file of this folder.
 fn golden(folder: &Folder, name: &str) -> String {

@@ -1,9 +1,8 @@
 //! Does the demo compact a pool, lose nothing, and show it?
 
-mod support;
-
 use serde_json::Value;
-use support::{Folder, firn};
+
+use crate::support::{Folder, firn};
 
 /// Paths of a small tree: with what the demo adds, a pool of some MiB.
 const PATHS: usize = 8000;

@@ -1,9 +1,8 @@
 //! Does `firn defrag` do what it prints?
 
-mod support;
-
 use serde_json::Value;
-use support::{Folder, firn};
+
+use crate::support::{Folder, firn};
 
 fn defrag(arguments: &[&str]) -> Value {
     let called = firn(&[&["defrag", "--json"], arguments].concat());

@@ -1,10 +1,8 @@
 //! Do progress bars fit the terminal, and are they gone when the work is done?
 
-mod support;
-
 use std::process::Command;
 
-use support::{Folder, lines_of};
+use crate::support::{Folder, lines_of};
 
 /// Columns of the terminal: less than a bar of the usual width takes.
 const COLUMNS: usize = 36;

@@ -1,11 +1,10 @@
 //! Does `firn crash` find what is broken and nothing else, and does what it finds come again?
 
-mod support;
-
 use std::process::Command;
 
 use serde_json::Value;
-use support::{Called, Folder, called, command};
+
+use crate::support::{Called, Folder, called, command};
 
 /// Calls `firn crash` in a directory, where files of findings go.
 fn crash(folder: &Folder, arguments: &[&str]) -> Called {

@@ -1,8 +1,6 @@
 //! Does `firn damage` print one line of figures, and end with its status?
 
-mod support;
-
-use support::{Folder, called, command};
+use crate::support::{Folder, called, command};
 
 #[test]
 fn damage_of_a_structure_is_told() {

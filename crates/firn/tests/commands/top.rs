@@ -1,11 +1,10 @@
 //! Does `firn top` show what another process does to a pool, and does it leave the terminal as it was?
 
-mod support;
-
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use support::{Folder, command, firn};
+
+use crate::support::{Folder, command, firn};
 
 /// Another process that changes the pool all the time, until it is dropped.
 struct Churning(Child);

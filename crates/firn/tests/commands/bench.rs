@@ -1,9 +1,8 @@
 //! Does the bench of the collector run at any scale, and do its figures say what they promise?
 
-mod support;
-
 use serde_json::Value;
-use support::{Folder, firn};
+
+use crate::support::{Folder, firn};
 
 /// Enough objects that pools have several pages of 2 MiB.
 const ENTRIES: &str = "40000";
