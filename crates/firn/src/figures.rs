@@ -99,7 +99,7 @@ fn left(report: &DefragReport) -> Vec<Line> {
     let mut lines = Vec::new();
     if !report.reached {
         let (target, pages, ended) = (report.target, report.pages, report.ended);
-        let why = format!("{target} on {pages} pages is out of reach: {ended}");
+        let why = format!("{target} on {pages} pages could not be reached: {ended}");
         lines.push(("target", why));
     }
     if report.large_bytes > 0 {
@@ -109,7 +109,7 @@ fn left(report: &DefragReport) -> Vec<Line> {
     }
     if report.lacked_room {
         let way =
-            "delete objects, or make room on the disk or in the pool's limit, and do it again";
+            "delete objects, free space on the disk or raise the pool's limit, and run it again";
         lines.push(("way out", way.to_owned()));
     }
     if let Some(map) = &report.map {

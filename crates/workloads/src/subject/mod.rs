@@ -146,7 +146,7 @@ pub enum Structure {
 
 /// No structure is called so.
 #[derive(Debug, thiserror::Error)]
-#[error("no structure is called `{name}`; known are: {}", Structure::ALL.map(Structure::name).join(", "))]
+#[error("there is no structure `{name}`; choose from: {}", Structure::ALL.map(Structure::name).join(", "))]
 pub struct UnknownStructure {
     /// What was asked for.
     pub name: String,

@@ -6,7 +6,6 @@ pub const LONG_FILES: &[(&str, usize)] = &[
     ("bindings/c/src/session.rs", 789),
     ("bindings/c/tests/random_calls.rs", 815),
     ("crates/crash/src/lazy.rs", 575),
-    ("crates/firn/tests/cli.rs", 529),
     ("crates/heap/src/untyped.rs", 512),
     ("crates/heap/tests/objects/basics.rs", 773),
     ("crates/heap/tests/collect_races/program.rs", 588),
@@ -29,8 +28,6 @@ pub const LONG_FUNCTIONS: &[(&str, usize)] = &[
     ),
     ("bindings/c/tests/random_calls.rs misuse", 181),
     ("crates/crash/src/replay.rs replay", 73),
-    ("crates/firn/src/figures.rs defragmented", 83),
-    ("crates/firn/src/simulate.rs machines", 61),
     (
         "crates/heap/tests/objects/basics.rs roots_equal_a_map_whoever_looks_them_up",
         65,
