@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use firn_lab::{FileSystems, MappedOptions, PageSize, churn};
+use firn_tools::{FileSystems, MappedOptions, PageSize};
 
 /// Ordered maps in pools that survive crashes
 ///
@@ -172,38 +172,11 @@ Examples:
   firn defrag p.firn --map p.svg")]
     Defrag(Defrag),
     /// Inserts, deletes and re-inserts entries beside a collector, and measures both
-    #[command(after_long_help = "\
-A round inserts N entries, deletes 80 % of them at random, inserts them again, and deletes 80 %. Each
-operation is one transaction; all are made by one thread. The entries are in a map of their own, and
-other content of the pool is not changed; figures of pages and blocks are for the whole pool. CPU time
-is that of the thread; the collector's is printed at the end. The collector ignores pools below 4 MiB
-of pages.
-
-At the end the entries are removed, which leaves an empty map and free pages. The next run removes
-what a killed run left. A map with other entries is refused.
-
-Examples:
-  firn churn p.firn
-  firn churn p.firn --no-collect --json | jq .phases[].standing.ratio_2m
-  firn churn p.firn --n 1000000 --value-bytes 64 --collect 1.7:1.5 --rounds 3
-  firn churn p.firn --keep && firn map p.firn -o p.svg")]
-    Churn(Churn),
+    #[command(after_long_help = crate::churn::AFTER_HELP)]
+    Churn(crate::churn::Churn),
     /// Fragments and compacts an index of a file tree, is killed dozens of times, loses nothing
-    #[command(after_long_help = "\
-A child process indexes every path below DIR in a pool on disk, then deletes, changes and re-inserts
-entries from two threads. It reports each committed operation before it begins the next, and is
-killed with SIGKILL at random moments. After each kill the demo opens the pool again and checks that
-everything reported is there.
-
-Then most entries are deleted at random. Two threads read and write, in turn on a copy of the pool
-without the collector and on the pool with it. More children are killed in the middle of compactions.
-Finally the pool is compacted completely. Exit status 1 if anything is lost. A page shows the pool
-before and after.
-
-Examples:
-  firn demo
-  firn demo /home --pool home.firn --seconds 60 --kills 200 --page home.html")]
-    Demo(Demo),
+    #[command(after_long_help = crate::demo::AFTER_HELP)]
+    Demo(crate::demo::Demo),
     /// Crashes the heap, its structures and its collector on memory that loses power
     #[command(after_long_help = crate::crash::AFTER_HELP)]
     Crash(crate::crash::Crash),
@@ -227,7 +200,7 @@ Examples:
     Bench(crate::bench::Bench),
     /// The child of the demo
     #[command(hide = true)]
-    DemoWriter(DemoWriter),
+    DemoWriter(crate::demo::DemoWriter),
 }
 
 #[derive(Args, Debug)]
@@ -439,50 +412,6 @@ pub struct Defrag {
     pub on: On,
 }
 
-#[derive(Args, Debug)]
-pub struct Churn {
-    /// The pool's file, created if missing
-    pub pool: PathBuf,
-    /// Number of entries
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(churn::LEAST_ENTRIES..=1_000_000_000))]
-    pub n: u64,
-    /// Bytes of each value
-    #[arg(long, value_name = "B", default_value_t = 128, value_parser = clap::value_parser!(u64).range(0..=churn::MOST_VALUE_BYTES as u64))]
-    pub value_bytes: u64,
-    /// Random seed
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    pub seed: u64,
-    /// Ratios on pages of 2 MiB above which the collector starts, and at which it stops
-    #[arg(long, value_name = "TRIGGER:TARGET", default_value = "1.5:1.25", value_parser = ratios)]
-    pub collect: (f64, f64),
-    /// Runs without a collector
-    #[arg(long, conflicts_with_all = ["collect", "scheme"])]
-    pub no_collect: bool,
-    /// Relocation scheme: espresso, sfccd, piggyback; none reclaims garbage and moves nothing
-    #[arg(long, value_name = "S", default_value = "piggyback")]
-    pub scheme: String,
-    /// Number of rounds of four phases
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub rounds: u64,
-    /// Leaves the last entries in the pool
-    #[arg(long)]
-    pub keep: bool,
-    /// The root that names the map
-    #[arg(long, value_name = "NAME", default_value = "churn")]
-    pub map: String,
-    #[command(flatten)]
-    pub on: On,
-}
-
-/// Two ratios and a colon between them.
-fn ratios(text: &str) -> Result<(f64, f64), String> {
-    let parsed = text.split_once(':').and_then(|(trigger, target)| {
-        let ratio = |text: &str| text.trim().parse::<f64>().ok();
-        Some((ratio(trigger)?, ratio(target)?))
-    });
-    parsed.ok_or_else(|| "expected two ratios like 1.5:1.25".to_owned())
-}
-
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub enum Pages {
     /// 4 KiB
@@ -500,50 +429,4 @@ impl From<Pages> for PageSize {
             Pages::Huge => Self::Huge,
         }
     }
-}
-
-#[derive(Args, Debug)]
-pub struct Demo {
-    /// The tree to index
-    #[arg(default_value = "/usr", value_name = "DIR")]
-    pub tree: PathBuf,
-    /// The pool's file, kept afterwards; a temporary file by default
-    #[arg(long, value_name = "PATH")]
-    pub pool: Option<PathBuf>,
-    /// The page with pictures and figures, created or replaced
-    #[arg(long, value_name = "FILE", default_value = "firn-demo.html")]
-    pub page: PathBuf,
-    /// Approximate duration in seconds
-    #[arg(long, value_name = "N", default_value_t = 27, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub seconds: u64,
-    /// Number of kills, most of them in the middle of compactions
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    pub kills: u64,
-    /// Random seed, for the moments of the kills and the operations of the writers
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    pub seed: u64,
-}
-
-#[derive(Args, Debug)]
-pub struct DemoWriter {
-    #[arg(long)]
-    pub pool: PathBuf,
-    #[arg(long)]
-    pub entries: PathBuf,
-    #[arg(long)]
-    pub life: u64,
-    #[arg(long)]
-    pub seed: u64,
-    #[arg(long)]
-    pub payload_bytes: usize,
-    #[arg(long)]
-    pub filling: Vec<usize>,
-    #[arg(long)]
-    pub flood: Vec<usize>,
-    #[arg(long, requires = "collect_pages", requires = "collect_pause_us")]
-    pub collect: Option<String>,
-    #[arg(long)]
-    pub collect_pages: Option<Pages>,
-    #[arg(long)]
-    pub collect_pause_us: Option<u64>,
 }

@@ -1,15 +1,78 @@
-//! What `firn churn` says.
+//! `firn churn`: its arguments, and what it says.
 
-use firn_lab::churn::{ChurnPlan, ChurnReport, CollectorSetting, Phase, churn};
-use firn_lab::demo::Table;
-use firn_lab::{CollectorWork, Standing};
+use std::path::PathBuf;
+
+use clap::Args;
+use firn_lab::churn::{self, ChurnPlan, ChurnReport, CollectorSetting, Phase};
+use firn_lab::{CollectorWork, Table};
+use firn_tools::Standing;
 
 use crate::Verdict;
-use crate::arguments::Churn;
+use crate::arguments::On;
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::figures::{bytes, count, ratio};
 use crate::output::Output;
+
+pub const AFTER_HELP: &str = "\
+A round inserts N entries, deletes 80 % of them at random, inserts them again, and deletes 80 %. Each
+operation is one transaction; all are made by one thread. The entries are in a map of their own, and
+other content of the pool is not changed; figures of pages and blocks are for the whole pool. CPU time
+is that of the thread; the collector's is printed at the end. The collector ignores pools below 4 MiB
+of pages.
+
+At the end the entries are removed, which leaves an empty map and free pages. The next run removes
+what a killed run left. A map with other entries is refused.
+
+Examples:
+  firn churn p.firn
+  firn churn p.firn --no-collect --json | jq .phases[].standing.ratio_2m
+  firn churn p.firn --n 1000000 --value-bytes 64 --collect 1.7:1.5 --rounds 3
+  firn churn p.firn --keep && firn map p.firn -o p.svg";
+
+#[derive(Args, Debug)]
+pub struct Churn {
+    /// The pool's file, created if missing
+    pub pool: PathBuf,
+    /// Entries
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(churn::LEAST_ENTRIES..=1_000_000_000))]
+    pub n: u64,
+    /// Bytes of each value
+    #[arg(long, value_name = "B", default_value_t = 128, value_parser = clap::value_parser!(u64).range(0..=churn::MOST_VALUE_BYTES as u64))]
+    pub value_bytes: u64,
+    /// Random seed
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Ratios on pages of 2 MiB above which the collector starts, and at which it stops
+    #[arg(long, value_name = "TRIGGER:TARGET", default_value = "1.5:1.25", value_parser = ratios)]
+    pub collect: (f64, f64),
+    /// Runs without a collector
+    #[arg(long, conflicts_with_all = ["collect", "scheme"])]
+    pub no_collect: bool,
+    /// Relocation scheme: espresso, sfccd, piggyback; none reclaims garbage and moves nothing
+    #[arg(long, value_name = "S", default_value = "piggyback")]
+    pub scheme: String,
+    /// Number of rounds of four phases
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub rounds: u64,
+    /// Leaves the last entries in the pool
+    #[arg(long)]
+    pub keep: bool,
+    /// The root that names the map
+    #[arg(long, value_name = "NAME", default_value = "churn")]
+    pub map: String,
+    #[command(flatten)]
+    pub on: On,
+}
+
+/// Two ratios and a colon between them.
+fn ratios(text: &str) -> Result<(f64, f64), String> {
+    let parsed = text.split_once(':').and_then(|(trigger, target)| {
+        let ratio = |text: &str| text.trim().parse::<f64>().ok();
+        Some((ratio(trigger)?, ratio(target)?))
+    });
+    parsed.ok_or_else(|| "expected two ratios like 1.5:1.25".to_owned())
+}
 
 const HEAD: [&str; 9] = [
     "phase",
@@ -28,7 +91,7 @@ pub fn run(arguments: &Churn, output: &mut Output) -> Result<Verdict, Failure> {
     let setting = CollectorSetting {
         trigger,
         target,
-        scheme: firn_lab::scheme(&arguments.scheme)?,
+        scheme: firn_tools::scheme(&arguments.scheme)?,
     };
     let plan = ChurnPlan {
         pool: arguments.pool.clone(),
@@ -41,7 +104,7 @@ pub fn run(arguments: &Churn, output: &mut Output) -> Result<Verdict, Failure> {
         collector: (!arguments.no_collect).then_some(setting),
         keep: arguments.keep,
     };
-    let report = churn(&plan, &mut Bars::new())?;
+    let report = churn::churn(&plan, &mut Bars::new())?;
     if output.json() {
         output.object(&report)?;
     } else {

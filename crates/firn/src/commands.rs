@@ -5,9 +5,9 @@ use std::io::{self, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use firn_lab::lines::{json_field, json_line, text_line};
-use firn_lab::{
-    CopyIdentity, DefragPlan, LabError, LineInput, LoadReport, Store, StoreOptions, Torn,
+use firn_tools::lines::{json_field, json_line, text_line};
+use firn_tools::{
+    CopyIdentity, DefragPlan, LineInput, LoadReport, Store, StoreOptions, ToolError, Torn,
 };
 use serde_json::json;
 
@@ -59,10 +59,10 @@ enum Source {
 }
 
 impl Source {
-    fn open(load: &Load) -> Result<Self, LabError> {
+    fn open(load: &Load) -> Result<Self, ToolError> {
         let error = |path: &Path, doing| {
             let path = path.to_path_buf();
-            move |source| LabError::File {
+            move |source| ToolError::File {
                 path,
                 doing,
                 source,
@@ -86,10 +86,10 @@ impl Source {
         store: &mut Store,
         is_raw: bool,
         bars: &mut Bars,
-    ) -> Result<LoadReport, LabError> {
+    ) -> Result<LoadReport, ToolError> {
         let buffered = |file| BufReader::with_capacity(BUFFER_BYTES, file);
         match self {
-            Self::Tree(root) => firn_lab::load_tree(store, &root, bars),
+            Self::Tree(root) => firn_tools::load_tree(store, &root, bars),
             Self::File(path, file) => {
                 // A pipe has no length that means anything.
                 let metadata = file.metadata().ok().filter(|m| m.is_file());
@@ -100,7 +100,7 @@ impl Source {
                     bytes,
                     is_raw,
                 };
-                firn_lab::load_lines(store, input, bars)
+                firn_tools::load_lines(store, input, bars)
             }
             Self::Input => {
                 let input = LineInput {
@@ -109,7 +109,7 @@ impl Source {
                     bytes: None,
                     is_raw,
                 };
-                firn_lab::load_lines(store, input, bars)
+                firn_tools::load_lines(store, input, bars)
             }
         }
     }
@@ -178,9 +178,8 @@ pub fn delete(delete: &Delete, output: &mut Output) -> Result<Verdict, Failure> 
     let mut bars = Bars::new();
     let mut store = Store::open(&delete.pool, &options(&delete.map, &delete.on), &mut bars)?;
     let deleted = match delete.fraction {
-        Some(fraction) => {
-            firn_lab::delete_fraction(&mut store, fraction, delete.seed, &mut bars).map(|n| (n, 0))
-        }
+        Some(fraction) => firn_tools::delete_fraction(&mut store, fraction, delete.seed, &mut bars)
+            .map(|n| (n, 0)),
         None => delete_keys(&mut store, delete),
     };
     drop(bars);
@@ -196,7 +195,7 @@ pub fn delete(delete: &Delete, output: &mut Output) -> Result<Verdict, Failure> 
 }
 
 /// Deletes the keys that are named; returns how many were there, and how many were not.
-fn delete_keys(store: &mut Store, delete: &Delete) -> Result<(u64, u64), LabError> {
+fn delete_keys(store: &mut Store, delete: &Delete) -> Result<(u64, u64), ToolError> {
     let keys: Vec<&[u8]> = delete.keys.iter().map(|key| key.as_bytes()).collect();
     let there = store.remove_all(&keys)?;
     for (key, _) in delete.keys.iter().zip(&there).filter(|(_, there)| !**there) {
@@ -208,7 +207,7 @@ fn delete_keys(store: &mut Store, delete: &Delete) -> Result<(u64, u64), LabErro
 }
 
 pub fn stat(pool: &Path, output: &mut Output) -> Result<Verdict, Failure> {
-    let stat = firn_lab::stat(pool)?;
+    let stat = firn_tools::stat(pool)?;
     if output.json() {
         output.object(&stat)?;
     } else {
@@ -218,7 +217,7 @@ pub fn stat(pool: &Path, output: &mut Output) -> Result<Verdict, Failure> {
 }
 
 pub fn map(map: &Map, output: &mut Output) -> Result<Verdict, Failure> {
-    let report = firn_lab::map::map(&map.pool, map.beside.as_deref(), &map.output)?;
+    let report = firn_tools::map::map(&map.pool, map.beside.as_deref(), &map.output)?;
     if output.json() {
         output.object(&report)?;
     } else {
@@ -228,7 +227,7 @@ pub fn map(map: &Map, output: &mut Output) -> Result<Verdict, Failure> {
 }
 
 pub fn check(check: &Check, output: &mut Output) -> Result<Verdict, Failure> {
-    let report = firn_lab::check(&check.pool, &check.on.mapped(), &mut Bars::new())?;
+    let report = firn_tools::check(&check.pool, &check.on.mapped(), &mut Bars::new())?;
     if output.json() {
         output.object(&report)?;
     } else if report.ok {
@@ -243,7 +242,7 @@ pub fn check(check: &Check, output: &mut Output) -> Result<Verdict, Failure> {
 }
 
 pub fn limit(limit: &Limit, output: &mut Output) -> Result<Verdict, Failure> {
-    let report = firn_lab::set_limit(&limit.pool, limit.limit.0, &limit.on.mapped())?;
+    let report = firn_tools::set_limit(&limit.pool, limit.limit.0, &limit.on.mapped())?;
     if output.json() {
         output.object(&report)?;
     } else {
@@ -255,7 +254,7 @@ pub fn limit(limit: &Limit, output: &mut Output) -> Result<Verdict, Failure> {
 }
 
 pub fn convert(pool: &Check, output: &mut Output) -> Result<Verdict, Failure> {
-    let report = firn_lab::convert(&pool.pool, &pool.on.mapped(), &mut Bars::new())?;
+    let report = firn_tools::convert(&pool.pool, &pool.on.mapped(), &mut Bars::new())?;
     if output.json() {
         output.object(&report)?;
     } else {
@@ -274,7 +273,7 @@ pub fn copy(copy: &Copy, output: &mut Output) -> Result<Verdict, Failure> {
         true => CopyIdentity::New,
         false => CopyIdentity::Kept,
     };
-    let report = firn_lab::copy(
+    let report = firn_tools::copy(
         &copy.pool,
         &copy.new,
         torn,
@@ -298,11 +297,11 @@ pub fn defrag(defrag: &Defrag, output: &mut Output) -> Result<Verdict, Failure> 
         pool: defrag.pool.clone(),
         target: defrag.target,
         pages: defrag.pages.into(),
-        scheme: firn_lab::scheme(&defrag.scheme)?,
+        scheme: firn_tools::scheme(&defrag.scheme)?,
         map: defrag.map.clone(),
         mapped: defrag.on.mapped(),
     };
-    let report = firn_lab::defrag(&plan, &mut Bars::new())?;
+    let report = firn_tools::defrag(&plan, &mut Bars::new())?;
     if output.json() {
         output.object(&report)?;
     } else {

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use clap::Args;
 use firn_lab::LabError;
+use firn_lab::Table;
 use firn_lab::crash::{
     self, Campaign, CrashError, CrashReport, EXPLORER, Finding, Log, Mode, Program, Row, Setting,
     Structure,
 };
-use firn_lab::demo::Table;
+use firn_tools::ToolError;
 
 use crate::Verdict;
 use crate::bars::Bars;
@@ -162,7 +163,7 @@ pub fn run(arguments: &Crash, output: &mut Output) -> Result<Verdict, Failure> {
     }
     let campaign = campaign(arguments).map_err(LabError::from)?;
     // What cannot be kept is told before the work.
-    std::fs::read_dir(&arguments.out).map_err(|source| LabError::File {
+    std::fs::read_dir(&arguments.out).map_err(|source| ToolError::File {
         path: arguments.out.clone(),
         doing: "opening the directory for findings",
         source,
@@ -245,8 +246,8 @@ fn settings(arguments: &Crash) -> Result<Vec<Setting>, CrashError> {
         return crash::settings(name);
     }
     let structures = match &arguments.structure[..] {
-        [] => Structure::all(),
-        names => all(names, Structure::named)?,
+        [] => Structure::ALL.to_vec(),
+        names => all(names, |name| Ok(Structure::named(name)?))?,
     };
     let schemes = match &arguments.scheme[..] {
         [] => crash::stock_schemes(),

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use firn_lab::LabError;
+use firn_lab::Table;
 use firn_lab::crash::Structure;
 use firn_lab::damage::{
     DAMAGER, DamageCampaign, DamageError, DamageFinding, DamageReport, DamageRow, Until,
 };
-use firn_lab::demo::Table;
 
 use crate::Verdict;
 use crate::failure::Failure;
@@ -115,7 +115,7 @@ fn quieten() {
 fn campaign(arguments: &Damage) -> Result<DamageCampaign, LabError> {
     let named = |name: &String| Structure::named(name).map_err(DamageError::from);
     let structures = match arguments.structure.is_empty() {
-        true => Structure::all(),
+        true => Structure::ALL.to_vec(),
         false => arguments
             .structure
             .iter()

@@ -1,23 +1,86 @@
-//! The demo, printed.
+//! The demo: its arguments, and what is printed of it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use firn_lab::LabError;
+use clap::Args;
 use firn_lab::demo::{DemoPlan, DemoReport, summary, tables};
 use firn_lab::kill::{Collecting, WriterPlan};
 use firn_lab::writers::Tide;
+use firn_tools::ToolError;
 
 use crate::Verdict;
-use crate::arguments::{Demo, DemoWriter};
+use crate::arguments::Pages;
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::output::{Output, remark};
+
+pub const AFTER_HELP: &str = "\
+A child process indexes every path below DIR in a pool on disk, then deletes, changes and re-inserts
+entries from two threads. It reports each committed operation before it begins the next, and is
+killed with SIGKILL at random moments. After each kill the demo opens the pool again and checks that
+everything reported is there.
+
+Then most entries are deleted at random. Two threads read and write, in turn on a copy of the pool
+without the collector and on the pool with it. More children are killed in the middle of compactions.
+Finally the pool is compacted completely. Exit status 1 if anything is lost. A page shows the pool
+before and after.
+
+Examples:
+  firn demo
+  firn demo /home --pool home.firn --seconds 60 --kills 200 --page home.html";
+
+#[derive(Args, Debug)]
+pub struct Demo {
+    /// The tree to index
+    #[arg(default_value = "/usr", value_name = "DIR")]
+    pub tree: PathBuf,
+    /// The pool's file, kept afterwards; a temporary file by default
+    #[arg(long, value_name = "PATH")]
+    pub pool: Option<PathBuf>,
+    /// The page with pictures and figures, created or replaced
+    #[arg(long, value_name = "FILE", default_value = "firn-demo.html")]
+    pub page: PathBuf,
+    /// Approximate duration in seconds
+    #[arg(long, value_name = "N", default_value_t = 27, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub seconds: u64,
+    /// Number of kills, most of them in the middle of compactions
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub kills: u64,
+    /// Random seed, for the moments of the kills and the operations of the writers
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Args, Debug)]
+pub struct DemoWriter {
+    #[arg(long)]
+    pub pool: PathBuf,
+    #[arg(long)]
+    pub entries: PathBuf,
+    #[arg(long)]
+    pub life: u64,
+    #[arg(long)]
+    pub seed: u64,
+    #[arg(long)]
+    pub payload_bytes: usize,
+    #[arg(long)]
+    pub filling: Vec<usize>,
+    #[arg(long)]
+    pub flood: Vec<usize>,
+    #[arg(long, requires = "collect_pages", requires = "collect_pause_us")]
+    pub collect: Option<String>,
+    #[arg(long)]
+    pub collect_pages: Option<Pages>,
+    #[arg(long)]
+    pub collect_pause_us: Option<u64>,
+}
 
 /// Things lost or found that are printed.
 const MOST_PRINTED: usize = 20;
 
 pub fn run(demo: &Demo, output: &mut Output) -> Result<Verdict, Failure> {
-    let program = std::env::current_exe().map_err(|source| LabError::File {
+    let program = std::env::current_exe().map_err(|source| ToolError::File {
         path: "/proc/self/exe".into(),
         doing: "finding this program",
         source,
@@ -72,7 +135,7 @@ pub fn write(writer: &DemoWriter) -> Result<Verdict, Failure> {
         writer.collect_pause_us,
     ) {
         (Some(name), Some(pages), Some(pause)) => Some(Collecting {
-            scheme: firn_lab::scheme(name)?,
+            scheme: firn_tools::scheme(name)?,
             pages: pages.into(),
             pause: Duration::from_micros(pause),
         }),

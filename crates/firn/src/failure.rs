@@ -4,11 +4,14 @@ use core::fmt;
 use std::io;
 
 use firn_lab::LabError;
+use firn_tools::ToolError;
 
 /// Why a command did not run to its end.
 #[derive(Debug)]
 pub enum Failure {
-    /// The work failed.
+    /// Work on a pool failed.
+    Tool(ToolError),
+    /// Work of the laboratory failed.
     Lab(LabError),
     /// The result could not be printed.
     Output(io::Error),
@@ -26,6 +29,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Tool(error) => error.fmt(f),
             Self::Lab(error) => error.fmt(f),
             Self::Output(error) => write!(
                 f,
@@ -36,6 +40,12 @@ impl fmt::Display for Failure {
                 "the terminal cannot be used: {error}; `firn top --once` does not need one"
             ),
         }
+    }
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        Self::Tool(error)
     }
 }
 

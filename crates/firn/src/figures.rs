@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-pub use firn_lab::figures::{bytes, count};
-use firn_lab::map::{MapFigures, MapReport};
-use firn_lab::{
+pub use firn_tools::figures::{bytes, count};
+use firn_tools::map::{MapFigures, MapReport};
+use firn_tools::{
     CollectorFigures, ConvertReport, CopyReport, DefragReport, LoadReport, Stat, StopBucket,
 };
 
@@ -36,87 +36,86 @@ pub fn copied(report: &CopyReport) -> String {
 
 /// What `firn defrag` says.
 pub fn defragmented(report: &DefragReport) -> String {
-    let (before, after, work) = (&report.before, &report.after, &report.work);
-    let mut text = String::new();
-    let mut line = |name: &str, value: String| {
-        let _ = writeln!(text, "{name:<13} {value}");
-    };
+    let mut lines = before_and_after(report);
+    lines.extend(done(report));
+    lines.extend(left(report));
+    let lines = lines
+        .iter()
+        .map(|(name, value)| format!("{name:<13} {value}"));
+    lines.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}
+
+/// A name and what is said of it.
+type Line = (&'static str, String);
+
+/// The pool before and after.
+fn before_and_after(report: &DefragReport) -> Vec<Line> {
+    let (before, after) = (&report.before, &report.after);
     let from_to = |from, to| format!("{} -> {}", bytes(from), bytes(to));
-    let ratios = |from, to| format!("{} -> {}", ratio(from), ratio(to));
-    line(
-        "4 KiB pages",
-        format!(
-            "ratio {}, {}",
-            ratios(before.ratio_4k, after.ratio_4k),
-            from_to(before.footprint_4k_bytes, after.footprint_4k_bytes)
-        ),
+    let pages = |ratios: [Option<f64>; 2], from, to| {
+        let [was, is] = ratios.map(ratio);
+        format!("ratio {was} -> {is}, {}", from_to(from, to))
+    };
+    let small = pages(
+        [before.ratio_4k, after.ratio_4k],
+        before.footprint_4k_bytes,
+        after.footprint_4k_bytes,
     );
-    line(
-        "2 MiB pages",
-        format!(
-            "ratio {}, {}",
-            ratios(before.ratio_2m, after.ratio_2m),
-            from_to(before.footprint_2m_bytes, after.footprint_2m_bytes)
-        ),
+    let huge = pages(
+        [before.ratio_2m, after.ratio_2m],
+        before.footprint_2m_bytes,
+        after.footprint_2m_bytes,
     );
-    line("file", from_to(before.file_bytes, after.file_bytes));
-    line(
-        "on the disk",
-        from_to(before.file_backed_bytes, after.file_backed_bytes),
+    let backed = from_to(before.file_backed_bytes, after.file_backed_bytes);
+    vec![
+        ("4 KiB pages", small),
+        ("2 MiB pages", huge),
+        ("file", from_to(before.file_bytes, after.file_bytes)),
+        ("on the disk", backed),
+    ]
+}
+
+/// What the collector did, and how long it took.
+fn done(report: &DefragReport) -> [Line; 3] {
+    let (after, work) = (&report.after, &report.work);
+    let objects = format!(
+        "{} moved in {} cycles, {} unreachable ones reclaimed ({}, {} live)",
+        count(work.moved),
+        count(work.cycles),
+        count(work.reclaimed),
+        count(after.objects),
+        bytes(after.live_bytes)
     );
-    line(
-        "objects",
-        format!(
-            "{} moved in {} cycles, {} unreachable ones reclaimed ({}, {} live)",
-            count(work.moved),
-            count(work.cycles),
-            count(work.reclaimed),
-            count(after.objects),
-            bytes(after.live_bytes)
-        ),
+    let stop = format!("{:.3} ms, of {}", work.longest_stop_ms, count(work.stops));
+    let time = format!(
+        "{:.2} s: {:.1} ms marking, {:.1} ms planning, {:.1} ms moving, {:.1} ms ending",
+        report.seconds, work.mark_ms, work.summary_ms, work.compact_ms, work.finish_ms
     );
-    line(
-        "longest stop",
-        format!("{:.3} ms, of {}", work.longest_stop_ms, count(work.stops)),
-    );
-    line(
-        "time",
-        format!(
-            "{:.2} s: {:.1} ms marking, {:.1} ms planning, {:.1} ms moving, {:.1} ms ending",
-            report.seconds, work.mark_ms, work.summary_ms, work.compact_ms, work.finish_ms
-        ),
-    );
+    [("objects", objects), ("longest stop", stop), ("time", time)]
+}
+
+/// What it did not do, and the picture.
+fn left(report: &DefragReport) -> Vec<Line> {
+    let mut lines = Vec::new();
     if !report.reached {
-        let (target, pages) = (report.target, report.pages);
-        line(
-            "target",
-            format!(
-                "{target} on {pages} pages could not be reached: {}",
-                report.ended
-            ),
-        );
+        let (target, pages, ended) = (report.target, report.pages, report.ended);
+        let why = format!("{target} on {pages} pages could not be reached: {ended}");
+        lines.push(("target", why));
     }
     if report.large_bytes > 0 {
-        line(
-            "too large",
-            format!(
-                "{} are objects above 1 MiB, which do not move",
-                bytes(report.large_bytes)
-            ),
-        );
+        let large = bytes(report.large_bytes);
+        let why = format!("{large} are objects above 1 MiB, which do not move");
+        lines.push(("too large", why));
     }
     if report.lacked_room {
-        line(
-            "way out",
-            "delete objects, free space on the disk or raise the pool's limit, and run it again"
-                .into(),
-        );
+        let way =
+            "delete objects, free space on the disk or raise the pool's limit, and run it again";
+        lines.push(("way out", way.to_owned()));
     }
     if let Some(map) = &report.map {
-        line("picture", map.clone());
+        lines.push(("picture", map.clone()));
     }
-    text.truncate(text.trim_end().len());
-    text
+    lines
 }
 
 pub fn ratio(ratio: Option<f64>) -> String {

@@ -1,4 +1,4 @@
-//! The command line of Firn: takes arguments apart, calls the lab, prints what it says.
+//! The command line of Firn: takes arguments apart, calls the tools or the lab, prints what they say.
 #![forbid(unsafe_code)]
 
 mod arguments;

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 
-use firn_lab::demo::Table;
+use firn_lab::Table;
 use serde::Serialize;
 
 /// Standard output, buffered. Writing fails where `println!` would panic: on a closed pipe.

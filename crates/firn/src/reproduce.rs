@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use firn_lab::LabError;
-use firn_lab::reproduction::{Reproduction, Scale};
+use firn_lab::reproduction::{Paper, Reproduction, Scale};
 
 use crate::Verdict;
 use crate::bars::Bars;
@@ -33,8 +34,8 @@ Examples:
 #[derive(Args, Debug)]
 pub struct Reproduce {
     /// The paper
-    #[arg(value_parser = ["ffccd"])]
-    pub paper: String,
+    #[arg(value_parser = PossibleValuesParser::new(Paper::names()).map(paper))]
+    pub paper: &'static Paper,
     /// Only these figures and tables
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
@@ -49,8 +50,14 @@ pub struct Reproduce {
     pub seed: u64,
 }
 
+/// The paper of a name that was found among all.
+fn paper(name: String) -> &'static Paper {
+    Paper::named(&name).expect("it is one of the names")
+}
+
 pub fn run(arguments: &Reproduce, output: &mut Output) -> Result<Verdict, Failure> {
     let reproduction = Reproduction {
+        paper: arguments.paper,
         only: arguments.only.clone(),
         scale: Scale::named(&arguments.scale).map_err(LabError::from)?,
         out: arguments.out.clone(),

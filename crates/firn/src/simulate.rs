@@ -2,8 +2,8 @@
 
 use clap::Args;
 use firn_lab::LabError;
-use firn_lab::demo::Table;
-use firn_lab::simulation::{self, Driver, Named, Phase, Simulation, SimulationPlan};
+use firn_lab::Table;
+use firn_lab::simulation::{self, Driver, MachineLine, Named, Phase, Simulation, SimulationPlan};
 
 use crate::Verdict;
 use crate::failure::Failure;
@@ -310,59 +310,52 @@ pub fn mechanisms(output: &mut Output) -> Result<Verdict, Failure> {
 }
 
 pub fn machines(arguments: &Machines, output: &mut Output) -> Result<Verdict, Failure> {
-    if let Some(name) = &arguments.name {
-        let numbers = simulation::machine_numbers(name).map_err(LabError::from)?;
-        if output.json() {
-            output.object(&numbers)?;
-            return Ok(Verdict::Well);
-        }
-        let (widest, value) = (
-            numbers
-                .iter()
-                .map(|number| number.field.len())
-                .max()
-                .unwrap_or(0),
-            18,
-        );
-        for number in &numbers {
-            let found = format!("{} {}", number.value, number.unit);
-            let (field, kind, source) = (&number.field, &number.kind, &number.source);
-            output.line(&format!(
-                "{field:<widest$}  {found:<value$}  {kind:<8}  {source}"
-            ))?;
-        }
+    match &arguments.name {
+        Some(name) => numbers_of(name, output),
+        None => all_machines(output),
+    }
+}
+
+/// Each number of a machine, and where it comes from.
+fn numbers_of(machine: &str, output: &mut Output) -> Result<Verdict, Failure> {
+    let numbers = simulation::machine_numbers(machine).map_err(LabError::from)?;
+    if output.json() {
+        output.object(&numbers)?;
         return Ok(Verdict::Well);
     }
+    let widest = numbers.iter().map(|number| number.field.len()).max();
+    let (widest, value) = (widest.unwrap_or(0), 18);
+    for number in &numbers {
+        let found = format!("{} {}", number.value, number.unit);
+        let (field, kind, source) = (&number.field, &number.kind, &number.source);
+        output.line(&format!(
+            "{field:<widest$}  {found:<value$}  {kind:<8}  {source}"
+        ))?;
+    }
+    Ok(Verdict::Well)
+}
+
+/// A line of each machine.
+fn all_machines(output: &mut Output) -> Result<Verdict, Failure> {
     let machines = simulation::machines().map_err(LabError::from)?;
     if output.json() {
         output.object(&machines)?;
         return Ok(Verdict::Well);
     }
+    let row = |machine: &MachineLine| {
+        let [spec, measured, assumed] = machine.numbers.map(|count| count.to_string());
+        let (cores, mhz) = (machine.cores.to_string(), machine.clock_mhz.to_string());
+        let (caches, energy) = (machine.caches.to_string(), machine.energy.join(", "));
+        let name = machine.name.clone();
+        vec![name, cores, mhz, caches, energy, spec, measured, assumed]
+    };
+    let head = [
+        "machine", "cores", "MHz", "caches", "energy", "SPEC", "MEASURED", "ASSUMED",
+    ];
     output.table(&Table {
         title: "machines; `firn machines NAME` says where each number comes from".to_owned(),
-        head: [
-            "machine", "cores", "MHz", "caches", "energy", "SPEC", "MEASURED", "ASSUMED",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows: machines
-            .iter()
-            .map(|machine| {
-                let [spec, measured, assumed] = machine.numbers.map(|count| count.to_string());
-                let (cores, mhz) = (machine.cores.to_string(), machine.clock_mhz.to_string());
-                let caches = machine.caches.to_string();
-                vec![
-                    machine.name.clone(),
-                    cores,
-                    mhz,
-                    caches,
-                    machine.energy.join(", "),
-                    spec,
-                    measured,
-                    assumed,
-                ]
-            })
-            .collect(),
+        head: head.map(str::to_owned).to_vec(),
+        rows: machines.iter().map(row).collect(),
     })?;
     output.line("")?;
     for machine in &machines {

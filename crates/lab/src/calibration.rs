@@ -3,9 +3,7 @@
 
 use firn_heap::{Error, OpenError, Pool, PoolOptions};
 use firn_media::Medium;
-
-use crate::bench::population::{Population, SEED, Sizes, shuffled};
-use crate::simulation::{SHAPES, workloads};
+use firn_workloads::{Population, SEED, Shape, Sizes, UnknownWorkload, shuffled};
 
 /// What the pool calls its content.
 const LAYOUT: &str = "calibration";
@@ -29,13 +27,8 @@ pub struct Phases {
 #[non_exhaustive]
 pub enum PhasesError {
     /// There is no such workload.
-    #[error("there is no workload `{name}`; the workloads are {known}")]
-    Workload {
-        /// What was asked for.
-        name: String,
-        /// Those there are.
-        known: String,
-    },
+    #[error(transparent)]
+    Workload(#[from] UnknownWorkload),
     /// The pool was not made.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -54,11 +47,7 @@ pub fn run<M: Medium>(
     mut before: impl FnMut(usize),
     end: impl FnOnce(&Pool<M>) -> Result<(), Error>,
 ) -> Result<(), PhasesError> {
-    let shape = SHAPES.into_iter().find(|s| s.name() == plan.workload);
-    let shape = shape.ok_or_else(|| PhasesError::Workload {
-        name: plan.workload.clone(),
-        known: workloads().collect::<Vec<_>>().join(", "),
-    })?;
+    let shape = Shape::of_workload(&plan.workload)?;
     let pool = Pool::create(medium, &PoolOptions::new(LAYOUT))?;
     let mut population = Population::new(&pool, shape, Sizes::Fixed, plan.objects)?;
     population.take_one_a_transaction();

@@ -1,9 +1,8 @@
 //! What a collector in the background did.
 
 use firn_heap::collector::{Background, Stops};
+use firn_tools::figures::ms;
 use serde::Serialize;
-
-use crate::figures::ms;
 
 /// What a collector in the background did, in all of its lives.
 #[derive(Clone, Copy, Debug, Default, Serialize)]

@@ -46,6 +46,25 @@ const PRODUCTION: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// What the lab and the command line are made of, and whom each may know.
+const BELOW_THE_LAB: &[(&str, &[&str])] = &[
+    (
+        "firn-workloads",
+        &["firn-structures", "firn-heap", "firn-media"],
+    ),
+    (
+        "firn-tools",
+        &[
+            "firn-structures",
+            "firn-heap",
+            "firn-mapped",
+            "firn-format",
+            "firn-media",
+            "firn-units",
+        ],
+    ),
+];
+
 /// The lab and what stands on it; nobody knows them.
 const LAB: &str = "firn-lab";
 const COMMAND_LINE: &str = "firn";
@@ -99,8 +118,9 @@ fn assert_within(room: &str, knows: &BTreeSet<String>, may_know: &[&str]) {
 
 #[test]
 fn every_room_is_in_the_table() {
-    let named = PRODUCTION.iter().map(|(room, _)| *room);
-    let named = named
+    let tables = PRODUCTION.iter().chain(BELOW_THE_LAB);
+    let named = tables
+        .map(|(room, _)| *room)
         .chain(ALONE.iter().copied())
         .chain([LAB, COMMAND_LINE, EXAMPLES]);
     let named: BTreeSet<String> = named.map(str::to_owned).collect();
@@ -111,15 +131,18 @@ fn every_room_is_in_the_table() {
 #[test]
 fn rooms_know_only_whom_they_may_know() {
     let arrows = arrows(false);
-    for (room, may_know) in PRODUCTION {
+    for (room, may_know) in PRODUCTION.iter().chain(BELOW_THE_LAB) {
         assert_within(room, &arrows[*room], may_know);
     }
     for room in ALONE {
         assert_within(room, &arrows[*room], &[]);
     }
-    let rooms: Vec<&str> = PRODUCTION.iter().map(|(room, _)| *room).collect();
-    assert_within(LAB, &arrows[LAB], &rooms);
+    let production = PRODUCTION.iter().map(|(room, _)| *room);
+    let rooms: Vec<&str> = production.clone().collect();
     assert_within(EXAMPLES, &arrows[EXAMPLES], &rooms);
+    let below = BELOW_THE_LAB.iter().map(|(room, _)| *room);
+    let rooms: Vec<&str> = production.chain(below).collect();
+    assert_within(LAB, &arrows[LAB], &rooms);
     let with_lab: Vec<&str> = rooms.into_iter().chain([LAB]).collect();
     assert_within(COMMAND_LINE, &arrows[COMMAND_LINE], &with_lab);
 }
@@ -138,7 +161,7 @@ fn nobody_knows_the_lab_but_the_command_line() {
 #[test]
 fn tests_of_production_rooms_use_media_and_what_stands_on_them() {
     let arrows = arrows(true);
-    for (room, _) in PRODUCTION {
+    for (room, _) in PRODUCTION.iter().chain(BELOW_THE_LAB) {
         assert_within(room, &arrows[*room], IN_TESTS);
     }
     for room in ALONE {

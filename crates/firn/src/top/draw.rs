@@ -1,6 +1,6 @@
 //! What fits where.
 
-use firn_lab::top::{Condition, Scene};
+use firn_tools::top::{Condition, Scene};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};

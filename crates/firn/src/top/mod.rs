@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use firn_lab::top::Watch;
+use firn_tools::top::Watch;
 
 use crate::Verdict;
 use crate::arguments::Top;

@@ -1,8 +1,8 @@
 //! What stands in which part of the terminal.
 
-use firn_lab::figures::ms as ms_of_ns;
-use firn_lab::top::{Change, Scene, few};
-use firn_lab::{Stat, StopBucket};
+use firn_tools::figures::ms as ms_of_ns;
+use firn_tools::top::{Change, Scene, few};
+use firn_tools::{Stat, StopBucket};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
@@ -257,7 +257,7 @@ pub(super) fn types(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let inner = framed("types by bytes", area, buffer);
     let mut types: Vec<_> = scene.stat.types.iter().collect();
     types.sort_by_key(|of| core::cmp::Reverse(of.live_bytes));
-    let row = |of: &&firn_lab::TypeFigures| {
+    let row = |of: &&firn_tools::TypeFigures| {
         let figure = format!("{:>9} in {}", bytes(of.live_bytes), count(of.objects));
         let all = scene.stat.live_bytes as f64;
         Row::new(&*of.name, figure).with_bar(of.live_bytes as f64, all, Color::Blue)

@@ -1,6 +1,6 @@
 //! The picture as text.
 
-use firn_lab::top::Scene;
+use firn_tools::top::Scene;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use firn_lab::top::Scene;
+use firn_tools::top::Scene;
 use ratatui::DefaultTerminal;
 
 use super::draw::draw;

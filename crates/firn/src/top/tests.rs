@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use firn_lab::top::Scene;
-use firn_lab::{CollectorFigures, Stat, StepTime, StopBucket, StopFigures, TypeFigures};
+use firn_tools::top::Scene;
+use firn_tools::{CollectorFigures, Stat, StepTime, StopBucket, StopFigures, TypeFigures};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 

@@ -10,6 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// Entries of a small pool.
@@ -27,6 +28,13 @@ pub struct Called {
 /// Calls the program, and makes sure that it neither panicked nor died of a signal.
 pub fn firn(arguments: &[&str]) -> Called {
     called(command(arguments).output().expect("the program starts"))
+}
+
+/// What the program prints as JSON.
+pub fn json(arguments: &[&str]) -> Value {
+    let called = firn(&[arguments, &["--json"]].concat());
+    serde_json::from_str(&called.out)
+        .unwrap_or_else(|e| panic!("{e}: {}{}", called.out, called.err))
 }
 
 pub fn command(arguments: &[&str]) -> Command {

@@ -18,13 +18,13 @@ use std::sync::Barrier;
 
 use firn_heap::{Pool, PoolKind};
 use firn_mapped::Mapped;
+use firn_tools::Progress;
 
 use super::clock::Times;
 use super::figure::{Figure, Subject, Undisturbed, over};
 use super::herd::{Cost, Costs, Herd, Order};
 use super::rival::Rival;
 use super::{BenchError, Options, cores, pools};
-use crate::Progress;
 
 /// The name of this part of the bench, and of what its figures are about.
 pub(super) const SECTION: &str = "allocator";
@@ -205,7 +205,13 @@ pub(super) fn measure(
             [&CASES[at - 1], case],
         );
     }
-    let machine = |operation, threads, how, times: &[Times]| {
+    all.extend(of_the_machine(options, &cases, &one_way));
+    Ok(all)
+}
+
+/// How long a line takes from core to core, and, by threads, a step of chains on registers.
+fn of_the_machine(options: &Options, cases: &[Blocks], one_way: &[Times]) -> Vec<Figure> {
+    let figure = |operation, threads, how, times: &[Times]| {
         let subject = Subject {
             system: cores::SYSTEM,
             structure: SECTION,
@@ -216,14 +222,14 @@ pub(super) fn measure(
         };
         (!times.is_empty()).then(|| Figure::of(subject, times))
     };
-    all.extend(machine(ONE_WAY, 2, HOW_ONE_WAY, &one_way));
-    for threads in 1..=MOST_THREADS {
-        let of = CASES.iter().zip(&cases);
+    let one_way = figure(ONE_WAY, 2, HOW_ONE_WAY, one_way);
+    let steps = (1..=MOST_THREADS).filter_map(|threads| {
+        let of = CASES.iter().zip(cases);
         let of = of.filter(|(case, _)| case.threads == threads);
         let steps: Vec<Times> = of.flat_map(|(_, blocks)| blocks.steps.concat()).collect();
-        all.extend(machine(STEP, threads, HOW_STEP, &steps));
-    }
-    Ok(all)
+        figure(STEP, threads, HOW_STEP, &steps)
+    });
+    one_way.into_iter().chain(steps).collect()
 }
 
 fn block(

@@ -81,12 +81,12 @@ const TESTS: [(&str, &str, &str); 4] = [
     ),
     (
         "kill -9 of a child on a real file, 50 times",
-        "`crates/firn/tests/kill.rs`",
+        "`crates/firn/tests/kills/kill.rs`",
         "nothing acknowledged lost",
     ),
     (
         "the same, 500 times",
-        "`crates/firn/tests/kill.rs`, with `--long`",
+        "`crates/firn/tests/kills/kill.rs`, with `--long`",
         "nothing acknowledged lost",
     ),
     (

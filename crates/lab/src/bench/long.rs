@@ -3,12 +3,12 @@
 use firn_heap::Error;
 use firn_mapped::HugePages;
 use firn_structures::HashMap;
+use firn_tools::Progress;
 
 use super::bars::{Bar, find};
 use super::clock::{Moment, Times};
 use super::figure::{Figure, Subject};
 use super::{BenchError, Options, pools};
-use crate::Progress;
 
 /// The name of this part of the bench.
 pub(super) const SECTION: &str = "long";

@@ -4,12 +4,13 @@ use firn_heap::{Error, Handle, Obj, Pool, PoolKind, Session, Tx, View};
 use firn_media::Medium;
 use firn_structures::Map;
 use firn_structures::map::MapRoot;
+use firn_tools::Progress;
+use firn_workloads::key;
 
 use super::clock::{Moment, Times};
 use super::figure::{Figure, Subject};
 use super::rival::Counted;
 use super::{BenchError, Options, pools};
-use crate::Progress;
 
 /// The name of this part of the bench, and of what its figures are about.
 pub(super) const SECTION: &str = "map";
@@ -22,8 +23,6 @@ const POOL_BYTES: u64 = 64 << 20;
 /// Entries of the map on which fences and lines are counted.
 const COUNTED: usize = 4000;
 const BATCH: usize = 100;
-/// Spreads neighbouring numbers over all keys.
-const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 const SEED: u64 = 1;
 
 /// What is measured, in this order on one map, but for the batches, which fill another.
@@ -163,16 +162,6 @@ fn order(step: Step, entries: usize) -> Vec<u32> {
         order.truncate(entries / 5 * 4);
     }
     order
-}
-
-/// The key of an entry.
-pub(super) fn key(number: u32) -> [u8; 8] {
-    key_number(number).to_be_bytes()
-}
-
-/// The key of an entry as a number.
-pub(super) fn key_number(number: u32) -> u64 {
-    u64::from(number).wrapping_mul(ODD)
 }
 
 impl<M: Medium> Rig<M> {

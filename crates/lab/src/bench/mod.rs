@@ -10,7 +10,7 @@
 //! structures     FFCCD's phases on every structure, in turns with the rivals'
 //! collector      how dense compaction makes a pool, and what it costs
 //! simulator      how fast the simulated machine is
-//! population, chain, phases      whose objects come and go, and in which order
+//! phases         objects come and go, and in which order
 //! operation, rig, herd    what is measured, on any medium
 //! clock, figure, cores    how it is timed and told, and how far the cores are
 //! pools, rival, reclaim   what it is measured on
@@ -23,7 +23,6 @@
 
 mod allocator;
 mod bars;
-mod chain;
 mod clock;
 mod collector;
 mod cores;
@@ -37,7 +36,6 @@ mod map;
 mod operation;
 mod phases;
 mod pools;
-pub(crate) mod population;
 mod reclaim;
 mod reopen;
 mod rig;
@@ -49,6 +47,8 @@ mod transactions;
 
 use std::path::PathBuf;
 
+use firn_tools::Progress;
+
 pub(crate) use clock::thread_cpu_ns;
 pub use document::write;
 pub use error::BenchError;
@@ -58,8 +58,6 @@ pub use machine::Machine;
 pub(crate) use machine::commit;
 pub use reopen::{ReopenPlan, reopen};
 pub use rival::{Build, RivalSource};
-
-use crate::Progress;
 
 pub(crate) use clock::{Moment, Times};
 

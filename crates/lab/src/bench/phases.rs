@@ -10,11 +10,11 @@ use firn_heap::collector::{
 use firn_heap::{Error, Pool, Statistics};
 use firn_mapped::{HugePages, Mapped};
 use firn_media::Space;
+use firn_workloads::{Population, SEED, Shape, Sizes, VALUE_BYTES, shuffled};
 
 use super::clock::{Moment, Times};
 use super::figure::Compaction;
-use super::population::{Population, SEED, Shape, Sizes, shuffled};
-use super::{BenchError, Options, operation, pools};
+use super::{BenchError, Options, pools};
 
 /// Phases after everything was inserted.
 pub(super) const PHASES: usize = 3;
@@ -167,7 +167,7 @@ impl Run {
         let (highest, peak, ratio_mean) = (watch.highest, watch.peak, watch.mean());
         let collected = collector.map(BackgroundCollector::stop).transpose()?;
         let backed = pool.medium().backed_bytes().map_err(Error::from)?;
-        let payload = second.1.len() as u64 * (KEY_BYTES + operation::SMALL_BYTES as u64);
+        let payload = second.1.len() as u64 * (KEY_BYTES + VALUE_BYTES as u64);
         let collected = collected.map_or_else(Collected::default, |done| done.collected);
         let scheme = how.map_or(&NONE, |how| how.collect.scheme);
         let seen = Compaction {

@@ -16,13 +16,13 @@ use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, Pool, PoolOptions, Session};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_structures::Map;
+use firn_tools::Progress;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{Moment, Times};
 use super::figure::{Compaction, Figure, Subject};
 use super::pools::LAYOUT;
 use super::{BenchError, Options};
-use crate::Progress;
 
 /// The name of this part of the bench, and of what its figures are about.
 pub(super) const SECTION: &str = "reopen";
@@ -163,29 +163,28 @@ pub(super) fn measure(
         }
     }
     progress.end();
-    let figure = |((&n, blocks), planned): ((&u64, &Vec<Times>), &Option<u64>)| {
-        let subject = Subject {
-            system: "firn",
-            structure: kind.structure,
-            operation: &format!("{} {n}", kind.operation),
-            n,
-            threads: 1,
-            how: kind.how,
-        };
-        Figure {
-            compaction: Compaction {
-                moved: *planned,
-                ..Compaction::default()
-            },
-            ..Figure::of(subject, blocks)
-        }
+    let measured = sizes.iter().zip(&blocks).zip(&planned);
+    let figures = measured.map(|((&n, blocks), &planned)| figure(kind, n, blocks, planned));
+    Ok(figures.collect())
+}
+
+/// How long pools of `n` objects took to reopen, of which so many were planned to move.
+fn figure(kind: &Kind, n: u64, blocks: &[Times], planned: Option<u64>) -> Figure {
+    let subject = Subject {
+        system: "firn",
+        structure: kind.structure,
+        operation: &format!("{} {n}", kind.operation),
+        n,
+        threads: 1,
+        how: kind.how,
     };
-    Ok(sizes
-        .iter()
-        .zip(&blocks)
-        .zip(&planned)
-        .map(figure)
-        .collect())
+    Figure {
+        compaction: Compaction {
+            moved: planned,
+            ..Compaction::default()
+        },
+        ..Figure::of(subject, blocks)
+    }
 }
 
 /// So that writing it out does not disturb what is timed.

@@ -4,13 +4,13 @@ use firn_heap::{Error, LogKind, Pool, PoolKind, PoolOptions, RootHandle, Session
 use firn_mapped::{HugePages, Mapped};
 use firn_structures::Vector;
 use firn_structures::vector::VectorRoot;
+use firn_tools::Progress;
 use firn_units::VirtAddr;
 
 use super::bars::{Bar, NONE, find};
 use super::clock::{Moment, Times};
 use super::figure::{Figure, Subject};
 use super::{BenchError, Options, pools};
-use crate::Progress;
 
 /// The name of this part of the bench.
 pub(super) const SECTION: &str = "roots";

@@ -3,6 +3,7 @@
 use firn_heap::{Error, Pool, PoolKind};
 use firn_mapped::Mapped;
 use firn_media::Medium;
+use firn_tools::Progress;
 
 use super::clock::Times;
 use super::figure::{Figure, Subject};
@@ -11,7 +12,6 @@ use super::pools;
 use super::rig::Rig;
 use super::rival::{Counted, Rival};
 use super::{BenchError, Options};
-use crate::Progress;
 
 /// The name of this part of the bench, and of what its figures are about.
 pub(super) const SECTION: &str = "transactions";

@@ -4,8 +4,7 @@ use std::io::Write;
 
 use fastrand::Rng;
 use firn_structures::map::MAX_VALUE_BYTES;
-
-use crate::Entry;
+use firn_tools::Entry;
 
 /// Bytes of a value at most.
 pub const MOST_VALUE_BYTES: usize = MAX_VALUE_BYTES as usize;

@@ -5,11 +5,10 @@ use std::path::Path;
 use firn_heap::{Target, View};
 use firn_mapped::{MappedError, MappedOptions};
 use firn_structures::map::MapRoot;
+use firn_tools::{Progress, Store, StoreOptions, ToolError, open_to_change, remove_keys};
 
 use super::entries::PREFIX;
-use crate::defrag::open as open_any_layout;
-use crate::select::remove_keys;
-use crate::{LabError, Progress, Store, StoreOptions};
+use crate::LabError;
 
 /// What takes a root's place that refers to nothing known.
 const UNKNOWN: &str = "of a type that is not registered";
@@ -32,9 +31,9 @@ pub(super) fn open(
         mapped: mapped.clone(),
         ..StoreOptions::default()
     };
-    let pool = match open_any_layout(path, mapped, progress) {
-        Err(LabError::Mapped(MappedError::NotFound { .. })) => {
-            return Store::open_or_create(path, &options, progress);
+    let pool = match open_to_change(path, mapped, progress) {
+        Err(ToolError::Mapped(MappedError::NotFound { .. })) => {
+            return Ok(Store::open_or_create(path, &options, progress)?);
         }
         other => other?,
     };
@@ -76,7 +75,7 @@ fn take_over(
 
 /// What the root is the registry says: asking for a map would register the map's type.
 fn refuse_other_kind(store: &Store, path: &Path, map: &str) -> Result<(), LabError> {
-    let error = LabError::pool(path);
+    let error = ToolError::pool(path);
     let mut session = store.pool().session().map_err(&error)?;
     let guard = session.guard();
     let view = guard.view();

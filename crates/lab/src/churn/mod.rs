@@ -20,9 +20,10 @@ use std::time::{Duration, Instant};
 use firn_heap::Pool;
 use firn_heap::collector::{BackgroundCollector, CollectOptions, CollectorOptions, PageSize};
 use firn_mapped::{Mapped, MappedOptions};
+use firn_tools::{Entry, Progress, Standing, Store, ToolError};
 
 use crate::bench::{Moment, Times};
-use crate::{CollectorWork, Entry, LabError, Progress, Standing, Store};
+use crate::{CollectorWork, LabError};
 
 use entries::Entries;
 
@@ -85,7 +86,8 @@ pub fn churn(plan: &ChurnPlan, progress: &mut dyn Progress) -> Result<ChurnRepor
 }
 
 fn refuse_nonsense(plan: &ChurnPlan) -> Result<(), LabError> {
-    let out_of_range = |what, range, found: String| LabError::Range { what, range, found };
+    let out_of_range =
+        |what, range, found: String| LabError::Tool(ToolError::Range { what, range, found });
     if plan.entries < LEAST_ENTRIES || plan.entries > u64::from(u32::MAX) {
         let found = plan.entries.to_string();
         return Err(out_of_range(
@@ -132,7 +134,7 @@ fn on(
     progress: &mut dyn Progress,
 ) -> Result<ChurnReport, LabError> {
     let path = &plan.pool;
-    let error = LabError::pool(path);
+    let error = ToolError::pool(path);
     let pool = store.pool().clone();
     let options = plan.collector.as_ref().map(CollectorSetting::options);
     let collector = options.as_ref().map(|how| pool.start_collector(how));

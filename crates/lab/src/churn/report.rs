@@ -1,9 +1,10 @@
 //! What is told.
 
 use firn_heap::collector::scheme::Scheme;
+use firn_tools::Standing;
 use serde::{Serialize, Serializer};
 
-use crate::{CollectorWork, Standing};
+use crate::CollectorWork;
 
 /// When a collector begins, where it ends, and how.
 #[derive(Clone, Copy, Debug, Serialize)]

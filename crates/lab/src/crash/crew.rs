@@ -6,10 +6,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use firn_tools::Progress;
+use firn_tools::figures::count;
+
 use super::error::CrashError;
 use super::ticker::Ticker;
-use crate::Progress;
-use crate::figures::count;
 
 /// Name of the threads that explore: what panics there is found, and told as such.
 pub const EXPLORER: &str = "crash explorer";

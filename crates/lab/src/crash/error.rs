@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use firn_workloads::subject::UnknownStructure;
 use thiserror::Error;
 
 /// A campaign was not run, or a finding could not be kept.
@@ -19,6 +20,9 @@ pub enum CrashError {
         /// The names there are.
         known: String,
     },
+    /// There is no such structure.
+    #[error(transparent)]
+    Structure(#[from] UnknownStructure),
     /// A number is out of range.
     #[error("{what} must be {range}, not {found}")]
     Range {

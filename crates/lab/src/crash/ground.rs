@@ -11,10 +11,10 @@ use firn_heap::collector::scheme::Scheme;
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Error, Pool, PoolKind, PoolOptions, Reading};
 use firn_media::Step;
+use firn_workloads::subject::{Content, Found, Key, Subject};
 
 use super::error::CrashError;
 use super::setting::Setting;
-use super::subject::{Content, Found, Key, Subject};
 
 /// The structure's root.
 pub(crate) const ROOT: &str = "it";
@@ -37,7 +37,7 @@ pub(crate) fn value(number: u8) -> Vec<u8> {
 /// Where an exploration starts.
 #[derive(Clone)]
 pub(crate) struct Ground {
-    pub(crate) subject: &'static dyn Subject,
+    pub(crate) subject: &'static dyn Subject<Crash>,
     pub(crate) scheme: &'static Scheme,
     medium: CrashOptions,
     options: PoolOptions,
@@ -51,7 +51,7 @@ impl Ground {
     ///
     /// Errors: the heap does not do without a crash what it should.
     pub(crate) fn new(setting: &Setting, keys: Key) -> Result<Self, CrashError> {
-        let (subject, scheme) = (setting.structure.0, setting.scheme);
+        let (subject, scheme) = (setting.structure.subject(), setting.scheme);
         // The smallest pool there is: a chunk of objects, so that opening looks at little, and pages
         // that a cycle frees are used again.
         let medium = CrashOptions {
@@ -63,7 +63,7 @@ impl Ground {
         let options = pool_options(setting.pool, setting.threads);
         let crash = Crash::new(MIN_POOL_BYTES, medium.clone());
         let ballast = fill(subject, &crash, &options, keys).map_err(|e| CrashError::Setup {
-            structure: subject.name(),
+            structure: setting.structure.name(),
             what: e.to_string(),
         })?;
         Ok(Self {
@@ -140,7 +140,7 @@ fn pool_options(kind: PoolKind, lanes: usize) -> PoolOptions {
 
 /// Makes the pool. Returns what is left of the ballast.
 fn fill(
-    subject: &'static dyn Subject,
+    subject: &'static dyn Subject<Crash>,
     crash: &Crash,
     options: &PoolOptions,
     keys: Key,

@@ -3,10 +3,10 @@
 use firn_crash::Crash;
 use firn_heap::collector::scheme::Scheme;
 use firn_heap::{Error, Session};
+use firn_workloads::subject::{Content, Keys, Subject};
 
 use super::error::CrashError;
 use super::ground::{Ground, ROOT, value};
-use super::subject::{Content, Keys, Subject};
 
 /// One thing that a short sequence does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -92,7 +92,7 @@ impl Letter {
     }
 
     /// What it does to the content, as the operation of this number.
-    fn apply(self, subject: &dyn Subject, content: &mut Content, number: u8) {
+    fn apply(self, subject: &dyn Subject<Crash>, content: &mut Content, number: u8) {
         let (order, keys) = (subject.order(), subject.keys());
         match self {
             Insert(nth) => order.insert(content, keys.new[usize::from(nth)], value(number)),

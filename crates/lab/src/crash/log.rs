@@ -11,13 +11,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use firn_heap::collector::scheme::SCHEMES;
+use firn_workloads::subject::Structure;
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{Campaign, plant};
+use super::campaign::Campaign;
 use super::error::CrashError;
+use super::named::plant;
 use super::report::{CrashReport, Part};
 use super::setting::Setting;
-use super::subject::Structure;
 use crate::bench::commit;
 
 const FORMAT: &str = "injections of firn crash, 1";
@@ -179,7 +180,7 @@ pub fn read_logs(paths: &[PathBuf]) -> Result<(CrashReport, Vec<String>), CrashE
             settings.push(piece.setting.parse()?);
         }
     }
-    let structures = Structure::all();
+    let structures = Structure::ALL;
     settings.sort_by_key(|setting| {
         let scheme = SCHEMES.iter().position(|s| s.name == setting.scheme.name);
         let structure = structures

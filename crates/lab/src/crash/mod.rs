@@ -7,21 +7,24 @@
 //! or not at all, and everything sound.
 //!
 //! ```text
-//! campaign   every setting, over all processors       report     what is told, and what replays it
+//! campaign   what it is                               conduct    every setting, over all processors
+//! named      what command lines and findings name     report     what is told, and what replays it
 //! setting    what is crashed                          log        what was done, to go on with
 //! sequences  short sequences, crashed everywhere      letter     what they are made of
 //! runs/      long random runs, crashed now and then   replay     findings as files, and run again
 //! ground     the pool that everything starts from     oracle     what is asked after a crash
-//! subject/   the structures                           places     where objects are that move
-//! crew       work for all processors                  ticker     how far they are
+//! places     where objects are that move              crew       work for all processors
+//! ticker     how far they are
 //! ```
 
 mod campaign;
+mod conduct;
 mod crew;
 mod error;
 pub(crate) mod ground;
 mod letter;
 mod log;
+mod named;
 mod oracle;
 mod places;
 mod replay;
@@ -29,16 +32,14 @@ mod report;
 mod runs;
 mod sequences;
 pub(crate) mod setting;
-pub(crate) mod subject;
 mod ticker;
 
-pub use campaign::{
-    Campaign, MOST_LETTERS, Mode, domain, exploration, plant, scheme, stock_schemes,
-};
+pub use campaign::{Campaign, MOST_LETTERS, Mode};
 pub use crew::EXPLORER;
 pub use error::CrashError;
+pub use firn_workloads::subject::Structure;
 pub use log::{Log, read_logs};
+pub use named::{domain, exploration, plant, scheme, stock_schemes};
 pub use replay::replay;
 pub use report::{CrashReport, Finding, Program, Row};
 pub use setting::{Setting, pool, settings};
-pub use subject::Structure;

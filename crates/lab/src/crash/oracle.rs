@@ -9,10 +9,10 @@ use firn_heap::collector::scheme::NONE;
 use firn_heap::{Error, Pool, Session};
 use firn_media::{MediumExt, Memory};
 use firn_units::WORD_BYTES;
+use firn_workloads::subject::Content;
 
 use super::ground::Ground;
 use super::places::Places;
-use super::subject::Content;
 
 /// What lives in a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

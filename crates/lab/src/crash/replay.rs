@@ -4,18 +4,19 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use firn_heap::PoolKind;
+use firn_workloads::subject::Structure;
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{self, FEW_KEYS, out_of_range};
+use super::campaign::{check_depth, check_threads, out_of_range};
 use super::crew::EXPLORER;
 use super::error::CrashError;
 use super::ground::Ground;
 use super::letter::{Letter, MOST_IN_A_NOTE};
+use super::named;
 use super::report::{Finding, Program};
 use super::runs::Runs;
-use super::sequences::Sequences;
+use super::sequences::{FEW_KEYS, Sequences};
 use super::setting::{self, Setting, pool_name};
-use super::subject::Structure;
 use super::ticker::Ticker;
 
 /// What the files are.
@@ -118,13 +119,13 @@ pub fn replay(path: &Path, finding: &Finding) -> Result<Result<(), String>, Cras
 fn judge(finding: &Finding) -> Result<Result<Result<(), String>, String>, CrashError> {
     let setting = Setting {
         structure: Structure::named(&finding.structure)?,
-        scheme: campaign::scheme(&finding.scheme)?,
-        domain: campaign::domain(&finding.domain)?,
+        scheme: named::scheme(&finding.scheme)?,
+        domain: named::domain(&finding.domain)?,
         pool: setting::pool(&finding.pool)?,
         threads: finding.threads,
     };
-    let plant = finding.plant.as_deref().map(campaign::plant).transpose()?;
-    campaign::check_depth(finding.depth)?;
+    let plant = finding.plant.as_deref().map(named::plant).transpose()?;
+    check_depth(finding.depth)?;
     let ticker = Ticker::default();
     match &finding.program {
         Program::Sequence(names) => {
@@ -143,7 +144,7 @@ fn judge(finding: &Finding) -> Result<Result<Result<(), String>, String>, CrashE
             Ok(sequences.replay(letters, &finding.replay))
         }
         &Program::Operations(operations) => {
-            campaign::check_threads(finding.threads)?;
+            check_threads(finding.threads)?;
             if operations > MOST_OPERATIONS {
                 let most = format!("at most {MOST_OPERATIONS}");
                 return Err(out_of_range("the number of operations", most, operations));

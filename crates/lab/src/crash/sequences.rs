@@ -8,13 +8,16 @@ use std::rc::Rc;
 use firn_crash::{Crash, CrashState, Exploration, ExploreOptions, Explorer, Schedule};
 use firn_heap::Pool;
 use firn_media::Step;
+use firn_workloads::subject::{Content, Key};
 
 use super::ground::Ground;
 use super::letter::{History, Letter, content_after};
 use super::oracle::{Living, Survivor};
 use super::report::{Part, Program};
-use super::subject::Content;
 use super::ticker::Ticker;
+
+/// Keys of short sequences are below.
+pub(super) const FEW_KEYS: Key = 6;
 
 /// Runs of the check on one sequence at most, after which images are drawn and the row is no longer exhaustive.
 /// Reached where hardware settles many large objects line by line: each line is there or not.
@@ -225,10 +228,9 @@ mod tests {
         RECOVERED_COPY_FENCE, SETTLED_STAYS,
     };
     use firn_media::Domain;
+    use firn_workloads::subject::Structure;
 
-    use super::super::campaign::FEW_KEYS;
     use super::super::setting::Setting;
-    use super::super::subject::Structure;
     use super::*;
 
     fn ground(structure: Structure) -> Ground {
@@ -256,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_cycle_moves_objects_of_every_structure() {
-        for structure in Structure::all() {
+        for structure in Structure::ALL {
             let ground = ground(structure);
             let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
             let objects = Statistics::read(&crash).unwrap().objects;
@@ -268,7 +270,7 @@ mod tests {
 
     #[test]
     fn pools_hold_64_kib_at_most() {
-        for structure in Structure::all() {
+        for structure in Structure::ALL {
             let bytes = ground(structure).image.occupied_bytes();
             assert!(bytes <= 64 << 10, "{structure:?}: {bytes} bytes");
         }
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn every_letter_does_what_it_says() {
-        for structure in Structure::all() {
+        for structure in Structure::ALL {
             let ground = ground(structure);
             for letters in super::super::letter::sequences(2, &PIGGYBACK) {
                 let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
@@ -323,7 +325,7 @@ mod tests {
     /// Compares every structure, with every step in place and with some left out.
     fn compare_all(images: u128) -> (u32, u32) {
         let mut all = (0, 0);
-        for structure in Structure::all() {
+        for structure in Structure::ALL {
             for plant in [
                 None,
                 Some(&HOMES_WRITE_BACK),
@@ -345,7 +347,7 @@ mod tests {
     fn lines_that_are_completed_are_told_apart_in_vain() {
         let (mut joined, mut each, mut wrong) = (0, 0, 0);
         // Those of which copies have few lines.
-        let structures = Structure::all().into_iter();
+        let structures = Structure::ALL.into_iter();
         let small =
             structures.filter(|structure| ["list", "avl", "map"].contains(&structure.name()));
         for structure in small {

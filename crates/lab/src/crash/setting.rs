@@ -6,10 +6,10 @@ use core::str::FromStr;
 use firn_heap::PoolKind;
 use firn_heap::collector::scheme::{FFCCD, SFCCD, Scheme};
 use firn_media::Domain;
+use firn_workloads::subject::Structure;
 
-use super::campaign;
 use super::error::CrashError;
-use super::subject::Structure;
+use super::named;
 
 /// One combination that a campaign crashes.
 #[derive(Clone, Copy, Debug)]
@@ -81,8 +81,8 @@ impl FromStr for Setting {
             .map_err(|_| unknown())?;
         Ok(Self {
             structure: Structure::named(structure)?,
-            scheme: campaign::scheme(scheme)?,
-            domain: campaign::domain(domain)?,
+            scheme: named::scheme(scheme)?,
+            domain: named::domain(domain)?,
             pool: pool(kind)?,
             threads: threads.parse().map_err(|_| unknown())?,
         })

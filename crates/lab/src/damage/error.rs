@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use firn_workloads::subject::UnknownStructure;
 use thiserror::Error;
 
 use crate::crash::CrashError;
@@ -45,4 +46,10 @@ pub enum DamageError {
         /// What is wrong with it.
         what: String,
     },
+}
+
+impl From<UnknownStructure> for DamageError {
+    fn from(error: UnknownStructure) -> Self {
+        Self::Setup(error.into())
+    }
 }

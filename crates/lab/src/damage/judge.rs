@@ -8,12 +8,12 @@ use firn_crash::{Crash, CrashOptions, Schedule};
 use firn_heap::{
     Bytes, Error, Occupancy, Pool, PoolKind, Reading, Refs, Session, Statistics, View,
 };
+use firn_workloads::subject::{Content, Key};
 
 use super::mutation::{self, Mutation};
 use super::sample::{Condition, KEYS, Sample};
 use super::undoing;
 use crate::crash::ground::{Ground, ROOT, value};
-use crate::crash::subject::{Content, Key};
 
 /// Steps of the simulated medium that the use of one pool may take: many times what it takes when nothing is
 /// damaged.
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn nothing_is_told_of_pools_that_nobody_damaged() {
-        for structure in Structure::all() {
+        for structure in Structure::ALL {
             for condition in Condition::ALL {
                 let verdict = judge(&Sample::new(structure, condition).unwrap(), &[]);
                 let of = (structure.name(), condition.name(), verdict.answers);

@@ -10,12 +10,12 @@ use firn_heap::collector::scheme::PIGGYBACK;
 use firn_heap::{Error, Pool, PoolKind};
 use firn_media::{Domain, Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+use firn_workloads::subject::{Content, Key};
 use serde::{Deserialize, Serialize};
 
 use super::error::DamageError;
 use super::undoing;
 use crate::crash::ground::{Ground, ROOT, value};
-use crate::crash::subject::{Content, Key};
 use crate::crash::{Setting, Structure};
 
 /// Keys below this are in use.

@@ -1,53 +1,18 @@
 //! The demo's figures as tables, for the terminal and for the page.
 
+use firn_tools::Standing;
+use firn_tools::figures::{bytes, count};
+
 use super::report::DemoReport;
 use super::{Comparison, Side};
-use crate::figures::{bytes, count};
 use crate::kill::KillReport;
-use crate::{Spread, Standing};
+use crate::{Spread, Table};
 
 /// What the pictures show.
 pub(super) const CAPTION: &str = "Each small square is a page, each block of squares 2 MiB. Pale \
     pages waste what dark ones use. Before: most entries were deleted at random, and nothing was \
     moved. After: two threads wrote beside the collector, children were killed in the middle of \
     compactions, as many entries were deleted again, and a last collection compacted what is left.";
-
-/// Figures beside each other.
-#[derive(Clone, Debug)]
-pub struct Table {
-    /// What they are about.
-    pub title: String,
-    /// What stands above the columns; the first is that of the names.
-    pub head: Vec<String>,
-    /// A name and its figures each.
-    pub rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    fn new(head: [&str; 3]) -> Self {
-        let [title, columns @ ..] = head;
-        Self {
-            title: title.into(),
-            head: ["".into()]
-                .into_iter()
-                .chain(columns.map(Into::into))
-                .collect(),
-            rows: Vec::new(),
-        }
-    }
-
-    /// A row of the same figure of two.
-    fn both<T: ?Sized>(&mut self, name: &str, of: [&T; 2], figure: impl Fn(&T) -> String) {
-        let figures = of.into_iter().map(figure);
-        self.rows
-            .push([name.into()].into_iter().chain(figures).collect());
-    }
-
-    /// A row of which only the second column has a figure.
-    fn second(&mut self, name: &str, figure: String) {
-        self.rows.push(vec![name.into(), "-".into(), figure]);
-    }
-}
 
 /// What the demo did and found, in two sentences.
 pub fn summary(report: &DemoReport) -> String {

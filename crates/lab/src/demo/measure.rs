@@ -8,11 +8,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use firn_heap::collector::CollectorOptions;
+use firn_tools::map::occupancy;
+use firn_tools::{Progress, Standing, Store, StoreOptions, ToolError};
 use serde::Serialize;
 
-use crate::map::occupancy;
 use crate::writers::{Bout, Ledger, READS, Tide, Until, work};
-use crate::{CollectorWork, LabError, Progress, Spread, Standing, Store, StoreOptions};
+use crate::{CollectorWork, LabError, Spread};
 
 /// Pairs of blocks at most.
 const MOST_PAIRS: usize = 5;
@@ -75,7 +76,7 @@ pub(super) fn compare(
     time: Duration,
     progress: &mut dyn Progress,
 ) -> Result<Comparison, LabError> {
-    std::fs::copy(path, twin).map_err(LabError::file(twin, "copying the pool"))?;
+    std::fs::copy(path, twin).map_err(ToolError::file(twin, "copying the pool"))?;
     ledger.set_tide(Tide::Flood);
     let options = CollectorOptions::default();
     let mut twins_ledger = ledger.clone();
@@ -136,7 +137,7 @@ impl<'a> Lane<'a> {
 
     /// One block.
     fn work(&mut self) -> Result<(), LabError> {
-        let error = LabError::pool(self.path);
+        let error = ToolError::pool(self.path);
         let store = Store::open_untraced(self.path, &StoreOptions::default())?;
         let pool = store.pool();
         let collector = self.collector.as_ref();
@@ -148,7 +149,7 @@ impl<'a> Lane<'a> {
             let did = collector.stop().map_err(&error)?;
             self.work.add(&did, &pool.collector_stops());
         }
-        store.close()
+        Ok(store.close()?)
     }
 
     /// Compares what is in the pool with what was written.

@@ -19,18 +19,19 @@ use std::time::{Duration, Instant};
 use firn_heap::Occupancy;
 use firn_heap::collector::scheme::PIGGYBACK;
 use firn_mapped::MappedOptions;
-
-use crate::kill::{Collecting, KillPlan, KillReport, run as kill_and_compare};
-use crate::map::occupancy;
-use crate::writers::{Ledger, Until, Verified, work};
-use crate::{
-    DefragPlan, DefragReport, Entry, LabError, PageSize, Progress, Standing, Store, StoreOptions,
+use firn_tools::map::occupancy;
+use firn_tools::{
+    DefragPlan, DefragReport, Entry, PageSize, Progress, Standing, Store, StoreOptions, ToolError,
     Tree, TreeLimits, check, defrag, stat,
 };
 
+use crate::LabError;
+use crate::kill::{Collecting, KillPlan, KillReport, run as kill_and_compare};
+use crate::writers::{Ledger, Until, Verified, work};
+
 use page::PageFile;
 
-pub use figures::{Table, summary, tables};
+pub use figures::{summary, tables};
 pub use measure::{Comparison, Side};
 pub use place::Place;
 pub use report::DemoReport;
@@ -165,7 +166,7 @@ impl Demo<'_> {
         until.saturating_sub(self.start.elapsed())
     }
 
-    fn open(&mut self) -> Result<Store, LabError> {
+    fn open(&mut self) -> Result<Store, ToolError> {
         let options = StoreOptions::default();
         Store::open(self.place.pool(), &options, self.progress)
     }

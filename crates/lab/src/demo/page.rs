@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use firn_heap::Occupancy;
 use firn_mapped::write_whole;
+use firn_tools::ToolError;
+use firn_tools::map::{Panel, Picture};
 
 use super::{DemoReport, figures};
 use crate::LabError;
 use crate::html::{DOCTYPE, Kind, Page};
-use crate::map::{Panel, Picture};
 
 /// The page's file, which goes again if nothing comes to be written.
 pub(super) struct PageFile {
@@ -47,7 +48,7 @@ impl PageFile {
     ) -> Result<(), LabError> {
         let html = html(report, before, after);
         write_whole(&self.path, html.as_bytes())
-            .map_err(LabError::file(&self.path, "writing the page"))?;
+            .map_err(ToolError::file(&self.path, "writing the page"))?;
         self.is_new = false;
         Ok(())
     }

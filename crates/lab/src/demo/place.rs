@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use firn_mapped::{Mapped, MappedOptions};
+use firn_tools::ToolError;
 
 use crate::LabError;
 
@@ -85,7 +86,7 @@ impl Drop for Place {
 }
 
 /// Makes a directory of this process's own, on a disk if one of the usual places is on one.
-fn temporary_folder() -> Result<PathBuf, LabError> {
+fn temporary_folder() -> Result<PathBuf, ToolError> {
     let mut made: Vec<PathBuf> = Vec::new();
     for parent in candidates() {
         remove_abandoned(&parent);
@@ -100,7 +101,7 @@ fn temporary_folder() -> Result<PathBuf, LabError> {
     if made.is_empty() {
         let denied = std::io::ErrorKind::PermissionDenied.into();
         let doing = "making a directory, here and in /var/tmp,";
-        return Err(LabError::file(&std::env::temp_dir(), doing)(denied));
+        return Err(ToolError::file(&std::env::temp_dir(), doing)(denied));
     }
     let chosen = made.swap_remove(on_disk.unwrap_or(0));
     for other in made {

@@ -1,10 +1,10 @@
 //! What the demo tells.
 
+use firn_tools::{CheckReport, DefragReport, Standing, Stat};
 use serde::Serialize;
 
 use super::Comparison;
 use crate::kill::KillReport;
-use crate::{CheckReport, DefragReport, Standing, Stat};
 
 /// What the demo did and found.
 #[derive(Clone, Debug, Serialize)]

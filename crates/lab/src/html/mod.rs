@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::demo::Table;
+use crate::Table;
 
 /// What every page begins with.
 pub(crate) const DOCTYPE: &str = "<!doctype html>";

@@ -6,11 +6,13 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use firn_tools::{Store, StoreOptions, ToolError};
+
 use super::collector::{Collecting, collect_until};
 use super::entries;
 use super::record::encode;
+use crate::LabError;
 use crate::writers::{Input, Script, Tide, WRITERS, Writer, together};
-use crate::{LabError, Store, StoreOptions};
 
 /// What a child is told.
 #[derive(Clone, Debug)]
@@ -61,7 +63,7 @@ pub fn write(plan: &WriterPlan) -> Result<(), LabError> {
     let pool = store.pool();
     let name = Path::new("standard output");
     let pipe = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-    let pipe = pipe.map_err(LabError::file(name, "opening"))?;
+    let pipe = pipe.map_err(ToolError::file(name, "opening"))?;
     let script = |writer| plan.script(writer, input.entries.len());
     let mut scripts: Vec<Script> = (0..WRITERS).map(script).collect();
     let write = |script: &mut Script, stop: &AtomicBool| {
@@ -74,7 +76,7 @@ pub fn write(plan: &WriterPlan) -> Result<(), LabError> {
             |_| !stop.load(Ordering::Relaxed),
             |operation| {
                 let told = (&pipe).write_all(&encode(operation));
-                told.map_err(LabError::file(name, "writing"))
+                Ok(told.map_err(ToolError::file(name, "writing"))?)
             },
         )
     };
@@ -84,7 +86,7 @@ pub fn write(plan: &WriterPlan) -> Result<(), LabError> {
             None if pool.needs_trace() => pool.trace().map(|_| ()),
             None => Ok(()),
         };
-        ended.map_err(LabError::pool(&plan.pool))
+        Ok(ended.map_err(ToolError::pool(&plan.pool))?)
     };
     together(&mut scripts, write, beside).map(|_| ())
 }

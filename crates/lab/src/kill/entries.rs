@@ -7,13 +7,13 @@
 use std::io;
 use std::path::Path;
 
-use crate::{Entry, LabError};
+use firn_tools::{Entry, ToolError};
 
 /// Bytes of a length.
 const LENGTH: usize = 4;
 
 /// Writes the entries to a new file.
-pub(crate) fn save(path: &Path, entries: &[Entry]) -> Result<(), LabError> {
+pub(crate) fn save(path: &Path, entries: &[Entry]) -> Result<(), ToolError> {
     let mut bytes = Vec::new();
     for entry in entries {
         for part in [&entry.key, &entry.value] {
@@ -22,18 +22,18 @@ pub(crate) fn save(path: &Path, entries: &[Entry]) -> Result<(), LabError> {
         bytes.extend_from_slice(&entry.key);
         bytes.extend_from_slice(&entry.value);
     }
-    firn_mapped::write_whole(path, &bytes).map_err(LabError::file(path, "writing"))
+    firn_mapped::write_whole(path, &bytes).map_err(ToolError::file(path, "writing"))
 }
 
 /// Reads them back, in the same order.
-pub(crate) fn read(path: &Path) -> Result<Vec<Entry>, LabError> {
-    let bytes = std::fs::read(path).map_err(LabError::file(path, "reading"))?;
+pub(crate) fn read(path: &Path) -> Result<Vec<Entry>, ToolError> {
+    let bytes = std::fs::read(path).map_err(ToolError::file(path, "reading"))?;
     let mut rest = &bytes[..];
     let mut entries = Vec::new();
     while !rest.is_empty() {
         let entry = take(&mut rest);
         let cut = || io::Error::from(io::ErrorKind::UnexpectedEof);
-        entries.push(entry.ok_or_else(|| LabError::file(path, "reading")(cut()))?);
+        entries.push(entry.ok_or_else(|| ToolError::file(path, "reading")(cut()))?);
     }
     Ok(entries)
 }

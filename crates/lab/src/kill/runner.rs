@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use firn_tools::{Progress, Store, StoreOptions, ToolError, findings, pages_name};
+
 use fastrand::Rng;
 
 use super::collector::Collecting;
@@ -14,10 +16,8 @@ use super::record::{RECORD_BYTES, decode};
 use super::report::KillReport;
 use super::victim::Victim;
 use super::{REOPENED, entries};
-use crate::check::findings;
-use crate::defrag::pages_name;
 use crate::writers::{Ledger, Operation, Script, Tide};
-use crate::{LabError, Progress, Spread, Store, StoreOptions};
+use crate::{LabError, Spread};
 
 /// One of so many children is killed at a moment counted from its start, not from its first
 /// operation: in the middle of its opening, often.
@@ -166,7 +166,7 @@ impl Runner<'_> {
     fn live(&mut self, kill: u64, time: Duration) -> Result<Duration, LabError> {
         let life = self.ledger.next_life();
         let child = self.plan.writer(kill, life, self.ledger).spawn();
-        let child = Victim::new(child.map_err(LabError::file(&self.plan.program, "starting"))?);
+        let child = Victim::new(child.map_err(ToolError::file(&self.plan.program, "starting"))?);
         if kill.is_multiple_of(EARLY_SHARE) {
             thread::sleep(self.overhead.mul_f64(self.rng.f64()));
         } else {
@@ -245,11 +245,11 @@ impl Runner<'_> {
         }
         self.end_what_is_open(&store, kill)?;
         self.check(&store, kill)?;
-        store.close()
+        Ok(store.close()?)
     }
 
     /// Tells what lives: by a trace, or every other time by a collection, if the children collect.
-    fn end_what_is_open(&mut self, store: &Store, kill: u64) -> Result<(), LabError> {
+    fn end_what_is_open(&mut self, store: &Store, kill: u64) -> Result<(), ToolError> {
         let pool = store.pool();
         let ended = match self.plan.collecting_at(kill) {
             Some(how) if kill.is_multiple_of(2) => pool.collect(&how.options()).map(|_| ()),
@@ -260,11 +260,11 @@ impl Runner<'_> {
                 traced
             }
         };
-        ended.map_err(LabError::pool(&self.plan.pool))
+        ended.map_err(ToolError::pool(&self.plan.pool))
     }
 
-    fn check(&mut self, store: &Store, kill: u64) -> Result<(), LabError> {
-        let found = findings(store.pool()).map_err(LabError::pool(&self.plan.pool))?;
+    fn check(&mut self, store: &Store, kill: u64) -> Result<(), ToolError> {
+        let found = findings(store.pool()).map_err(ToolError::pool(&self.plan.pool))?;
         let after = |what| format!("after kill {kill}: {what}");
         self.report.findings.extend(found.into_iter().map(after));
         Ok(())

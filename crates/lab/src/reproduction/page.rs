@@ -4,9 +4,9 @@ use std::path::Path;
 
 use firn_mapped::write_whole;
 
-use super::artefacts::Row;
-use super::{Artefact, Reproduced, ReproductionError};
-use crate::demo::Table;
+use super::Reproduced;
+use super::artefact::Artefact;
+use super::error::ReproductionError;
 use crate::html::{Kind, Page};
 
 pub(super) fn write(reproduced: &Reproduced) -> Result<(), ReproductionError> {
@@ -33,8 +33,11 @@ fn put(path: &Path, text: &str) -> Result<(), ReproductionError> {
 
 fn html(reproduced: &Reproduced) -> String {
     let mut page = Page::new(
-        "Firn: FFCCD again",
-        "FFCCD again: published, ours, and why they differ",
+        &format!("Firn: {} again", reproduced.paper.title),
+        &format!(
+            "{} again: published, ours, and why they differ",
+            reproduced.paper.title
+        ),
     );
     page.paragraph(&format!(
         "Scale {}: {} objects of 128 bytes first, seed {}; {} runs on the machine {} (digest of its description as \
@@ -68,40 +71,5 @@ fn section(page: &mut Page, artefact: &Artefact) {
     for more in &artefact.tables {
         page.smaller_part(&more.title);
         page.table(more, Kind::Figures);
-    }
-}
-
-impl Artefact {
-    /// What is compared, as a table.
-    pub fn table(&self) -> Table {
-        let head = ["", "published", "ours", "deviation", "close", "why not"];
-        Table {
-            title: self.title.clone(),
-            head: head.map(str::to_owned).to_vec(),
-            rows: self.rows.iter().map(Row::cells).collect(),
-        }
-    }
-}
-
-impl Row {
-    fn cells(&self) -> Vec<String> {
-        let figure = |value: f64| match self.unit {
-            "bytes" => format!("{value:.0} bytes"),
-            "" => format!("{value:.2}"),
-            unit => format!("{value:.1} {unit}"),
-        };
-        let off = self.published.map(|published| self.ours - published);
-        vec![
-            self.what.clone(),
-            self.published.map_or_else(String::new, figure),
-            figure(self.ours),
-            off.map_or_else(String::new, |off| format!("{off:+.2}")),
-            match self.close {
-                Some(true) => "yes".to_owned(),
-                Some(false) => "no".to_owned(),
-                None => String::new(),
-            },
-            self.reason.to_owned(),
-        ]
     }
 }

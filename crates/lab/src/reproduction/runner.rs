@@ -10,11 +10,11 @@ use std::thread;
 use std::time::Instant;
 
 use firn_machine::description::Description;
+use firn_tools::Progress;
 
-use super::ReproductionError;
-use super::matrix::Run;
+use super::error::ReproductionError;
 use super::outcome::Outcome;
-use crate::Progress;
+use super::run::Run;
 use crate::bench::commit;
 use crate::simulation::simulate_on;
 

@@ -2,14 +2,14 @@
 
 use firn_machine::description::{Description, Kind, NAMES, Number};
 use firn_machine::mechanism::{Bundle, MECHANISMS};
+use firn_workloads::Shape;
 use serde::Serialize;
 
-use super::plan::{SHAPES, SimulationError};
-use crate::bench::population::Shape;
+use super::plan::SimulationError;
 
 /// Names of workloads.
 pub fn workloads() -> impl Iterator<Item = &'static str> {
-    SHAPES.into_iter().map(Shape::name)
+    Shape::WORKLOADS.into_iter().map(Shape::name)
 }
 
 /// A machine, in a line.

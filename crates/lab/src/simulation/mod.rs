@@ -16,7 +16,6 @@ pub use catalogue::{
     MachineLine, MachineNumber, MechanismLine, PartLine, machine_numbers, machines, mechanisms,
     workloads,
 };
-pub(crate) use plan::SHAPES;
 pub use plan::{
     Driver, MOST_OBJECTS, RatioOf, SimulationError, SimulationPlan, mechanism, mechanism_for,
 };

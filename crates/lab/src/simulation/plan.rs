@@ -5,25 +5,12 @@ use firn_heap::collector::{Forwarding, Marking, PageSize};
 use firn_heap::{Error, OpenError};
 use firn_machine::description::DescriptionError;
 use firn_machine::mechanism::{Bundle, MECHANISMS, NONE, ffccd};
-
-use super::catalogue::workloads;
-use crate::bench::population::Shape;
+use firn_workloads::UnknownWorkload;
 
 /// Most objects: of more, the host would have to keep two images of tens of gigabytes.
 pub const MOST_OBJECTS: u64 = 16 << 20;
 /// Fewest objects, of which four are deleted.
 const FEWEST_OBJECTS: u64 = 5;
-
-/// The structures that workloads are about.
-pub(crate) const SHAPES: [Shape; 7] = [
-    Shape::Chain,
-    Shape::Avl,
-    Shape::Strings,
-    Shape::InlineTree,
-    Shape::RedBlack,
-    Shape::Hash,
-    Shape::Map,
-];
 
 /// Who collects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,15 +87,6 @@ impl SimulationPlan {
         }
     }
 
-    pub(super) fn shape(&self) -> Result<Shape, SimulationError> {
-        let mut shapes = SHAPES.into_iter();
-        let found = shapes.find(|shape| shape.name() == self.workload);
-        found.ok_or_else(|| SimulationError::Workload {
-            name: self.workload.clone(),
-            known: workloads().collect::<Vec<_>>().join(", "),
-        })
-    }
-
     /// Errors: too few objects, or too many.
     pub(super) fn check(&self) -> Result<(), SimulationError> {
         let objects = self.objects;
@@ -130,13 +108,8 @@ pub enum SimulationError {
     #[error(transparent)]
     Description(#[from] DescriptionError),
     /// There is no such workload.
-    #[error("there is no workload `{name}`; the workloads are {known}")]
-    Workload {
-        /// What was asked for.
-        name: String,
-        /// Those there are.
-        known: String,
-    },
+    #[error(transparent)]
+    Workload(#[from] UnknownWorkload),
     /// There is no such mechanism.
     #[error("there is no mechanism `{name}`; the mechanisms are {known}")]
     Mechanism {

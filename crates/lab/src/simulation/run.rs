@@ -11,10 +11,10 @@ use firn_heap::collector::{
 use firn_heap::{Error, Pool, PoolOptions, Statistics as PoolStatistics};
 use firn_machine::description::Description;
 use firn_machine::{Machine, MachineOptions, RunEnd};
+use firn_workloads::{Population, Shape, Sizes, shuffled};
 
 use super::plan::{Driver, RatioOf, SimulationError, SimulationPlan};
 use super::report::{Measured, Phase, Simulation};
-use crate::bench::population::{Population, Shape, Sizes, shuffled};
 
 /// What the pool calls its content.
 const LAYOUT: &str = "simulation";
@@ -46,7 +46,7 @@ pub(crate) fn simulate_on(
     description: Description,
     plan: &SimulationPlan,
 ) -> Result<Simulation, SimulationError> {
-    let shape = plan.shape()?;
+    let shape = Shape::of_workload(&plan.workload)?;
     plan.check()?;
     let digest = format!("{:016x}", description.digest());
     let name = description.name.clone();

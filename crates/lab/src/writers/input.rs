@@ -1,8 +1,7 @@
 //! What is written: keys, and what their values are made of.
 
 use fastrand::Rng;
-
-use crate::Entry;
+use firn_tools::Entry;
 
 /// What is written.
 #[derive(Clone, Debug)]

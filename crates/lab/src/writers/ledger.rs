@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use firn_tools::{Entry, Progress, Store, remove_keys};
+
 use fastrand::Rng;
 
 use super::input::Input;
 use super::script::{Script, Tide};
 use super::verify::{Verified, verify};
 use super::{WRITERS, map_of};
-use crate::select::remove_keys;
-use crate::{Entry, LabError, Progress, Store};
+use crate::LabError;
 
 /// What the writers' maps in a pool must hold, and what the writers do next. A clone keeps the books of
 /// a copy of the pool.

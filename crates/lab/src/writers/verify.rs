@@ -1,9 +1,11 @@
 //! The comparison of what is in the pool with what was acknowledged.
 
+use firn_tools::Store;
+
 use super::input::Input;
 use super::map_of;
 use super::script::{Deed, Operation, Script};
-use crate::{LabError, Store};
+use crate::LabError;
 
 /// What a comparison found.
 #[derive(Clone, Debug, Default)]

@@ -5,11 +5,12 @@ use std::path::Path;
 use fastrand::Rng;
 use firn_heap::Pool;
 use firn_mapped::Mapped;
+use firn_tools::{Store, StoreOptions, ToolError};
 
 use super::input::Input;
 use super::map_of;
 use super::script::{Deed, Operation, Script};
-use crate::{LabError, Store, StoreOptions};
+use crate::LabError;
 
 /// Entries that a writer who reads too looks at before each operation.
 pub const READS: usize = 2;
@@ -121,7 +122,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn perform(&mut self, operation: Operation) -> Result<(), LabError> {
+    fn perform(&mut self, operation: Operation) -> Result<(), ToolError> {
         let Operation { index, stamp, .. } = operation;
         let key = self.input.key(index);
         match operation.deed {

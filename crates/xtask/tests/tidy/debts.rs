@@ -5,8 +5,6 @@ pub const LONG_FILES: &[(&str, usize)] = &[
     ("bindings/c/src/pmemobj/pools.rs", 557),
     ("bindings/c/src/session.rs", 789),
     ("bindings/c/tests/random_calls.rs", 815),
-    ("crates/firn/src/arguments.rs", 549),
-    ("crates/firn/tests/cli.rs", 529),
     ("crates/heap/src/untyped.rs", 512),
     ("crates/heap/tests/objects/basics.rs", 773),
     ("crates/heap/tests/collect_races/program.rs", 588),
@@ -14,7 +12,6 @@ pub const LONG_FILES: &[(&str, usize)] = &[
     ("crates/heap/tests/objects/layouts.rs", 668),
     ("crates/heap/tests/collecting/raw_collect.rs", 710),
     ("crates/heap/tests/objects/undo.rs", 752),
-    ("crates/lab/src/bench/population.rs", 503),
 ];
 
 /// Functions of more than 60 lines, and how many they have.
@@ -27,8 +24,6 @@ pub const LONG_FUNCTIONS: &[(&str, usize)] = &[
         95,
     ),
     ("bindings/c/tests/random_calls.rs misuse", 181),
-    ("crates/firn/src/figures.rs defragmented", 83),
-    ("crates/firn/src/simulate.rs machines", 61),
     (
         "crates/heap/tests/objects/basics.rs roots_equal_a_map_whoever_looks_them_up",
         65,
@@ -64,25 +59,10 @@ pub const LONG_FUNCTIONS: &[(&str, usize)] = &[
         "crates/heap/tests/objects/untyped.rs references_are_checked_wherever_they_are_stored",
         88,
     ),
-    ("crates/lab/src/bench/allocator.rs measure", 65),
-    ("crates/lab/src/bench/reopen.rs measure", 64),
-    ("crates/lab/src/bench/structures/mod.rs figures_of", 76),
-    (
-        "crates/lab/src/reproduction/artefacts/forwarding.rs make",
-        62,
-    ),
-    (
-        "crates/lab/src/reproduction/artefacts/section_7_1.rs make",
-        62,
-    ),
-    (
-        "crates/lab/tests/reproduction.rs figures_have_the_shape_that_is_printed",
-        72,
-    ),
     ("crates/mapped/src/mapped.rs assemble", 71),
 ];
 
 /// Files in a circle at most.
 pub const CIRCLE: usize = 8;
 /// Crates with a larger one, and how many files it has.
-pub const CIRCLES: &[(&str, usize)] = &[("bindings/c", 10), ("crates/lab", 12)];
+pub const CIRCLES: &[(&str, usize)] = &[("bindings/c", 10)];

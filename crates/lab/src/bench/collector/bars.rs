@@ -1,10 +1,10 @@
 //! What the figures of the collector have to come up to.
 
 use firn_heap::collector::PageSize;
+use firn_workloads::Shape;
 
 use super::super::bars::{Bar, Reopening, find, reopenings};
 use super::super::figure::Figure;
-use super::super::population::Shape;
 use super::super::{Options, reopen};
 use super::reduction::SETTINGS;
 use super::{density, full, idle, moving, reduction, stops};

@@ -5,14 +5,13 @@ use firn_heap::Occupancy;
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_mapped::HugePages;
 use firn_media::Space;
+use firn_tools::{Progress, pages_name};
+use firn_workloads::{Population, SEED, Shape, Sizes, shuffled};
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Compaction, Figure, Subject};
-use super::super::population::{Population, SEED, Shape, Sizes, shuffled};
 use super::super::{BenchError, Options, pools};
 use super::{MOST_PASSES, SYSTEM};
-use crate::Progress;
-use crate::defrag::pages_name;
 
 /// Ratio that is aimed at.
 pub(super) const TARGET: f64 = 1.05;

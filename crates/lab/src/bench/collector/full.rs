@@ -4,13 +4,13 @@
 use firn_heap::collector::{CollectOptions, Collected};
 use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, View};
 use firn_mapped::Mapped;
+use firn_tools::Progress;
+use firn_workloads::{SEED, shuffled};
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Compaction, Figure, Subject};
-use super::super::population::{SEED, shuffled};
 use super::super::{BenchError, Options, pools, reclaim};
 use super::{MOST_PASSES, SYSTEM};
-use crate::Progress;
 
 /// Bytes that a pool may have, and those of them that are not for objects: its own chunks, and the reserve.
 const BYTES: u64 = 128 << 20;

@@ -5,13 +5,13 @@ use firn_heap::collector::CollectorOptions;
 use firn_heap::{Error, Handle, Pool, Session, Unbarriered};
 use firn_mapped::{HugePages, Mapped};
 use firn_structures::map::MapRoot;
+use firn_tools::Progress;
+use firn_workloads::{MAP, Population, Shape, Sizes};
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Figure, Subject, over};
-use super::super::population::{MAP, Population, Shape, Sizes};
 use super::super::{BenchError, Options, map, pools};
 use super::SYSTEM;
-use crate::Progress;
 
 /// The names of its figures.
 pub(super) const WITH: &str = "get_idle";

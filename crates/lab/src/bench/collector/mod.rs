@@ -22,13 +22,13 @@ mod stops;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_heap::Error;
+use firn_tools::Progress;
 
 pub(super) use page::section;
 
 use super::figure::Figure;
 use super::rival::Rival;
 use super::{BenchError, Options, reopen};
-use crate::Progress;
 
 /// The name of this part of the bench.
 pub(super) const SECTION: &str = "collector";

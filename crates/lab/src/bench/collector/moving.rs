@@ -8,15 +8,15 @@ use firn_heap::collector::scheme::{SCHEMES, Scheme};
 use firn_heap::collector::{CollectOptions, Collected, PageSize};
 use firn_heap::{Error, Pool, PoolKind};
 use firn_mapped::{HugePages, Mapped};
+use firn_tools::Progress;
+use firn_workloads::{MAP, Population, SEED, Shape, Sizes, shuffled};
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Compaction, Figure, Subject};
-use super::super::population::{MAP, Population, SEED, Shape, Sizes, shuffled};
 use super::super::rival::{Counted, Defragmented, Rival};
 use super::super::{BenchError, Options, map, pools};
 use super::density::TARGET;
 use super::{MOST_PASSES, SYSTEM, beside};
-use crate::Progress;
 
 /// Objects of which four fifths are deleted, where fences and lines are counted.
 const COUNTED: u64 = 5000;

@@ -1,12 +1,13 @@
 //! How far a collector in the background keeps FFCCD's phases from fragmenting a pool.
 
+use firn_tools::Progress;
+use firn_workloads::Shape;
+
 use super::super::clock::Times;
 use super::super::figure::{Compaction, Figure, Subject};
 use super::super::phases::{Footprint, Gets, NORMAL, PHASES, RELAXED, Run, Setting, WITHOUT};
-use super::super::population::Shape;
 use super::super::{BenchError, Options};
 use super::{MOST_PASSES, SYSTEM};
-use crate::Progress;
 
 const HOW: &str = "after inserting all: 80 % deleted, inserted, deleted, at random, one a transaction, \
                    one thread of the program; an operation is one of these; the footprint is looked \

@@ -7,14 +7,14 @@ use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, Handle, Pool, Stored, View};
 use firn_mapped::{HugePages, Mapped};
 use firn_structures::map::Scan;
+use firn_tools::Progress;
+use firn_workloads::{MAP, Population, SEED, Shape, Sizes, shuffled};
 
 use super::super::clock::Times;
 use super::super::figure::{Compaction, Figure, Subject};
-use super::super::population::{MAP, Population, SEED, Shape, Sizes, shuffled};
 use super::super::{BenchError, Options, pools};
 use super::density::TARGET;
 use super::{MOST_PASSES, SYSTEM, beside};
-use crate::Progress;
 
 /// The name of its figure.
 pub(super) const NAME: &str = "stops";

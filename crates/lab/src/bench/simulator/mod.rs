@@ -22,13 +22,13 @@ use std::path::Path;
 
 use firn_machine::description::Description;
 use firn_machine::mechanism::{Bundle, MECHANISMS, NONE};
+use firn_tools::Progress;
 
 pub use rate::{Rate, Undisturbed};
 
 use super::cores;
 use super::machine::Machine;
 use super::{BenchError, Moment};
-use crate::Progress;
 use crate::simulation::SimulationError;
 use rate::{Block, Samples};
 

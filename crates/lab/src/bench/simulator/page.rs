@@ -203,8 +203,8 @@ fn row(rate: &Rate) -> Vec<String> {
 mod tests {
     use super::super::rate::{Control, Undisturbed};
     use super::*;
+    use crate::Spread;
     use crate::bench::bars::MISSED;
-    use crate::spread::Spread;
 
     fn rate(name: &str, figure: f64, bar: Option<f64>) -> Rate {
         Rate {

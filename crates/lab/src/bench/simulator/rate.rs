@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{Goal, Subject};
+use crate::Spread;
 use crate::bench::figure::middle;
-use crate::spread::Spread;
 
 /// Steps in registers may take so many times the fastest one around a block that counts as undisturbed.
 const UNDISTURBED: f64 = 1.1;

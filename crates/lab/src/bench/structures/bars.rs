@@ -1,9 +1,10 @@
 //! What the figures of structures have to come up to.
 
+use firn_workloads::Shape;
+
 use super::super::bars::{Bar, NONE, find};
 use super::super::figure::Figure;
 use super::super::phases::{DENSE, NORMAL, SMALL_PAGES, Setting, WITHOUT};
-use super::super::population::Shape;
 use super::{CASES, Case, DATABASES, PMEMOBJ, name, together};
 
 /// How many times as fast as libpmemobj, the mean over structures and each, without a collector.

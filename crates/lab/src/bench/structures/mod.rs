@@ -11,16 +11,16 @@ mod together;
 
 use firn_heap::PoolKind;
 use firn_mapped::HugePages;
+use firn_tools::Progress;
+use firn_workloads::{Population, SEED, Shape, Sizes};
 
 pub(super) use page::section;
 
 use super::clock::Times;
 use super::figure::{Compaction, Figure, Subject};
 use super::phases::{DENSE, Gets, NORMAL, Run, SMALL_PAGES, Setting, WITHOUT};
-use super::population::{Population, SEED, Shape, Sizes};
 use super::rival::{Counted, Phased, Rival};
 use super::{BenchError, Options, pools};
-use crate::Progress;
 
 /// The name of this part of the bench.
 pub(super) const SECTION: &str = "structures";
@@ -280,34 +280,10 @@ fn figures_of(
     rivals: &mut [Rival],
     taken: &Passes,
 ) -> Result<Vec<Figure>, BenchError> {
-    let structure = case.shape.name();
     let mut figures = Vec::new();
-    let how = case.how();
     for (setting, runs) in case.settings().iter().zip(&taken.firn) {
         for (kind, word) in KINDS {
-            let name = name(case.shape, word, setting);
-            let subject = Subject {
-                system: SYSTEM,
-                structure,
-                operation: &name,
-                n: options.entries,
-                threads: 1,
-                how: &how,
-            };
-            let times: Vec<Times> = runs.iter().map(|run| kind.of(run)).collect();
-            let mut figure = Figure::of(subject, &times);
-            if kind == TELLS_COMPACTION {
-                let seen: Vec<Compaction> = runs.iter().map(seen).collect();
-                figure.compaction = Compaction::median(seen.iter());
-            }
-            if setting.ratios.is_none()
-                && setting.huge_pages == HugePages::Ask
-                && let Some(counted) = counted(options, case.shape, kind)?
-            {
-                figure.fences_per_op = Some(counted.fences_per_op);
-                figure.lines_per_op = Some(counted.lines_per_op);
-            }
-            figures.push(figure);
+            figures.push(ours(options, case, setting, runs, kind, word)?);
         }
     }
     for (rival, runs) in rivals.iter_mut().zip(&taken.rivals) {
@@ -315,40 +291,90 @@ fn figures_of(
             continue;
         }
         for (kind, word) in KINDS {
-            let operation = format!("{structure}_{word}");
-            let system = rival.name.clone();
-            let subject = Subject {
-                system: &system,
-                structure,
-                operation: &operation,
-                n: options.entries,
-                threads: 1,
-                how: &runs[0].how,
-            };
-            let times: Vec<Times> = runs.iter().map(|run| kind.of_rival(run)).collect();
-            let mut figure = Figure::of(subject, &times);
-            if kind == TELLS_COMPACTION {
-                let seen: Vec<Compaction> = runs.iter().map(seen_of_rival).collect();
-                figure.compaction = Compaction::median(seen.iter());
-            }
-            if kind == Kind::Insert && rival.id == super::rival::LIBPMEMOBJ {
-                let counted = rival.count(&format!("{}_insert", case.rivals))?;
-                figure.fences_per_op = Some(counted.fences_per_op);
-                figure.lines_per_op = Some(counted.lines_per_op);
-            }
-            let ours = figures.iter_mut().filter(|f| {
-                f.system == SYSTEM
-                    && f.operation
-                        .trim_end_matches(COLLECTING)
-                        .trim_end_matches(ON_SMALL_PAGES)
-                        == operation
-                    && f.ratio_to_rival.is_none()
-            });
-            ours.for_each(|f| f.ratio_to_rival = Some(figure.ns_cpu_per_op / f.ns_cpu_per_op));
+            let figure = theirs(options, case, rival, runs, kind, word)?;
+            compare(&mut figures, &figure);
             figures.push(figure);
         }
     }
     Ok(figures)
+}
+
+/// What runs of a setting took for something.
+fn ours(
+    options: &Options,
+    case: &Case,
+    setting: &Setting,
+    runs: &[Run],
+    kind: Kind,
+    word: &str,
+) -> Result<Figure, BenchError> {
+    let subject = Subject {
+        system: SYSTEM,
+        structure: case.shape.name(),
+        operation: &name(case.shape, word, setting),
+        n: options.entries,
+        threads: 1,
+        how: &case.how(),
+    };
+    let times: Vec<Times> = runs.iter().map(|run| kind.of(run)).collect();
+    let mut figure = Figure::of(subject, &times);
+    if kind == TELLS_COMPACTION {
+        let seen: Vec<Compaction> = runs.iter().map(seen).collect();
+        figure.compaction = Compaction::median(seen.iter());
+    }
+    if setting.ratios.is_none()
+        && setting.huge_pages == HugePages::Ask
+        && let Some(counted) = counted(options, case.shape, kind)?
+    {
+        figure.fences_per_op = Some(counted.fences_per_op);
+        figure.lines_per_op = Some(counted.lines_per_op);
+    }
+    Ok(figure)
+}
+
+/// What a rival's runs took for it.
+fn theirs(
+    options: &Options,
+    case: &Case,
+    rival: &mut Rival,
+    runs: &[Phased],
+    kind: Kind,
+    word: &str,
+) -> Result<Figure, BenchError> {
+    let structure = case.shape.name();
+    let subject = Subject {
+        system: &rival.name,
+        structure,
+        operation: &format!("{structure}_{word}"),
+        n: options.entries,
+        threads: 1,
+        how: &runs[0].how,
+    };
+    let times: Vec<Times> = runs.iter().map(|run| kind.of_rival(run)).collect();
+    let mut figure = Figure::of(subject, &times);
+    if kind == TELLS_COMPACTION {
+        let seen: Vec<Compaction> = runs.iter().map(seen_of_rival).collect();
+        figure.compaction = Compaction::median(seen.iter());
+    }
+    if kind == Kind::Insert && rival.id == super::rival::LIBPMEMOBJ {
+        let counted = rival.count(&format!("{}_insert", case.rivals))?;
+        figure.fences_per_op = Some(counted.fences_per_op);
+        figure.lines_per_op = Some(counted.lines_per_op);
+    }
+    Ok(figure)
+}
+
+/// Holds ours of an operation against a rival's, where they are held against none yet.
+fn compare(figures: &mut [Figure], theirs: &Figure) {
+    let ours = figures.iter_mut().filter(|f| {
+        f.system == SYSTEM
+            && f.operation
+                .trim_end_matches(COLLECTING)
+                .trim_end_matches(ON_SMALL_PAGES)
+                == theirs.operation
+            && f.ratio_to_rival.is_none()
+    });
+    ours.for_each(|f| f.ratio_to_rival = Some(theirs.ns_cpu_per_op / f.ns_cpu_per_op));
 }
 
 const HOW: &str = "FFCCD's phases: all inserted, 80 % deleted at random, inserted, deleted, one a \

@@ -6,14 +6,14 @@ use std::sync::Barrier;
 
 use firn_heap::{Error, Pool, PoolKind};
 use firn_mapped::Mapped;
+use firn_tools::Progress;
 use firn_units::{CHUNK_BYTES, round_up};
+use firn_workloads::{Population, Shape, Sizes, shuffled};
 
 use super::super::clock::{Moment, Times};
 use super::super::figure::{Figure, Subject};
-use super::super::population::{Population, Shape, Sizes, shuffled};
 use super::super::{BenchError, Options, pools};
 use super::{MOST_PASSES, SECTION, SYSTEM};
-use crate::Progress;
 
 /// Shapes of which each thread has one.
 const SHAPES: [Shape; 2] = [Shape::Chain, Shape::Avl];

@@ -28,13 +28,13 @@ use firn_crash::{Crash, CrashState, ExploreOptions, Explorer, Job, Schedule, Swa
 use firn_heap::Pool;
 use firn_heap::collector::Workflow;
 use firn_media::{Runtime, Step};
+use firn_workloads::subject::{Content, Key};
 
 use super::error::CrashError;
 use super::ground::Ground;
 use super::oracle::{Living, Survivor};
 use super::report::{Part, Program};
 use super::setting::Setting;
-use super::subject::{Content, Key};
 use super::ticker::Ticker;
 use collecting::Collecting;
 use ledger::Ledger;

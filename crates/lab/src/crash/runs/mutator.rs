@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use firn_crash::Crash;
 use firn_heap::{Error, Pool, Session, Tx};
 use firn_media::{Runtime, Space};
+use firn_workloads::subject::{Content, Key, Order};
 
 use super::super::ground::{Ground, ROOT};
-use super::super::subject::{Content, Key, Order};
 use super::ledger::{Change, Entry, Ledger};
 use super::sight::Sight;
 use super::{Meeting, lock};

@@ -6,8 +6,8 @@ use firn_heap::collector::scheme::{FFCCD, PIGGYBACK, SFCCD};
 use firn_heap::{FrameContent, Occupancy, PoolKind, Statistics};
 use firn_media::{Domain, Hardware, Memory, Relocate};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
+use firn_workloads::subject::Structure;
 
-use super::super::subject::Structure;
 use super::*;
 
 fn setting(structure: &str, threads: usize) -> Setting {
@@ -182,7 +182,7 @@ fn an_object_too_many_is_found() {
             ..setting("list", 1)
         };
         let judged = judged_after(&setting, |survivor, _| {
-            let list = Structure::named("list").unwrap().0;
+            let list = Structure::named("list").unwrap().subject::<Crash>();
             let session = survivor.session().unwrap();
             session
                 .transaction(|tx| list.create(tx, "leak", 0))

@@ -1,0 +1,213 @@
+//! Is anything lost that was acknowledged, when a child is killed in the middle of transactions?
+
+use std::time::Duration;
+
+use firn_lab::kill::{Collecting, KillPlan, KillReport, run};
+use firn_lab::writers::Ledger;
+use firn_tools::{Entry, Silent};
+
+use crate::support::stepped::killed_at;
+use crate::support::{Called, Folder, called, command};
+
+struct Plan {
+    kills: u64,
+    entries: usize,
+    payload_bytes: usize,
+    seed: u64,
+    collecting: Vec<Collecting>,
+}
+
+fn kill(plan: Plan) -> KillReport {
+    let folder = Folder::new();
+    let Plan { kills, seed, .. } = plan;
+    let entry = |i: usize| Entry {
+        key: format!("{}/{i:06}", "k".repeat(i % 90)).into_bytes(),
+        value: format!("{i}").into_bytes(),
+    };
+    let mut entries: Vec<Entry> = (0..plan.entries).map(entry).collect();
+    entries.sort_unstable();
+    let mut ledger = Ledger::new(entries, plan.payload_bytes, seed);
+    let plan = KillPlan {
+        program: env!("CARGO_BIN_EXE_firn").into(),
+        pool: folder.path("pool"),
+        entries_file: folder.path("entries"),
+        kills,
+        time: Duration::from_millis(60 * kills),
+        collecting: plan.collecting,
+    };
+    let report = run(&plan, &mut ledger, &mut Silent).unwrap();
+    println!("{report:#?}");
+    assert!(report.is_sound(), "seed {seed}: {report:#?}");
+    assert_eq!(report.kills, kills);
+    assert!(report.acknowledged.total() > kills);
+    report
+}
+
+/// Kills during compactions. A test that misses them tests nothing.
+fn kill_compactions(kills: u64, entries: usize, payload_bytes: usize, seed: u64) {
+    let collecting = Collecting::every_way(Duration::from_millis(1));
+    let report = kill(Plan {
+        kills,
+        entries,
+        payload_bytes,
+        seed,
+        collecting,
+    });
+    let hit = report.killed_while_collecting;
+    assert!(hit * 2 >= kills, "{hit} of {kills} kills hit a compaction");
+    assert!(report.acknowledged.deletes > entries as u64 / 4);
+}
+
+#[test]
+fn nothing_is_lost_in_50_kills_during_compactions() {
+    kill_compactions(50, 6000, 300, 4);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn nothing_is_lost_in_500_kills_during_compactions() {
+    kill_compactions(500, 20_000, 300, 5);
+}
+
+#[test]
+fn nothing_is_lost_in_50_kills() {
+    let report = kill(Plan {
+        kills: 50,
+        entries: 4000,
+        payload_bytes: 0,
+        seed: 1,
+        collecting: Vec::new(),
+    });
+    assert!(report.acknowledged.deletes > 0);
+}
+
+/// Values of up to some pages: allocation of every kind is cut short.
+#[test]
+fn nothing_of_large_values_is_lost() {
+    kill(Plan {
+        kills: 20,
+        entries: 300,
+        payload_bytes: 20_000,
+        seed: 2,
+        collecting: Vec::new(),
+    });
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn nothing_is_lost_in_500_kills() {
+    kill(Plan {
+        kills: 500,
+        entries: 20_000,
+        payload_bytes: 300,
+        seed: 3,
+        collecting: Vec::new(),
+    });
+}
+
+/// Kills a command at each of its calls that change files, in a folder of its own each time, and looks at what is
+/// left. Returns the number of kills.
+fn kill_at_each_call(
+    prepare: impl Fn(&Folder),
+    arguments: &[&str],
+    look: impl Fn(&Folder, u64),
+) -> u64 {
+    for kill_at in 1.. {
+        let folder = Folder::new();
+        prepare(&folder);
+        let mut command = command(arguments);
+        if !killed_at(command.current_dir(folder.0.path()), kill_at) {
+            return kill_at - 1;
+        }
+        look(&folder, kill_at);
+    }
+    unreachable!("every command ends")
+}
+
+fn assert_succeeds(folder: &Folder, arguments: &[&str], kill_at: u64) -> String {
+    let output = command(arguments).current_dir(folder.0.path()).output();
+    let called = called(output.expect("the program starts"));
+    let Called { status, err, out } = called;
+    assert_eq!(
+        status, 0,
+        "after a kill at call {kill_at}: {arguments:?}: {err}{out}"
+    );
+    out
+}
+
+/// Nothing but these is in the folder, and what a kill may leave of a new file.
+fn assert_names(folder: &Folder, expected: &[&str], kill_at: u64) {
+    let listing = std::fs::read_dir(folder.0.path()).expect("a folder");
+    let mut names: Vec<_> = listing
+        .map(|item| item.expect("a name").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, expected, "after a kill at call {kill_at}");
+}
+
+#[test]
+fn a_pool_whose_creation_was_killed_at_any_call_is_created_by_the_next() {
+    let lines = |folder: &Folder| {
+        std::fs::write(folder.path("lines"), "a\t1\nb\t2\n").expect("written");
+    };
+    let load = ["load", "pool", "lines"];
+    let kills = kill_at_each_call(lines, &load, |folder, kill_at| {
+        if folder.path("pool").exists() {
+            assert_succeeds(folder, &["check", "pool"], kill_at);
+        }
+        assert_succeeds(folder, &load, kill_at);
+        let got = assert_succeeds(folder, &["get", "pool", "a", "b"], kill_at);
+        assert_eq!(got, "1\n2\n");
+        assert_succeeds(folder, &["check", "pool"], kill_at);
+        assert_names(folder, &["lines", "pool"], kill_at);
+    });
+    assert!(kills > 30, "{kills} kills");
+}
+
+#[test]
+fn a_copy_that_was_killed_at_any_call_is_made_by_the_next() {
+    let model = Folder::new();
+    model.pool("pool");
+    let prepare = |folder: &Folder| {
+        std::fs::copy(model.path("pool"), folder.path("pool")).expect("copied");
+    };
+    let copy = ["copy", "pool", "new"];
+    let kills = kill_at_each_call(prepare, &copy, |folder, kill_at| {
+        if folder.path("new").exists() {
+            assert_succeeds(folder, &["check", "new"], kill_at);
+        } else {
+            assert_succeeds(folder, &copy, kill_at);
+        }
+        let [old, new] =
+            ["pool", "new"].map(|pool| assert_succeeds(folder, &["scan", pool, ""], kill_at));
+        assert!(
+            old == new && !old.is_empty(),
+            "the copy holds what the pool holds"
+        );
+        assert_names(folder, &["new", "pool"], kill_at);
+    });
+    assert!(kills > 30, "{kills} kills");
+}
+
+#[test]
+fn a_picture_that_was_killed_at_any_call_is_the_old_one_or_the_new() {
+    let model = Folder::new();
+    model.pool("pool");
+    let prepare = |folder: &Folder| {
+        std::fs::copy(model.path("pool"), folder.path("pool")).expect("copied");
+        std::fs::write(folder.path("p.svg"), "old").expect("written");
+    };
+    let map = ["map", "pool", "-o", "p.svg"];
+    let kills = kill_at_each_call(prepare, &map, |folder, kill_at| {
+        let left = std::fs::read_to_string(folder.path("p.svg")).expect("a picture");
+        assert!(
+            left == "old" || left.ends_with("</svg>\n") || left.ends_with("</svg>"),
+            "{kill_at}: {left}"
+        );
+        assert_succeeds(folder, &map, kill_at);
+        let made = std::fs::read_to_string(folder.path("p.svg")).expect("a picture");
+        assert!(left == "old" || left == made);
+        assert_names(folder, &["p.svg", "pool"], kill_at);
+    });
+    assert!(kills > 10, "{kills} kills");
+}

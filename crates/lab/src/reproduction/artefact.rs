@@ -1,0 +1,147 @@
+//! Something that a paper prints, and ours beside it.
+
+use serde::Serialize;
+
+use super::bars::Chart;
+use crate::Table;
+
+/// Something that a paper prints, and ours beside it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Artefact {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is.
+    pub title: String,
+    /// What is compared.
+    pub rows: Vec<Row>,
+    /// What else was counted.
+    #[serde(skip)]
+    pub tables: Vec<Table>,
+    /// What stands below it.
+    pub notes: Vec<String>,
+    #[serde(skip)]
+    pub(super) chart: Option<Chart>,
+}
+
+/// How far ours may be off before the page says why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bar {
+    /// Fifteen parts of a hundred of what is printed.
+    Reduction,
+    /// Two percentage points.
+    Overhead,
+    /// Not at all.
+    Exact,
+    /// There is nothing to compare.
+    None,
+}
+
+/// A figure, printed and ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// What it is of.
+    pub what: String,
+    /// As printed.
+    pub published: Option<f64>,
+    /// Ours.
+    pub ours: f64,
+    /// Of both.
+    pub unit: &'static str,
+    /// Whether ours is as close as is asked for; nothing is, of what the paper does not print.
+    pub close: Option<bool>,
+    /// Where it is not, why.
+    pub reason: &'static str,
+}
+
+impl Row {
+    pub(super) fn new(
+        what: impl Into<String>,
+        (published, ours): (Option<f64>, f64),
+        unit: &'static str,
+        bar: Bar,
+        reason: &'static str,
+    ) -> Self {
+        let close = published.and_then(|published| {
+            let off = (ours - published).abs();
+            match bar {
+                Bar::Reduction => Some(off <= 0.15 * published.abs()),
+                Bar::Overhead => Some(off <= 2.0),
+                Bar::Exact => Some(off <= 0.005 * published.abs()),
+                Bar::None => None,
+            }
+        });
+        Self {
+            what: what.into(),
+            published,
+            ours,
+            unit,
+            close,
+            reason: if close == Some(true) { "" } else { reason },
+        }
+    }
+}
+
+/// Of a hundred.
+pub(super) fn percent(part: f64, whole: f64) -> f64 {
+    if whole == 0.0 {
+        0.0
+    } else {
+        100.0 * part / whole
+    }
+}
+
+/// How much less `now` is than `before`, of a hundred.
+pub(super) fn reduction(before: f64, now: f64) -> f64 {
+    percent(before - now, before)
+}
+
+impl Artefact {
+    /// What is compared, as a table.
+    pub fn table(&self) -> Table {
+        let head = ["", "published", "ours", "deviation", "close", "why not"];
+        Table {
+            title: self.title.clone(),
+            head: head.map(str::to_owned).to_vec(),
+            rows: self.rows.iter().map(Row::cells).collect(),
+        }
+    }
+}
+
+impl Row {
+    fn cells(&self) -> Vec<String> {
+        let figure = |value: f64| match self.unit {
+            "bytes" => format!("{value:.0} bytes"),
+            "" => format!("{value:.2}"),
+            unit => format!("{value:.1} {unit}"),
+        };
+        let off = self.published.map(|published| self.ours - published);
+        vec![
+            self.what.clone(),
+            self.published.map_or_else(String::new, figure),
+            figure(self.ours),
+            off.map_or_else(String::new, |off| format!("{off:+.2}")),
+            match self.close {
+                Some(true) => "yes".to_owned(),
+                Some(false) => "no".to_owned(),
+                None => String::new(),
+            },
+            self.reason.to_owned(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_off_says_why_and_what_is_close_does_not() {
+        let row = |ours, bar| Row::new("", (Some(40.0), ours), "%", bar, "because");
+        assert_eq!(row(45.9, Bar::Reduction).reason, "");
+        assert_eq!(row(46.1, Bar::Reduction).reason, "because");
+        assert_eq!(row(42.1, Bar::Overhead).close, Some(false));
+        assert_eq!(row(40.1, Bar::Exact).close, Some(true));
+        let unprinted = Row::new("", (None, 1.0), "%", Bar::Overhead, "because");
+        assert_eq!((unprinted.close, unprinted.reason), (None, "because"));
+    }
+}

@@ -1,0 +1,44 @@
+//! Figures beside each other.
+
+/// A title, names and figures.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// What they are about.
+    pub title: String,
+    /// What stands above the columns; the first is that of the names.
+    pub head: Vec<String>,
+    /// A name and its figures each.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table of a title and two columns of figures.
+    pub(crate) fn new(head: [&str; 3]) -> Self {
+        let [title, columns @ ..] = head;
+        Self {
+            title: title.into(),
+            head: ["".into()]
+                .into_iter()
+                .chain(columns.map(Into::into))
+                .collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// A row of the same figure of two.
+    pub(crate) fn both<T: ?Sized>(
+        &mut self,
+        name: &str,
+        of: [&T; 2],
+        figure: impl Fn(&T) -> String,
+    ) {
+        let figures = of.into_iter().map(figure);
+        self.rows
+            .push([name.into()].into_iter().chain(figures).collect());
+    }
+
+    /// A row of which only the second column has a figure.
+    pub(crate) fn second(&mut self, name: &str, figure: String) {
+        self.rows.push(vec![name.into(), "-".into(), figure]);
+    }
+}

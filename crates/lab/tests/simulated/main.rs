@@ -1,0 +1,4 @@
+//! Do workloads on simulated machines show what papers print?
+
+mod reproduction;
+mod simulation;

@@ -1,0 +1,117 @@
+//! Whether a pool is sound, and the collections in it.
+
+use std::path::Path;
+
+use firn_heap::{Error, OpenError, Pool, Target, View};
+use firn_mapped::{Backing, MappedOptions};
+use firn_media::Medium;
+use firn_structures::avl::AvlRoot;
+use firn_structures::hash::HashRoot;
+use firn_structures::inline_tree::InlineRoot;
+use firn_structures::list::ListRoot;
+use firn_structures::map::MapRoot;
+use firn_structures::queue::QueueRoot;
+use firn_structures::red_black::RedBlackRoot;
+use firn_structures::strings::StringsRoot;
+use firn_structures::vector::VectorRoot;
+use firn_structures::{
+    AvlTree, HashMap, InlineTree, List, Map, Queue, RedBlackTree, StringArray, Vector,
+};
+use serde::Serialize;
+
+use crate::any::{Torn, open_any};
+use crate::{Progress, ToolError};
+
+/// What the checker says.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckReport {
+    /// Whether nothing was found.
+    pub ok: bool,
+    /// Version of the pool's format, where it could be opened.
+    pub version: Option<u32>,
+    /// What is wrong, in sentences.
+    pub findings: Vec<String>,
+}
+
+/// Checks the pool in `path`, whatever it holds: tables, headers, types, references, allocation, and
+/// every collection that a root names. A pool that was closed is only read. One that was not is
+/// recovered first, as any open would; one that was open when the machine died is recovered and
+/// checked in memory, and its file stays as it is. That no open takes it is the first finding then.
+///
+/// Errors: no such file, in use, not a pool. What is wrong inside a pool is a finding.
+pub fn check(
+    path: &Path,
+    mapped: &MappedOptions,
+    progress: &mut dyn Progress,
+) -> Result<CheckReport, ToolError> {
+    let mut version = None;
+    let findings = match open_any(path, Torn::InMemory, mapped, progress) {
+        Ok(pool) => {
+            version = Some(pool.format_version());
+            progress.begin("checking", None);
+            let found = findings(&pool);
+            progress.end();
+            // What is only in memory is the copy of a pool that no open takes, whatever is found in it.
+            let torn = pool.medium().backing() == Backing::Anonymous;
+            let closed = pool.close();
+            let mut found = found
+                .and_then(|f| closed.map(|()| f))
+                .map_err(ToolError::pool(path))?;
+            if torn {
+                let pool = path.display().to_string();
+                found.insert(0, OpenError::MachineDied { pool }.to_string());
+            }
+            found
+        }
+        Err(error) if error.is_damage() => vec![error.to_string()],
+        Err(error) => return Err(error),
+    };
+    Ok(CheckReport {
+        ok: findings.is_empty(),
+        version,
+        findings,
+    })
+}
+
+/// What is wrong with an open pool and with the collections that its roots name.
+///
+/// Errors: an operation on the pool stayed open, or every lane is in use.
+pub fn findings<M: Medium>(pool: &Pool<M>) -> Result<Vec<String>, Error> {
+    let mut findings: Vec<String> = pool.check()?.iter().map(ToString::to_string).collect();
+    let mut session = pool.session()?;
+    let guard = session.guard();
+    match guard.view().root_names() {
+        Ok(names) => {
+            for name in names {
+                findings.extend(root_findings(guard.view(), &name));
+            }
+        }
+        Err(error) => findings.push(format!("the root table: {error}")),
+    }
+    Ok(findings)
+}
+
+/// What is wrong with the collection of a root; nothing if it is none.
+///
+/// What it is the registry says: asking for a map would register the map's type in a pool that has
+/// none, and fail where the pool is only read.
+fn root_findings<'g, V: View<'g>>(view: V, name: &str) -> Vec<String> {
+    let found = collection_findings(view, name).unwrap_or_else(|error| vec![error.to_string()]);
+    let in_root = |what| format!("root `{name}`: {what}");
+    found.into_iter().map(in_root).collect()
+}
+
+fn collection_findings<'g, V: View<'g>>(view: V, name: &str) -> Result<Vec<String>, Error> {
+    match view.root_type_name(name)?.as_deref() {
+        Some(MapRoot::NAME) => Map::open(view, name)?.check(),
+        Some(ListRoot::NAME) => List::open(view, name)?.check(),
+        Some(AvlRoot::NAME) => AvlTree::open(view, name)?.check(),
+        Some(RedBlackRoot::NAME) => RedBlackTree::open(view, name)?.check(),
+        Some(InlineRoot::NAME) => InlineTree::open(view, name)?.check(),
+        Some(HashRoot::NAME) => HashMap::open(view, name)?.check(),
+        Some(VectorRoot::NAME) => Vector::open(view, name)?.check(),
+        Some(QueueRoot::NAME) => Queue::open(view, name)?.check(),
+        Some(StringsRoot::NAME) => StringArray::open(view, name)?.check(),
+        _ => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,93 @@
+//! Maps, whose keys are byte strings.
+
+use firn_heap::{Error, Reading, Tx};
+use firn_media::Medium;
+use firn_structures::{HashMap, Map as OrderedMap};
+
+use super::{Content, Found, Key, Subject};
+
+/// One key of so many is short: an entry says the length of its key, and of those of eight bytes, it
+/// does not.
+const SHORT_ONE_IN: Key = 8;
+
+/// A key as bytes, which are in the order of the keys.
+fn name(key: Key) -> Vec<u8> {
+    let mut bytes = key.to_be_bytes().to_vec();
+    if key % SHORT_ONE_IN != 1 {
+        bytes.resize(size_of::<u64>(), 0);
+    }
+    bytes
+}
+
+/// The key of these bytes; one that is no name is a key that nobody inserts.
+fn key_of(bytes: &[u8]) -> Key {
+    let key = bytes.first_chunk().map(|first| Key::from_be_bytes(*first));
+    key.filter(|&key| name(key) == bytes).unwrap_or(Key::MAX)
+}
+
+/// A subject of a map with the interface that both have.
+macro_rules! subject {
+    ($(#[$doc:meta])* $subject:ident, $map:ident, $into_order:expr) => {
+        $(#[$doc])*
+        pub(super) struct $subject;
+
+        impl<M: Medium> Subject<M> for $subject {
+            fn create(&self, tx: Tx<'_, M>, root: &str, _keys: Key) -> Result<(), Error> {
+                $map::create(tx, root).map(drop)
+            }
+
+            fn insert(
+                &self,
+                tx: Tx<'_, M>,
+                root: &str,
+                key: Key,
+                value: &[u8],
+            ) -> Result<(), Error> {
+                $map::open(tx, root)?.insert(&name(key), value).map(drop)
+            }
+
+            fn remove(&self, tx: Tx<'_, M>, root: &str, key: Key) -> Result<(), Error> {
+                $map::open(tx, root)?.remove(&name(key)).map(drop)
+            }
+
+            fn get(
+                &self,
+                view: Reading<'_, M>,
+                root: &str,
+                key: Key,
+            ) -> Result<Option<Vec<u8>>, Error> {
+                $map::open(view, root)?.get(&name(key))
+            }
+
+            fn read(&self, view: Reading<'_, M>, root: &str) -> Result<Found, Error> {
+                let map = $map::open(view, root)?;
+                let wrong = map.check()?;
+                let reader = map.read()?;
+                let entries = reader.iter().map(|entry| {
+                    let (key, value) = entry?.to_pair()?;
+                    Ok((key_of(&key), value))
+                });
+                let content = entries.collect::<Result<Content, Error>>()?;
+                let content = $into_order(content);
+                Ok(Found { wrong, content })
+            }
+        }
+    };
+}
+
+subject!(
+    /// [`firn_structures::Map`], whose order is that of its keys.
+    Map,
+    OrderedMap,
+    |content| content
+);
+
+subject!(
+    /// [`HashMap`], whose own order means nothing.
+    Hash,
+    HashMap,
+    |mut content: Content| {
+        content.sort();
+        content
+    }
+);
