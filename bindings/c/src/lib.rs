@@ -13,8 +13,8 @@
 //!
 //! The headers are the documentation; here is only what they do not say.
 //!
-//! A function is safe where its arguments' types say all that its header asks (`given`, `shelf`). What takes something
-//! away that another thread or a caller may be using is not: the closing functions.
+//! A function is safe where its arguments' types say all that its header asks (`given`, `shelf`). What closes or frees
+//! something is not: nobody may use that afterwards.
 #![allow(
     missing_docs,
     reason = "the header documents what a program sees, and is what a program sees"

@@ -47,8 +47,11 @@ pub extern "C" fn firn_alloc_sized(
     })
 }
 
+/// # Safety
+///
+/// As the header asks: nothing in the pool leads to the object when the transaction commits, and no handle.
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_free(pointer: Handed<Session>, object: *const c_void) -> Status {
+pub unsafe extern "C" fn firn_free(pointer: Handed<Session>, object: *const c_void) -> Status {
     status_of(|| {
         let it = session(pointer)?;
         it.change(|tx| {

@@ -44,7 +44,7 @@ impl Pobj {
             true => self.locks_in(body, in_tx_len(self, tx, body)?),
             false => Orphans::NONE,
         };
-        // SAFETY: the caller vouches for what freeing asks.
+        // SAFETY: `RawTx::free` asks that nothing leads to the object when the transaction commits; so does this.
         unsafe { self.give_back(tx, body) }?;
         Ok(orphans)
     }

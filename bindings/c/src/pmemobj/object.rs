@@ -61,7 +61,7 @@ impl Pobj {
     /// As [`RawTx::free`].
     pub(super) unsafe fn give_back(&self, tx: RawTx<'_, Mapped>, body: VirtAddr) -> Outcome<()> {
         gives_up(self);
-        // SAFETY: the caller vouches for what freeing asks.
+        // SAFETY: `RawTx::free` asks that nothing leads to the object when the transaction commits; so does this.
         Ok(unsafe { tx.free(body) }?)
     }
 
@@ -163,8 +163,12 @@ pub extern "C" fn firn_pmemobj_alloc(
 }
 
 /// Changes an object's length, or allocates or frees it: all of it or nothing.
+///
+/// # Safety
+///
+/// As libpmemobj asks: the program does not use the old object any more.
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_realloc(
+pub unsafe extern "C" fn firn_pmemobj_realloc(
     pool: Handed<Pobj>,
     to: InOut<'_, Oid>,
     bytes: usize,
@@ -200,8 +204,11 @@ pub extern "C" fn firn_pmemobj_realloc(
     })
 }
 
+/// # Safety
+///
+/// As libpmemobj asks: the program does not use the old object any more.
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_free(to: InOut<'_, Oid>) -> Status {
+pub unsafe extern "C" fn firn_pmemobj_free(to: InOut<'_, Oid>) -> Status {
     status_of(|| {
         let Some(old) = to.get() else {
             return Err(Failure::invalid(

@@ -101,8 +101,11 @@ pub(crate) fn construct(
     }
 }
 
+/// # Safety
+///
+/// As libpmemobj asks: where the root object has become longer, the program uses the new one alone.
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_root(
+pub unsafe extern "C" fn firn_pmemobj_root(
     pool: Handed<Pobj>,
     bytes: usize,
     constructor: Option<Constructor>,

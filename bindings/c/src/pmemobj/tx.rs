@@ -234,8 +234,11 @@ pub extern "C" fn firn_pmemobj_tx_alloc(
     })
 }
 
+/// # Safety
+///
+/// As libpmemobj asks: the program does not use the old object any more.
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_tx_realloc(oid: Oid, bytes: usize, type_num: u64) -> Oid {
+pub unsafe extern "C" fn firn_pmemobj_tx_realloc(oid: Oid, bytes: usize, type_num: u64) -> Oid {
     result_of(Oid::NULL, || {
         let pool = at_work()?;
         in_transaction(pool, |tx| {
@@ -250,8 +253,11 @@ pub extern "C" fn firn_pmemobj_tx_realloc(oid: Oid, bytes: usize, type_num: u64)
     })
 }
 
+/// # Safety
+///
+/// As libpmemobj asks: the program does not use the old object any more.
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_tx_free(oid: Oid) -> c_int {
+pub unsafe extern "C" fn firn_pmemobj_tx_free(oid: Oid) -> c_int {
     let status = status_of(|| {
         let pool = at_work()?;
         if oid.is_null() {

@@ -111,6 +111,12 @@ pub fn store(
     firn_store(session, object, offset, source, bytes.len())
 }
 
+/// Frees what is no object, so that nothing leads there.
+pub fn free(session: Handed<Session>, at: *const c_void) -> Status {
+    // SAFETY: no test frees an object: it is refused.
+    unsafe { firn_free(session, at) }
+}
+
 /// A new node that begins with these bytes.
 pub fn alloc(session: Handed<Session>, of: In<'static, Type>, front: &[u8; SIZE]) -> *const c_void {
     // SAFETY: every type that tests allocate objects of has `SIZE` bytes.

@@ -6,7 +6,8 @@ use std::ptr;
 use firn::*;
 
 use crate::calls::{
-    NUMBER, SIZE, close_pool, close_session, drop_handle, expect, expect_null, kept, message, node,
+    NUMBER, SIZE, close_pool, close_session, drop_handle, expect, expect_null, free, kept, message,
+    node,
 };
 use crate::program::Program;
 
@@ -115,7 +116,7 @@ impl Program {
             }
             expect(self.store(at, NUMBER, &word), Status::NotAllocated);
             self.fail(Status::NotAllocated);
-            expect(firn_free(self.session, at), Status::NotAllocated);
+            expect(free(self.session, at), Status::NotAllocated);
         }
     }
 
