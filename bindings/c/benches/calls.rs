@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use firn_heap::{LogKind, Pool, PoolKind, PoolOptions, Ref, Stored};
+use firn_heap::{Error, LogKind, Obj, Pool, PoolKind, PoolOptions, Ref, Session, Stored, Untyped};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::{Domain, Runtime};
 use firn_structures::{HashMap, Map, Vector};
@@ -39,93 +39,112 @@ struct Node {
     rest: [u64; 4],
 }
 
+/// A pool in anonymous memory that is taken for persistent.
+fn pool(options: &PoolOptions) -> Pool<Mapped> {
+    let on = MappedOptions::default().assume_persistent(Domain::Adr);
+    Pool::create(Mapped::anonymous(0, &on).unwrap(), options).unwrap()
+}
+
 /// Nanoseconds an operation takes in Rust.
 fn in_rust() -> [f64; 4] {
-    let options = MappedOptions::default().assume_persistent(Domain::Adr);
-    let medium = Mapped::anonymous(0, &options).unwrap();
-    let options = PoolOptions {
+    let pool = pool(&PoolOptions {
         kind: PoolKind::Explicit,
         log: LogKind::Redo,
         ..PoolOptions::new("")
-    };
-    let pool = Pool::create(medium, &options).unwrap();
+    });
     let mut session = pool.session().unwrap();
     let mut at = [VirtAddr(0); OBJECTS];
     let now = || pool.medium().cpu_ns() as f64;
     let (mut spent, mut sum) = ([0.0; 4], 0);
     for round in 0..ROUNDS {
         let begin = now();
-        for i in (0..OBJECTS).step_by(BATCH) {
-            session
-                .transaction(|tx| {
-                    let mut last = None;
-                    for (j, at) in at.iter_mut().enumerate().skip(i).take(BATCH) {
-                        let node = Node {
-                            next: Ref::null(),
-                            number: j as u64,
-                            rest: [0; 4],
-                        };
-                        let new = tx.alloc(node)?;
-                        if let Some(last) = last {
-                            new.link(Node::NEXT, Some(last));
-                        }
-                        *at = new.address();
-                        last = Some(new);
-                    }
-                    Ok::<_, firn_heap::Error>(())
-                })
-                .unwrap();
-        }
+        allocate(&mut session, &mut at);
         let allocated = now();
-        for (i, &at) in at.iter().enumerate() {
-            session
-                .transaction(|tx| {
-                    let node = firn_heap::Obj::<firn_heap::Untyped, _>::at(tx, at)?;
-                    node.typed::<Node>()?.store(Node::NUMBER, i as u64 + 1);
-                    Ok::<_, firn_heap::Error>(())
-                })
-                .unwrap();
-        }
+        store(&mut session, &at);
         let stored = now();
-        session.read(|view| {
-            for &at in at.iter().skip(BATCH - 1).step_by(BATCH) {
-                let first = firn_heap::Obj::<firn_heap::Untyped, _>::at(view, at).unwrap();
-                let mut node = first.typed::<Node>().ok();
-                while let Some(found) = node {
-                    sum += found.load(Node::NUMBER);
-                    node = found.follow(Node::NEXT);
-                }
-            }
-        });
+        sum += chase(&mut session, &at);
         let chased = now();
-        for batch in at.chunks(BATCH) {
-            session
-                .transaction(|tx| {
-                    for &at in batch {
-                        let node = firn_heap::Obj::<firn_heap::Untyped, _>::at(tx, at)?;
-                        // SAFETY: nothing refers to the batch when it is gone.
-                        unsafe { tx.free(node) }?;
-                    }
-                    Ok::<_, firn_heap::Error>(())
-                })
-                .unwrap();
-        }
+        free(&mut session, &at);
         let freed = now();
         if round > 0 {
-            let parts = [
-                allocated - begin,
-                stored - allocated,
-                chased - stored,
-                freed - chased,
-            ];
-            spent
-                .iter_mut()
-                .zip(parts)
-                .for_each(|(sum, part)| *sum += part);
+            spent[0] += allocated - begin;
+            spent[1] += stored - allocated;
+            spent[2] += chased - stored;
+            spent[3] += freed - chased;
         }
     }
     assert_eq!(sum as usize, ROUNDS * OBJECTS * (OBJECTS + 1) / 2);
     spent.map(|ns| ns / ((ROUNDS - 1) * OBJECTS) as f64)
+}
+
+/// Allocates all objects, as many in a transaction as are linked.
+fn allocate(session: &mut Session<Mapped>, at: &mut [VirtAddr; OBJECTS]) {
+    for (i, batch) in at.chunks_mut(BATCH).enumerate() {
+        session
+            .transaction(|tx| {
+                let mut last = None;
+                for (j, at) in batch.iter_mut().enumerate() {
+                    let node = Node {
+                        next: Ref::null(),
+                        number: (i * BATCH + j) as u64,
+                        rest: [0; 4],
+                    };
+                    let new = tx.alloc(node)?;
+                    if let Some(last) = last {
+                        new.link(Node::NEXT, Some(last));
+                    }
+                    *at = new.address();
+                    last = Some(new);
+                }
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+    }
+}
+
+/// Stores a word of each in a transaction.
+fn store(session: &mut Session<Mapped>, at: &[VirtAddr; OBJECTS]) {
+    for (i, &at) in at.iter().enumerate() {
+        session
+            .transaction(|tx| {
+                let node = Obj::<Untyped, _>::at(tx, at)?;
+                node.typed::<Node>()?.store(Node::NUMBER, i as u64 + 1);
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+    }
+}
+
+/// Follows the references. Returns the sum of the words.
+fn chase(session: &mut Session<Mapped>, at: &[VirtAddr; OBJECTS]) -> u64 {
+    session.read(|view| {
+        let mut sum = 0;
+        for &at in at.iter().skip(BATCH - 1).step_by(BATCH) {
+            let first = Obj::<Untyped, _>::at(view, at).unwrap();
+            let mut node = first.typed::<Node>().ok();
+            while let Some(found) = node {
+                sum += found.load(Node::NUMBER);
+                node = found.follow(Node::NEXT);
+            }
+        }
+        sum
+    })
+}
+
+/// Frees all of them.
+fn free(session: &mut Session<Mapped>, at: &[VirtAddr; OBJECTS]) {
+    for batch in at.chunks(BATCH) {
+        session
+            .transaction(|tx| {
+                for &at in batch {
+                    let node = Obj::<Untyped, _>::at(tx, at)?;
+                    // SAFETY: what refers to an object is in its batch, which goes with it.
+                    unsafe { tx.free(node) }?;
+                }
+                Ok::<_, Error>(())
+            })
+            .unwrap();
+    }
 }
 
 /// The library as this bench was built with it, under the names that programs look for.
@@ -145,12 +164,24 @@ fn key(index: u64) -> u64 {
 
 /// Nanoseconds an operation on a collection takes in Rust. Values are numbers, as in the C++ program.
 fn collections_in_rust() -> [f64; 5] {
-    let options = MappedOptions::default().assume_persistent(Domain::Adr);
-    let medium = Mapped::anonymous(0, &options).unwrap();
-    let pool = Pool::create(medium, &PoolOptions::new("")).unwrap();
+    let pool = pool(&PoolOptions::new(""));
     let mut session = pool.session().unwrap();
+    let [map_insert, hash_insert] = fill(&pool, &mut session);
+    let [map_get, hash_get, vector_get] = get(&pool, &mut session);
+    let entries = ENTRIES as f64;
+    let all = entries * GETS as f64;
+    [
+        map_get / all,
+        map_insert / entries,
+        hash_get / all,
+        hash_insert / entries,
+        vector_get / all,
+    ]
+}
+
+/// Fills a map, an unordered one and a vector. Returns what the maps took.
+fn fill(pool: &Pool<Mapped>, session: &mut Session<Mapped>) -> [f64; 2] {
     let now = || pool.medium().cpu_ns() as f64;
-    let mut spent = [0.0; 5];
     let begin = now();
     for i in 0..ENTRIES {
         session
@@ -176,8 +207,13 @@ fn collections_in_rust() -> [f64; 5] {
             (0..ENTRIES).try_for_each(|i| vector.push(&i.to_le_bytes()))
         })
         .unwrap();
-    spent[1] = map_filled - begin;
-    spent[3] = hash_filled - map_filled;
+    [map_filled - begin, hash_filled - map_filled]
+}
+
+/// Gets each entry of each collection, in turns. Returns what each took.
+fn get(pool: &Pool<Mapped>, session: &mut Session<Mapped>) -> [f64; 3] {
+    let now = || pool.medium().cpu_ns() as f64;
+    let mut spent = [0.0; 3];
     let guard = session.guard();
     let map = Map::open(guard.view(), "map").unwrap();
     let hash = HashMap::open(guard.view(), "hash").unwrap();
@@ -206,19 +242,11 @@ fn collections_in_rust() -> [f64; 5] {
             read(got.unwrap(), &mut found);
         }
         spent[0] += map_read - begin;
-        spent[2] += hash_read - map_read;
-        spent[4] += now() - hash_read;
+        spent[1] += hash_read - map_read;
+        spent[2] += now() - hash_read;
     }
     assert_eq!(sum, 3 * GETS * (ENTRIES * (ENTRIES - 1) / 2));
-    let entries = ENTRIES as f64;
-    let all = entries * GETS as f64;
-    [
-        spent[0] / all,
-        spent[1] / entries,
-        spent[2] / all,
-        spent[3] / entries,
-        spent[4] / all,
-    ]
+    spent
 }
 
 fn numbers<const N: usize>(program: &Path, libraries: &Path, arguments: &[u64]) -> [f64; N] {

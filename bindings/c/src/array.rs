@@ -4,8 +4,10 @@ use core::ffi::c_void;
 
 use firn_heap::{Bytes, Refs, Untyped};
 
-use crate::object::{bytes, room};
-use crate::session::{Session, session, with_view};
+use crate::given::{Out, Room, Source};
+use crate::operation::with_view;
+use crate::session::{Session, session};
+use crate::shelf::Handed;
 use crate::status::{Failure, Outcome, Status, object_of, result_of, status_of};
 
 /// Bytes of an array's length, in front of what it holds.
@@ -28,38 +30,31 @@ fn beyond(index: usize, len: usize) -> Failure {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_alloc_bytes(
-    pointer: *mut Session,
-    from: *const c_void,
+pub extern "C" fn firn_alloc_bytes(
+    pointer: Handed<Session>,
+    from: Source<'_>,
     len: usize,
 ) -> *const c_void {
     object_of(|| {
-        // SAFETY: as the header asks of sessions and bytes.
-        let (it, from) = unsafe {
-            let it = session(pointer)?;
-            (
-                it,
-                it.given(bytes(from, len, "what the object is to hold"))?,
-            )
-        };
+        let it = session(pointer)?;
+        // SAFETY: the header promises `len` bytes.
+        let from = it.given(unsafe { from.bytes(len, "what the object is to hold") })?;
         it.change(|tx| Ok(it.pointer(tx.alloc_bytes(from)?)))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_alloc_refs(pointer: *mut Session, len: usize) -> *const c_void {
+pub extern "C" fn firn_alloc_refs(pointer: Handed<Session>, len: usize) -> *const c_void {
     object_of(|| {
-        // SAFETY: as the header asks of sessions.
-        let it = unsafe { session(pointer) }?;
+        let it = session(pointer)?;
         it.change(|tx| Ok(it.pointer(tx.alloc_refs::<Untyped>(len)?)))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_bytes_len(pointer: *mut Session, object: *const c_void) -> usize {
+pub extern "C" fn firn_bytes_len(pointer: Handed<Session>, object: *const c_void) -> usize {
     result_of(0, || {
-        // SAFETY: as the header asks of sessions.
-        let it = unsafe { session(pointer) }?;
+        let it = session(pointer)?;
         with_view!(it, |view| Ok(it
             .object(view, object)?
             .typed::<Bytes>()?
@@ -68,41 +63,36 @@ pub unsafe extern "C" fn firn_bytes_len(pointer: *mut Session, object: *const c_
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_bytes(
-    pointer: *mut Session,
+pub extern "C" fn firn_bytes(
+    pointer: Handed<Session>,
     object: *const c_void,
-    len: *mut usize,
+    len: Out<'_, usize>,
 ) -> *const c_void {
     object_of(|| {
-        // SAFETY: as the header asks of sessions, and of the length.
-        let (it, len) = unsafe { (session(pointer)?, len.as_mut()) };
+        let it = session(pointer)?;
         it.reading(|view| {
             let found = it.object(view, object)?.typed::<Bytes>()?;
-            let held = found.checked_len()?;
-            if let Some(len) = len {
-                *len = held;
-            }
+            len.put(found.checked_len()?);
             Ok(it.pointer(found).wrapping_byte_add(LENGTH_BYTES))
         })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_bytes_copy(
-    pointer: *mut Session,
+pub extern "C" fn firn_bytes_copy(
+    pointer: Handed<Session>,
     object: *const c_void,
     offset: usize,
-    into: *mut c_void,
+    into: Room<'_>,
     len: usize,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of sessions.
-        let it = unsafe { session(pointer) }?;
+        let it = session(pointer)?;
         with_view!(it, |view| {
             let object = it.object(view, object)?;
             check_range(offset, len, object.typed::<Bytes>()?.checked_len()?)?;
-            // SAFETY: as the header asks of room.
-            let into = unsafe { room(into, len) }?;
+            // SAFETY: the header promises room for `len` bytes.
+            let into = unsafe { into.bytes(len) }?;
             object.load_into((LENGTH_BYTES + offset) as u64, into)?;
             Ok(())
         })
@@ -110,19 +100,17 @@ pub unsafe extern "C" fn firn_bytes_copy(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_bytes_store(
-    pointer: *mut Session,
+pub extern "C" fn firn_bytes_store(
+    pointer: Handed<Session>,
     object: *const c_void,
     offset: usize,
-    from: *const c_void,
+    from: Source<'_>,
     len: usize,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of sessions and bytes.
-        let (it, from) = unsafe {
-            let it = session(pointer)?;
-            (it, it.given(bytes(from, len, "what is to be stored"))?)
-        };
+        let it = session(pointer)?;
+        // SAFETY: the header promises `len` bytes.
+        let from = it.given(unsafe { from.bytes(len, "what is to be stored") })?;
         it.change(|tx| {
             let object = it.object(tx, object)?.typed::<Bytes>()?;
             check_range(offset, len, object.checked_len()?)?;
@@ -133,10 +121,9 @@ pub unsafe extern "C" fn firn_bytes_store(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_refs_len(pointer: *mut Session, object: *const c_void) -> usize {
+pub extern "C" fn firn_refs_len(pointer: Handed<Session>, object: *const c_void) -> usize {
     result_of(0, || {
-        // SAFETY: as the header asks of sessions.
-        let it = unsafe { session(pointer) }?;
+        let it = session(pointer)?;
         with_view!(it, |view| Ok(it
             .object(view, object)?
             .typed::<Refs<Untyped>>()?
@@ -145,14 +132,13 @@ pub unsafe extern "C" fn firn_refs_len(pointer: *mut Session, object: *const c_v
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_refs_get(
-    pointer: *mut Session,
+pub extern "C" fn firn_refs_get(
+    pointer: Handed<Session>,
     object: *const c_void,
     index: usize,
 ) -> *const c_void {
     object_of(|| {
-        // SAFETY: as the header asks of sessions.
-        let it = unsafe { session(pointer) }?;
+        let it = session(pointer)?;
         with_view!(it, |view| {
             let array = it.object(view, object)?.typed::<Refs<Untyped>>()?;
             match index < array.len() {
@@ -164,15 +150,14 @@ pub unsafe extern "C" fn firn_refs_get(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_refs_set(
-    pointer: *mut Session,
+pub extern "C" fn firn_refs_set(
+    pointer: Handed<Session>,
     object: *const c_void,
     index: usize,
     to: *const c_void,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of sessions.
-        let it = unsafe { session(pointer) }?;
+        let it = session(pointer)?;
         it.change(|tx| {
             let array = it.object(tx, object)?.typed::<Refs<Untyped>>()?;
             let to = it.object_or_null(tx, to)?;

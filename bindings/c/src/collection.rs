@@ -1,6 +1,6 @@
 //! How a pool is kept compact, and looked at.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::time::Duration;
 use std::ffi::CString;
 use std::sync::{Mutex, PoisonError};
@@ -12,8 +12,9 @@ use firn_heap::collector::{
 };
 use firn_mapped::Mapped;
 
+use crate::given::{In, Out, Text};
 use crate::pool::Pool;
-use crate::shelf::open;
+use crate::shelf::Handed;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 /// `firn_collecting`. The pages are a number here: a program may pass any.
@@ -117,8 +118,8 @@ impl Wholly {
     }
 }
 
-/// `firn_finding`.
-pub type Finding = unsafe extern "C" fn(at: u64, what: *const c_char, argument: *mut c_void);
+/// `firn_finding`. The text lives until it returns.
+pub type Finding = extern "C" fn(at: u64, what: Text<'_>, argument: *mut c_void);
 
 pub(crate) fn page_size(pages: c_int) -> Outcome<PageSize> {
     match pages {
@@ -131,7 +132,7 @@ pub(crate) fn page_size(pages: c_int) -> Outcome<PageSize> {
 }
 
 /// What a program asks for.
-pub(crate) fn collector_options(how: Option<&Collecting>) -> Outcome<CollectorOptions> {
+pub(crate) fn collector_options(how: Option<Collecting>) -> Outcome<CollectorOptions> {
     let mut options = CollectorOptions::default();
     let Some(how) = how else {
         return Ok(options);
@@ -161,11 +162,10 @@ pub(crate) fn collector_options(how: Option<&Collecting>) -> Outcome<CollectorOp
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_init(pool: *mut Pool, how: *const Collecting) -> Status {
+pub extern "C" fn firn_init(pool: Handed<Pool>, how: In<'_, Collecting>) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools and of what is to be done.
-        let (it, how) = unsafe { (open(pool)?, how.as_ref()) };
-        let options = collector_options(how)?;
+        let it = pool.open()?;
+        let options = collector_options(how.get())?;
         let mut collector = it.collector();
         if collector.is_some() {
             return Err(Failure::new(
@@ -179,10 +179,9 @@ pub unsafe extern "C" fn firn_init(pool: *mut Pool, how: *const Collecting) -> S
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_exit(pool: *mut Pool) -> Status {
+pub extern "C" fn firn_exit(pool: Handed<Pool>) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
+        let it = pool.open()?;
         let Some(collector) = it.collector().take() else {
             return Err(Failure::misuse(
                 "no collector thread is running; firn_init starts one",
@@ -194,81 +193,77 @@ pub unsafe extern "C" fn firn_exit(pool: *mut Pool) -> Status {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_recovery(pool: *mut Pool) -> Status {
+pub extern "C" fn firn_recovery(pool: Handed<Pool>) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
+        let it = pool.open()?;
         it.heap.trace()?;
         Ok(())
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_collect(
-    pool: *mut Pool,
-    how: *const Collecting,
-    collected: *mut Collected,
+pub extern "C" fn firn_collect(
+    pool: Handed<Pool>,
+    how: In<'_, Collecting>,
+    collected: Out<'_, Collected>,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools, of what is to be done, and of what was.
-        let (it, how, collected) = unsafe { (open(pool)?, how.as_ref(), collected.as_mut()) };
-        let options = collector_options(how)?;
+        let it = pool.open()?;
+        let options = collector_options(how.get())?;
         // Blocks are given back during a cycle as the collector that watches does.
         let figures = it.heap.collect(&CollectOptions {
             release_blocks: options.release_blocks,
             ..options.collect
         })?;
-        if let Some(collected) = collected {
-            *collected = figures.into();
-        }
+        collected.put(figures.into());
         Ok(())
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_ratio(pool: *mut Pool, pages: c_int) -> f64 {
+pub extern "C" fn firn_ratio(pool: Handed<Pool>, pages: c_int) -> f64 {
     result_of(0.0, || {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
+        let it = pool.open()?;
         Ok(it.heap.ratio(page_size(pages)?))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_release_free_space(pool: *mut Pool, bytes: *mut u64) -> Status {
+pub extern "C" fn firn_release_free_space(pool: Handed<Pool>, bytes: Out<'_, u64>) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools, and of the number.
-        let (it, bytes) = unsafe { (open(pool)?, bytes.as_mut()) };
-        let released = it.heap.release_free_space()?;
-        if let Some(bytes) = bytes {
-            *bytes = released;
-        }
+        bytes.put(pool.open()?.heap.release_free_space()?);
         Ok(())
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_check(
-    pool: *mut Pool,
+pub extern "C" fn firn_check(
+    pool: Handed<Pool>,
     tell: Option<Finding>,
     argument: *mut c_void,
-    findings: *mut usize,
+    findings: Out<'_, usize>,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools, and of the number.
-        let (it, findings) = unsafe { (open(pool)?, findings.as_mut()) };
-        let found = it.heap.check()?;
-        if let Some(tell) = tell {
-            for finding in &found {
-                let what = CString::new(finding.what.to_string()).unwrap_or_default();
-                let what: &CStr = &what;
-                // SAFETY: the header asks for a function that can be called so.
-                unsafe { tell(finding.at, what.as_ptr(), argument) };
-            }
-        }
-        if let Some(findings) = findings {
-            *findings = found.len();
-        }
+        let found = pool.open()?.heap.check()?;
+        let told = found
+            .iter()
+            .map(|finding| (finding.at, finding.what.to_string()));
+        tell_findings(told, tell, argument);
+        findings.put(found.len());
         Ok(())
     })
+}
+
+/// Tells a program what a check found, and where.
+pub(crate) fn tell_findings(
+    found: impl Iterator<Item = (u64, String)>,
+    tell: Option<Finding>,
+    argument: *mut c_void,
+) {
+    let Some(tell) = tell else { return };
+    for (at, what) in found {
+        let what = CString::new(what).unwrap_or_default();
+        let what: &CStr = &what;
+        tell(at, what.into(), argument);
+    }
 }

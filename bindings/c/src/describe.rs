@@ -1,11 +1,11 @@
 //! Types, from the tables that a program has of them.
 
-use core::ffi::{CStr, c_char};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use firn_heap::{FieldDescriptor, FieldKind, TypeDescriptor};
 
+use crate::given::{In, Source, Text};
 use crate::status::{Failure, Outcome};
 
 /// Bytes of a reference.
@@ -15,7 +15,7 @@ const REFERENCE_BYTES: u32 = 8;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    pub name: *const c_char,
+    pub name: Text<'static>,
     pub offset: u32,
     pub bytes: u32,
 }
@@ -27,7 +27,7 @@ pub struct Member {
     pub field: Field,
     pub kind: u32,
     pub element: u32,
-    pub to: Option<unsafe extern "C" fn() -> *const Type>,
+    pub to: Option<extern "C" fn() -> In<'static, Type>>,
 }
 
 /// `FIRN_MEMBERS`: the fields of a type are those of members.
@@ -37,13 +37,61 @@ const MOST_TYPES: usize = 4096;
 
 /// `firn_type`.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Type {
-    pub name: *const c_char,
+    pub name: Text<'static>,
     pub version: u32,
     pub size: u32,
-    pub field_count: u32,
-    pub fields: *const Field,
+    field_count: u32,
+    fields: Source<'static, Field>,
+}
+
+impl Type {
+    /// A type whose fields are references.
+    pub fn new(name: Text<'static>, version: u32, size: u32, fields: &'static [Field]) -> Self {
+        Self {
+            name,
+            version,
+            size,
+            field_count: fields.len() as u32,
+            fields: Source::of(fields),
+        }
+    }
+
+    /// The type with as many fields, but its field table is null, which is refused.
+    #[must_use]
+    pub fn without_table(self) -> Self {
+        Self {
+            fields: Source::NULL,
+            ..self
+        }
+    }
+
+    fn count(&self) -> u32 {
+        self.field_count & !MEMBERS
+    }
+
+    /// All that is said of the members.
+    fn members(&self) -> impl Iterator<Item = Member> + '_ {
+        let has_members = self.field_count & MEMBERS != 0;
+        (0..self.count() as usize).map(move |index| {
+            let field = self.fields.pointer().wrapping_add(index);
+            let member = self.fields.pointer().cast::<Member>().wrapping_add(index);
+            // SAFETY: the table has `count` entries: `new` took their number from it, and a program's header promises it
+            // of a table that is not null, which was looked at. They are members where MEMBERS says so, fields elsewhere.
+            unsafe {
+                match has_members {
+                    true => *member,
+                    false => Member {
+                        field: *field,
+                        kind: 0,
+                        element: REFERENCE_BYTES,
+                        to: None,
+                    },
+                }
+            }
+        })
+    }
 }
 
 /// Descriptors that were made, each once: they stay for good, because the heap tells types apart by where their
@@ -71,16 +119,11 @@ struct DescribedMember {
 }
 
 /// The descriptor of a program's type, with those of all types that its members say they lead to.
-///
-/// # Safety
-///
-/// The pointer is null or leads to a type whose pointers are null or as the header says.
-pub(crate) unsafe fn descriptor(of: *const Type) -> Outcome<&'static TypeDescriptor> {
+pub(crate) fn descriptor(of: In<'static, Type>) -> Outcome<&'static TypeDescriptor> {
     let mut types = vec![of];
     let mut all = Vec::new();
     while let Some(&next) = types.get(all.len()) {
-        // SAFETY: the caller says so of the first; the others came from functions that yield such types.
-        all.push(unsafe { described(next, &mut types) }?);
+        all.push(described(next, &mut types)?);
         if types.len() > MOST_TYPES {
             let name = &all[0].name;
             return Err(Failure::invalid(format!(
@@ -109,76 +152,42 @@ fn known_or_made(
 }
 
 /// A type as its table says; types that it leads to join `types`.
-///
-/// # Safety
-///
-/// As [`descriptor`].
-unsafe fn described(of: *const Type, types: &mut Vec<*const Type>) -> Outcome<Described> {
-    // SAFETY: the caller says so.
-    let Some(of) = (unsafe { of.as_ref() }) else {
+fn described(of: In<'static, Type>, types: &mut Vec<In<'static, Type>>) -> Outcome<Described> {
+    let Some(of) = of.get() else {
         return Err(Failure::invalid("the type is null"));
     };
-    // SAFETY: the caller says so of the type's name.
-    let name = unsafe { text(of.name, "the name of a type") }?;
-    let count = of.field_count & !MEMBERS;
+    let name = of.name.text("the name of a type")?;
+    let count = of.count();
     if count > 0 && of.fields.is_null() {
         return Err(Failure::invalid(format!(
             "type `{name}` has {count} fields, but its field table is null"
         )));
     }
-    let mut members = Vec::new();
-    for index in 0..count as usize {
-        let member = match of.field_count & MEMBERS {
-            0 => Member {
-                // SAFETY: the table has that many entries, as the caller says of the type.
-                field: unsafe { *of.fields.add(index) },
-                kind: 0,
-                element: REFERENCE_BYTES,
-                to: None,
-            },
-            // SAFETY: the same, of members, each of which begins with a field.
-            _ => unsafe { *of.fields.cast::<Member>().add(index) },
-        };
-        // SAFETY: the caller says so of the member's pointers.
-        members.push(unsafe { described_member(&name, &member, types) }?);
-    }
+    let members = of
+        .members()
+        .map(|member| described_member(name, &member, types));
+    let members: Outcome<Vec<_>> = members.collect();
     Ok(Described {
-        name,
+        name: name.to_owned(),
         version: of.version,
         size: of.size,
-        members,
+        members: members?,
     })
 }
 
 /// A member as the table says; the type that it leads to joins `types`.
-///
-/// # Safety
-///
-/// The member's name is null or a text, and what yields the type that it leads to may be called.
-unsafe fn described_member(
+fn described_member(
     of: &str,
     member: &Member,
-    types: &mut Vec<*const Type>,
+    types: &mut Vec<In<'static, Type>>,
 ) -> Outcome<DescribedMember> {
     let Field {
         name,
         offset,
         bytes,
     } = member.field;
-    // SAFETY: the caller says so.
-    let name = unsafe { text(name, "the name of a field") }?;
-    let kind = match member.kind {
-        0 => FieldKind::Reference,
-        1 => FieldKind::Unsigned,
-        2 => FieldKind::Signed,
-        3 => FieldKind::Float,
-        4 => FieldKind::Nested,
-        other => {
-            return Err(Failure::invalid(format!(
-                "field `{name}` of type `{of}` has kind {other}, which is not a firn_member_kind"
-            )));
-        }
-    };
+    let name = name.text("the name of a field")?;
+    let kind = kind_of(of, name, member.kind)?;
     let element = match kind {
         FieldKind::Reference => REFERENCE_BYTES,
         _ => member.element,
@@ -193,28 +202,38 @@ unsafe fn described_member(
             "field `{name}` of type `{of}` has {bytes} bytes, not a multiple of its elements' {element}"
         )));
     }
-    let mut target = String::new();
+    let mut target = "";
     if kind == FieldKind::Reference
         && let Some(to) = member.to
     {
-        // SAFETY: the caller says so.
-        let to = unsafe { to() };
-        // SAFETY: it yields null or a type.
-        if let Some(leads_to) = unsafe { to.as_ref() } {
-            // SAFETY: the caller says so of the type's name.
-            target = unsafe { text(leads_to.name, "the name of a type") }?;
-            if !types.contains(&to) {
+        let to = to();
+        if let Some(leads_to) = to.get() {
+            target = leads_to.name.text("the name of a type")?;
+            if !types.iter().any(|known| known.addr() == to.addr()) {
                 types.push(to);
             }
         }
     }
-    let place = [offset, element, bytes / element];
     Ok(DescribedMember {
-        name,
+        name: name.to_owned(),
         kind,
-        place,
-        target,
+        place: [offset, element, bytes / element],
+        target: target.to_owned(),
     })
+}
+
+/// What a member is, by its `firn_member_kind`.
+fn kind_of(of: &str, name: &str, kind: u32) -> Outcome<FieldKind> {
+    match kind {
+        0 => Ok(FieldKind::Reference),
+        1 => Ok(FieldKind::Unsigned),
+        2 => Ok(FieldKind::Signed),
+        3 => Ok(FieldKind::Float),
+        4 => Ok(FieldKind::Nested),
+        other => Err(Failure::invalid(format!(
+            "field `{name}` of type `{of}` has kind {other}, which is not a firn_member_kind"
+        ))),
+    }
 }
 
 fn leaked(
@@ -233,29 +252,4 @@ fn leaked(
         fields: fields.leak(),
         with,
     }))
-}
-
-/// A program's text.
-///
-/// # Safety
-///
-/// The pointer is null or leads to bytes that end with a zero.
-pub(crate) unsafe fn text(pointer: *const c_char, what: &str) -> Outcome<String> {
-    // SAFETY: the caller says so, and it is copied.
-    unsafe { text_in_place(pointer, what) }.map(str::to_owned)
-}
-
-/// Borrows a zero-terminated string from the program.
-///
-/// # Safety
-///
-/// The bytes stay as they are as long as it is used, too.
-pub(crate) unsafe fn text_in_place<'a>(pointer: *const c_char, what: &str) -> Outcome<&'a str> {
-    if pointer.is_null() {
-        return Err(Failure::invalid(format!("{what} is null")));
-    }
-    // SAFETY: the caller says so.
-    let text = unsafe { CStr::from_ptr(pointer) };
-    text.to_str()
-        .map_err(|_| Failure::invalid(format!("{what} is not valid UTF-8")))
 }

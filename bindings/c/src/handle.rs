@@ -1,22 +1,23 @@
 //! Handles.
 
 use core::ffi::c_void;
-use core::ptr;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::AtomicU64;
 
 use firn_heap::{Untyped, View};
 use firn_mapped::Mapped;
 
-use crate::pool::Pool;
-use crate::session::{Session, session, with_view};
-use crate::shelf::{Shelf, Shelved, open};
+use crate::operation::with_view;
+use crate::pool::Used;
+use crate::session::{Session, session};
+use crate::shelf::{Handed, Shelf, Shelved};
 use crate::status::{Outcome, object_of, result_of};
 
 /// `firn_handle`.
 pub struct Handle {
     mark: AtomicU64,
-    pool: *const Pool,
+    // In front of the pool in which it is.
     heap: firn_heap::Handle<Untyped, Mapped>,
+    pool: Used,
 }
 
 impl Shelved for Handle {
@@ -28,84 +29,65 @@ impl Shelved for Handle {
 
     #[inline(always)]
     fn is_ours(&self) -> bool {
-        // SAFETY: the pool counts this handle, and is not closed before it.
-        unsafe { &*self.pool }.heap.is_ours()
+        self.pool.heap.is_ours()
     }
 }
 
 static SHELF: Shelf<Handle> = Shelf::new();
 
-/// # Safety
-///
-/// As the header asks of sessions.
-unsafe fn made(
-    pointer: *mut Session,
-    object: *const c_void,
-    is_weak: bool,
-) -> Outcome<*mut Handle> {
-    // SAFETY: the caller says so.
-    let it = unsafe { session(pointer) }?;
+fn made(pointer: Handed<Session>, object: *const c_void, is_weak: bool) -> Outcome<Handed<Handle>> {
+    let it = session(pointer)?;
     with_view!(it, |view| {
         let (object, heap) = (it.object(view, object)?, it.heap());
         let heap = match is_weak {
             true => heap.weak_handle(object),
             false => heap.handle(object),
         };
-        it.pool().users.fetch_add(1, Ordering::AcqRel);
-        let made = SHELF.hand_out(Handle {
+        Ok(SHELF.hand_out(Handle {
             mark: AtomicU64::new(0),
-            pool: it.pool,
             heap,
-        });
-        Ok(made.as_ptr())
+            pool: it.pool().clone(),
+        }))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_handle_strong(
-    pointer: *mut Session,
+pub extern "C" fn firn_handle_strong(
+    pointer: Handed<Session>,
     object: *const c_void,
-) -> *mut Handle {
-    // SAFETY: as the header asks of sessions.
-    result_of(ptr::null_mut(), || unsafe { made(pointer, object, false) })
+) -> Handed<Handle> {
+    result_of(Handed::NULL, || made(pointer, object, false))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_handle_weak(
-    pointer: *mut Session,
+pub extern "C" fn firn_handle_weak(
+    pointer: Handed<Session>,
     object: *const c_void,
-) -> *mut Handle {
-    // SAFETY: as the header asks of sessions.
-    result_of(ptr::null_mut(), || unsafe { made(pointer, object, true) })
+) -> Handed<Handle> {
+    result_of(Handed::NULL, || made(pointer, object, true))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_handle_get(
-    pointer: *mut Session,
-    handle: *const Handle,
+pub extern "C" fn firn_handle_get(
+    pointer: Handed<Session>,
+    handle: Handed<Handle>,
 ) -> *const c_void {
     object_of(|| {
-        // SAFETY: as the header asks of sessions and handles.
-        let (it, handle) = unsafe { (session(pointer)?, open(handle)?) };
+        let (it, handle) = (session(pointer)?, handle.open()?);
         with_view!(it, |view| Ok(it.pointer_or_null(view.deref(&handle.heap))))
     })
 }
 
+/// # Safety
+///
+/// As the header asks: nobody uses the handle meanwhile, or afterwards.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_handle_drop(handle: *mut Handle) {
+pub unsafe extern "C" fn firn_handle_drop(handle: Handed<Handle>) {
     result_of((), || {
-        if handle.is_null() {
-            return Ok(());
+        if !handle.is_null() {
+            // SAFETY: the header asks the program that nobody uses it meanwhile, and no call keeps a reference to one.
+            drop(unsafe { SHELF.take_back(handle) }?);
         }
-        // SAFETY: as the header asks of handles.
-        unsafe { open(handle) }?;
-        // SAFETY: it is open, and the header asks that nobody uses it meanwhile.
-        let dropped = unsafe { SHELF.take_back(handle) };
-        drop(dropped.heap);
-        // SAFETY: the pool counts this handle, and is not closed before it.
-        unsafe { &*dropped.pool }
-            .users
-            .fetch_sub(1, Ordering::AcqRel);
         Ok(())
     });
 }

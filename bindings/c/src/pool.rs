@@ -1,10 +1,9 @@
 //! Pools.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
+use core::ops::Deref;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::ffi::{CStr, CString, OsStr};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::ffi::{CStr, CString};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use firn_heap::collector::BackgroundCollector;
@@ -13,8 +12,9 @@ use firn_mapped::{FileSystems, Mapped, MappedOptions};
 use firn_media::Domain;
 
 use crate::collection::{Collects, Wholly};
-use crate::describe::{Type, descriptor, text};
-use crate::shelf::{Shelf, Shelved, open};
+use crate::describe::{Type, descriptor};
+use crate::given::{In, Out, Text};
+use crate::shelf::{Handed, Shelf, Shelved};
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 /// `firn_pool`.
@@ -25,7 +25,40 @@ pub struct Pool {
     pub(crate) collects: Collects,
     pub(crate) wholly: Wholly,
     /// Sessions and handles.
-    pub(crate) users: AtomicUsize,
+    users: AtomicUsize,
+}
+
+/// A pool that a session or a handle uses, and which is open as long.
+pub(crate) struct Used(*const Pool);
+
+impl Used {
+    pub(crate) fn new(pool: &Pool) -> Self {
+        pool.users.fetch_add(1, Ordering::AcqRel);
+        Self(pool)
+    }
+}
+
+impl Clone for Used {
+    fn clone(&self) -> Self {
+        Self::new(self)
+    }
+}
+
+impl Deref for Used {
+    type Target = Pool;
+
+    #[inline(always)]
+    fn deref(&self) -> &Pool {
+        // SAFETY: the pool lies on the shelf, whose memory stays, and `firn_close` refuses to take it from there while
+        // it counts this user.
+        unsafe { &*self.0 }
+    }
+}
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        self.users.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Shelved for Pool {
@@ -54,8 +87,8 @@ impl Pool {
 /// `firn_options`. What are enumerations in C are numbers here: a program may pass any.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
-    pub layout: *const c_char,
+pub struct Options<'a> {
+    pub layout: Text<'a>,
     pub max_bytes: u64,
     pub capacity: u64,
     pub sessions: u32,
@@ -64,10 +97,10 @@ pub struct Options {
     pub any_file_system: c_int,
 }
 
-impl Default for Options {
+impl Default for Options<'_> {
     fn default() -> Self {
         Self {
-            layout: core::ptr::null(),
+            layout: Text::NULL,
             max_bytes: 0,
             capacity: 0,
             sessions: 0,
@@ -78,20 +111,18 @@ impl Default for Options {
     }
 }
 
+/// The layout's name; none is an empty one.
+pub(crate) fn layout(of: Text<'_>) -> Outcome<&str> {
+    match of.is_null() {
+        true => Ok(""),
+        false => of.text("the layout"),
+    }
+}
+
 /// What a program's options say.
-///
-/// # Safety
-///
-/// The pointer is null or leads to options whose layout is null or text.
-unsafe fn options(of: *const Options) -> Outcome<(PoolOptions, MappedOptions)> {
-    // SAFETY: the caller says so.
-    let of = unsafe { of.as_ref() }.copied().unwrap_or_default();
-    let layout = match of.layout.is_null() {
-        true => String::new(),
-        // SAFETY: the caller says so of the layout.
-        false => unsafe { text(of.layout, "the layout") }?,
-    };
-    let mut heap = PoolOptions::new(&layout);
+fn options(of: In<'_, Options<'_>>) -> Outcome<(PoolOptions, MappedOptions)> {
+    let of = of.get().unwrap_or_default();
+    let mut heap = PoolOptions::new(layout(of.layout)?);
     heap.max_bytes = (of.max_bytes > 0).then_some(of.max_bytes);
     if of.sessions > 0 {
         heap.lanes = of.sessions as usize;
@@ -125,37 +156,19 @@ unsafe fn options(of: *const Options) -> Outcome<(PoolOptions, MappedOptions)> {
     Ok((heap, mapped))
 }
 
-/// # Safety
-///
-/// The pointer is null or leads to bytes that end with a zero, for as long as the path is used.
-pub(crate) unsafe fn path<'a>(pointer: *const c_char) -> Outcome<&'a Path> {
-    if pointer.is_null() {
-        return Err(Failure::invalid("the path is null"));
-    }
-    // SAFETY: the caller says so.
-    let bytes = unsafe { CStr::from_ptr(pointer) }.to_bytes();
-    Ok(Path::new(OsStr::from_bytes(bytes)))
-}
-
 /// Hands a pool out.
-///
-/// # Safety
-///
-/// `to` leads to room for a pointer.
-unsafe fn hand_out(heap: firn_heap::Pool<Mapped>, collects: Collects, to: *mut *mut Pool) {
-    let pool = SHELF.hand_out(Pool {
+fn hand_out(heap: firn_heap::Pool<Mapped>, collects: Collects) -> Handed<Pool> {
+    SHELF.hand_out(Pool {
         mark: AtomicU64::new(0),
         heap,
         collector: Mutex::new(None),
         collects,
         wholly: Wholly::default(),
         users: AtomicUsize::new(0),
-    });
-    // SAFETY: the caller says so.
-    unsafe { to.write(pool.as_ptr()) };
+    })
 }
 
-fn check_room<T>(to: *mut *mut T) -> Outcome<()> {
+fn check_room<T>(to: &Out<'_, T>) -> Outcome<()> {
     match to.is_null() {
         true => Err(Failure::invalid(
             "the pointer that receives the pool is null",
@@ -165,63 +178,53 @@ fn check_room<T>(to: *mut *mut T) -> Outcome<()> {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_create(
-    at: *const c_char,
-    how: *const Options,
-    pool: *mut *mut Pool,
+pub extern "C" fn firn_create(
+    at: Text<'_>,
+    how: In<'_, Options<'_>>,
+    pool: Out<'_, Handed<Pool>>,
 ) -> Status {
     status_of(|| {
-        check_room(pool)?;
+        check_room(&pool)?;
         let collects = Collects::asked_for()?;
-        // SAFETY: as the header asks of the options and the path.
-        let (heap, mapped) = unsafe { options(how) }?;
-        if at.is_null() {
-            let made = firn_heap::Pool::create(Mapped::anonymous(0, &mapped)?, &heap)?;
-            // SAFETY: it is not null, and the header asks for room.
-            unsafe { hand_out(made, collects, pool) };
-            return Ok(());
-        }
-        // SAFETY: as above.
-        let at = unsafe { path(at) }?;
-        let made = firn_heap::Pool::create(Mapped::create(at, 0, &mapped)?, &heap)?;
-        // SAFETY: as above.
-        unsafe { hand_out(made, collects, pool) };
+        let (heap, mapped) = options(how)?;
+        let medium = match at.is_null() {
+            true => Mapped::anonymous(0, &mapped)?,
+            false => Mapped::create(at.path()?, 0, &mapped)?,
+        };
+        let made = firn_heap::Pool::create(medium, &heap)?;
+        pool.put(hand_out(made, collects));
         Ok(())
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_open(
-    at: *const c_char,
-    how: *const Options,
-    pool: *mut *mut Pool,
+pub extern "C" fn firn_open(
+    at: Text<'_>,
+    how: In<'_, Options<'_>>,
+    pool: Out<'_, Handed<Pool>>,
 ) -> Status {
     status_of(|| {
-        check_room(pool)?;
+        check_room(&pool)?;
         let collects = Collects::asked_for()?;
-        // SAFETY: as the header asks of the options and the path.
-        let ((heap, mapped), at) = unsafe { (options(how)?, path(at)?) };
+        let ((heap, mapped), at) = (options(how)?, at.path()?);
         let found = firn_heap::Pool::open(Mapped::open(at, &mapped)?, &heap)?;
-        // SAFETY: it is not null, and the header asks for room.
-        unsafe { hand_out(found, collects, pool) };
+        pool.put(hand_out(found, collects));
         Ok(())
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_open_read_only(
-    at: *const c_char,
-    how: *const Options,
-    pool: *mut *mut Pool,
+pub extern "C" fn firn_open_read_only(
+    at: Text<'_>,
+    how: In<'_, Options<'_>>,
+    pool: Out<'_, Handed<Pool>>,
 ) -> Status {
     status_of(|| {
-        check_room(pool)?;
-        // SAFETY: as the header asks of the options and the path.
-        let ((heap, mapped), at) = unsafe { (options(how)?, path(at)?) };
+        check_room(&pool)?;
+        let ((heap, mapped), at) = (options(how)?, at.path()?);
         let medium = Mapped::open_read_only(at, &mapped)?;
         let found = firn_heap::Pool::open_read_only(medium, &heap.layout)?;
-        // SAFETY: it is not null, and the header asks for room.
-        unsafe { hand_out(found, Collects::WhenAsked, pool) };
+        pool.put(hand_out(found, Collects::WhenAsked));
         Ok(())
     })
 }
@@ -237,21 +240,20 @@ pub struct Salvaged {
     pub findings: u64,
 }
 
-/// What hears of each loss.
-pub type Tell = unsafe extern "C" fn(what: *const c_char, context: *mut c_void);
+/// What hears of each loss. The text lives until it returns.
+pub type Tell = extern "C" fn(what: Text<'_>, context: *mut c_void);
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_salvage(
-    at: *const c_char,
-    new: *const c_char,
-    how: *const Options,
+pub extern "C" fn firn_salvage(
+    at: Text<'_>,
+    new: Text<'_>,
+    how: In<'_, Options<'_>>,
     tell: Option<Tell>,
     context: *mut c_void,
-    numbers: *mut Salvaged,
+    numbers: Out<'_, Salvaged>,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of the options and the paths.
-        let ((heap, mapped), at, new) = unsafe { (options(how)?, path(at)?, path(new)?) };
+        let ((heap, mapped), at, new) = (options(how)?, at.path()?, new.path()?);
         let target = Mapped::create(new, 0, &mapped)?;
         let torn = Mapped::open_private(at, &mapped)?;
         let (pool, salvaged) =
@@ -262,22 +264,18 @@ pub unsafe extern "C" fn firn_salvage(
             .chain(roots.map(|root| format!("root `{root}`, and what only it leads to, is lost")));
         for what in lost {
             let what = CString::new(what.replace('\0', "\u{fffd}")).unwrap_or_default();
+            let what: &CStr = &what;
             if let Some(tell) = tell {
-                // SAFETY: the header asks for a function that can be called so; the text lives until it returns.
-                unsafe { tell(what.as_ptr(), context) };
+                tell(what.into(), context);
             }
         }
-        if !numbers.is_null() {
-            let found = Salvaged {
-                objects: salvaged.objects,
-                bytes: salvaged.bytes,
-                lost_references: salvaged.lost_references,
-                lost_roots: salvaged.lost_roots.len() as u64,
-                findings: salvaged.findings.len() as u64,
-            };
-            // SAFETY: it is not null, and the header asks for room.
-            unsafe { numbers.write(found) };
-        }
+        numbers.put(Salvaged {
+            objects: salvaged.objects,
+            bytes: salvaged.bytes,
+            lost_references: salvaged.lost_references,
+            lost_roots: salvaged.lost_roots.len() as u64,
+            findings: salvaged.findings.len() as u64,
+        });
         Ok(())
     })
 }
@@ -290,14 +288,16 @@ fn of_copy(error: CopyError) -> Failure {
     }
 }
 
+/// # Safety
+///
+/// As the header asks: nobody uses the pool meanwhile, or afterwards.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_close(pool: *mut Pool) -> Status {
+pub unsafe extern "C" fn firn_close(pool: Handed<Pool>) -> Status {
     status_of(|| {
         if pool.is_null() {
             return Ok(());
         }
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
+        let it = pool.open()?;
         let users = it.users.load(Ordering::Acquire);
         if users > 0 {
             return Err(Failure::new(
@@ -308,69 +308,54 @@ pub unsafe extern "C" fn firn_close(pool: *mut Pool) -> Status {
         // What made its thread give up does not keep a pool from being closed.
         drop(it.collector().take());
         it.heap.clone().close()?;
-        // SAFETY: it is open, and the header asks that nobody uses it meanwhile.
-        drop(unsafe { SHELF.take_back(pool) });
+        // SAFETY: no session or handle refers to it, as was looked at, and the header asks that no other call is under way.
+        drop(unsafe { SHELF.take_back(pool) }?);
         Ok(())
     })
 }
 
 /// Bytes beyond which a pool does not grow; zero where only its capacity says, and of a pool that is none.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_limit(pool: *mut Pool) -> u64 {
-    result_of(0, || {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
-        Ok(it.heap.limit_bytes().unwrap_or(0))
-    })
+pub extern "C" fn firn_limit(pool: Handed<Pool>) -> u64 {
+    result_of(0, || Ok(pool.open()?.heap.limit_bytes().unwrap_or(0)))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_sync(pool: *mut Pool) -> Status {
-    status_of(|| {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
-        it.heap.sync()?;
-        Ok(())
-    })
+pub extern "C" fn firn_sync(pool: Handed<Pool>) -> Status {
+    status_of(|| Ok(pool.open()?.heap.sync()?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_register(pool: *mut Pool, of: *const Type) -> Status {
+pub extern "C" fn firn_register(pool: Handed<Pool>, of: In<'static, Type>) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools and types.
-        let (it, descriptor) = unsafe { (open(pool)?, descriptor(of)?) };
+        let (it, descriptor) = (pool.open()?, descriptor(of)?);
         it.heap.register_described(descriptor)?;
         Ok(())
     })
 }
 
 /// `firn_convert`.
-pub type Convert = unsafe extern "C" fn(*const c_void, *mut c_void, *mut c_void);
+pub type Convert = extern "C" fn(*const c_void, *mut c_void, *mut c_void);
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_migrate(
-    pool: *mut Pool,
-    from: *const Type,
-    to: *const Type,
+pub extern "C" fn firn_migrate(
+    pool: Handed<Pool>,
+    from: In<'static, Type>,
+    to: In<'static, Type>,
     convert: Option<Convert>,
     argument: *mut c_void,
-    objects: *mut u64,
+    objects: Out<'_, u64>,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools and types.
-        let (it, types) = unsafe { (open(pool)?, [descriptor(from)?, descriptor(to)?]) };
+        let (it, types) = (pool.open()?, [descriptor(from)?, descriptor(to)?]);
         let Some(convert) = convert else {
             return Err(Failure::invalid("the conversion function is null"));
         };
+        // Both slices begin at a word, and are as long as an object of their type.
         let turned = it.heap.migrate_described(types, |old, new| {
-            // SAFETY: the function reads the bytes of an object of the one type and writes those of one of the
-            // other, as the header asks of it; both slices begin at a word and are as long.
-            unsafe { convert(old.as_ptr().cast(), new.as_mut_ptr().cast(), argument) };
+            convert(old.as_ptr().cast(), new.as_mut_ptr().cast(), argument);
         })?;
-        // SAFETY: null or room for a number, as the header asks.
-        if let Some(objects) = unsafe { objects.as_mut() } {
-            *objects = turned;
-        }
+        objects.put(turned);
         Ok(())
     })
 }

@@ -1,15 +1,19 @@
 //! Roots.
 
-use core::ffi::{c_char, c_void};
-use core::ptr;
+use core::ffi::c_void;
 use core::sync::atomic::AtomicU64;
 
 use firn_heap::{Error, Obj, RootKey, Untyped};
 
-use crate::describe::{Type, text, text_in_place};
-use crate::session::{Session, session, with_view};
-use crate::shelf::{Shelf, Shelved, open};
+use crate::describe::Type;
+use crate::given::{In, Text};
+use crate::operation::with_view;
+use crate::session::{Session, session};
+use crate::shelf::{Handed, Shelf, Shelved};
 use crate::status::{Failure, Outcome, Status, object_of, result_of, status_of};
+
+/// What messages call the name that a program passes.
+pub(crate) const NAME: &str = "the root's name";
 
 /// `firn_root_name`.
 pub struct RootName {
@@ -28,74 +32,56 @@ impl Shelved for RootName {
 static SHELF: Shelf<RootName> = Shelf::new();
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_root_name_new(name: *const c_char) -> *mut RootName {
-    result_of(ptr::null_mut(), || {
-        // SAFETY: as the header asks of names.
-        let name = unsafe { text_in_place(name, "the root's name") }?;
-        let made = SHELF.hand_out(RootName {
+pub extern "C" fn firn_root_name_new(name: Text<'_>) -> Handed<RootName> {
+    result_of(Handed::NULL, || {
+        Ok(SHELF.hand_out(RootName {
             mark: AtomicU64::new(0),
-            name: firn_heap::RootName::new(name)?,
-        });
-        Ok(made.as_ptr())
+            name: firn_heap::RootName::new(name.text(NAME)?)?,
+        }))
     })
 }
 
+/// # Safety
+///
+/// As the header asks: nobody uses the name meanwhile, or afterwards.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_root_name_drop(name: *mut RootName) {
+pub unsafe extern "C" fn firn_root_name_drop(name: Handed<RootName>) {
     result_of((), || {
-        if name.is_null() {
-            return Ok(());
+        if !name.is_null() {
+            // SAFETY: the header asks the program that nobody uses it meanwhile, and no call keeps a reference to one.
+            unsafe { SHELF.take_back(name) }?;
         }
-        // SAFETY: as the header asks of names of roots.
-        unsafe { open(name) }?;
-        // SAFETY: it is open, and the header asks that nobody uses it meanwhile.
-        unsafe { SHELF.take_back(name) };
         Ok(())
     });
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_root(
-    pointer: *mut Session,
-    name: *const c_char,
-    of: *const Type,
+pub extern "C" fn firn_root(
+    pointer: Handed<Session>,
+    name: Text<'_>,
+    of: In<'static, Type>,
 ) -> *const c_void {
-    object_of(|| {
-        // SAFETY: as the header asks of sessions and names.
-        let (it, name) = unsafe { (session(pointer)?, text_in_place(name, "the root's name")?) };
-        // SAFETY: as the header asks of types.
-        unsafe { found(it, name, of) }
-    })
+    object_of(|| found(session(pointer)?, name.text(NAME)?, of))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_root_named(
-    pointer: *mut Session,
-    name: *const RootName,
-    of: *const Type,
+pub extern "C" fn firn_root_named(
+    pointer: Handed<Session>,
+    name: Handed<RootName>,
+    of: In<'static, Type>,
 ) -> *const c_void {
-    object_of(|| {
-        // SAFETY: as the header asks of sessions and names of roots.
-        let (it, name) = unsafe { (session(pointer)?, open(name)?) };
-        // SAFETY: as the header asks of types.
-        unsafe { found(it, &name.name, of) }
-    })
+    object_of(|| found(session(pointer)?, &name.open()?.name, of))
 }
 
 /// The object of a root, of a type where that is not null.
-///
-/// # Safety
-///
-/// As the header asks of types.
-unsafe fn found(
+fn found(
     it: &Session,
     root: impl RootKey<Untyped>,
-    of: *const Type,
+    of: In<'static, Type>,
 ) -> Outcome<*const c_void> {
     let expected = match of.is_null() {
         true => None,
-        // SAFETY: the caller says so.
-        false => Some(unsafe { it.layout(of) }?),
+        false => Some(it.layout(of)?),
     };
     it.looked(with_view!(it, |view| {
         let Some(found) = Obj::<Untyped, _>::of_root(view, root)? else {
@@ -110,18 +96,17 @@ unsafe fn found(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_set_root(
-    pointer: *mut Session,
-    name: *const c_char,
+pub extern "C" fn firn_set_root(
+    pointer: Handed<Session>,
+    name: Text<'_>,
     object: *const c_void,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of sessions and names.
-        let (it, name) = unsafe { (session(pointer)?, text(name, "the root's name")?) };
+        let (it, name) = (session(pointer)?, name.text(NAME)?);
         it.change(|tx| {
             match it.object_or_null(tx, object)? {
-                Some(object) => tx.set_root(&name, object)?,
-                None => tx.remove_root(&name)?,
+                Some(object) => tx.set_root(name, object)?,
+                None => tx.remove_root(name)?,
             }
             Ok(())
         })

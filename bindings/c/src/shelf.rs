@@ -3,7 +3,7 @@
 //! It is used again and never given back, so that a pointer to something that was closed leads to memory that says
 //! so, as long as nothing new was opened in its place.
 
-use core::ptr::NonNull;
+use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ use crate::status::{Failure, Outcome, Status};
 const OPEN: u64 = 0x4669_726e_4f70_656e;
 
 /// Something that a program holds a pointer to.
-pub(crate) trait Shelved: Sized {
+pub trait Shelved: Sized {
     /// What it is called in messages.
     const NAME: &'static str;
 
@@ -27,8 +27,84 @@ pub(crate) trait Shelved: Sized {
     }
 }
 
+/// A program's pointer to what a [`Shelf`] handed out, or null. It may have been closed meanwhile.
+///
+/// Only a shelf makes one, for Rust; a program passes what it was given, which is all that the headers ask of it.
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct Handed<T>(*mut T);
+
+impl<T> Clone for Handed<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Handed<T> {}
+
+impl<T> PartialEq for Handed<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+// SAFETY: it yields shared references, which threads may have to what is `Sync`; what takes something back asks in a
+// contract of its own that no other thread uses it.
+unsafe impl<T: Sync> Send for Handed<T> {}
+// SAFETY: it is a number that does not change, and may be sent.
+unsafe impl<T: Sync> Sync for Handed<T> {}
+
+impl<T> Handed<T> {
+    pub const NULL: Self = Self(ptr::null_mut());
+
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    pub fn pointer(self) -> *mut T {
+        self.0
+    }
+
+    /// # Safety
+    ///
+    /// It is null, or was handed out.
+    pub const unsafe fn new(pointer: *mut T) -> Self {
+        Self(pointer)
+    }
+
+    /// What is there, whichever process opened it.
+    ///
+    /// # Safety
+    ///
+    /// It is not null, and nobody has closed it.
+    #[inline(always)]
+    pub(crate) unsafe fn there<'a>(self) -> &'a T {
+        // SAFETY: it was handed out, and nobody has taken the content back, as the caller vouches.
+        unsafe { &*self.0 }
+    }
+}
+
+impl<T: Shelved> Handed<T> {
+    /// What is there.
+    ///
+    /// Errors: it was closed, or is another process's.
+    #[inline(always)]
+    pub(crate) fn open<'a>(self) -> Outcome<&'a T> {
+        // SAFETY: it is null, or was handed out, by what makes such a value; and memory that was handed out is never
+        // given back. Whoever takes the content out of it vouches that no reference is left.
+        let found = unsafe { self.0.as_ref() };
+        match found {
+            Some(it) if it.mark().load(Ordering::Acquire) == OPEN => match it.is_ours() {
+                true => Ok(it),
+                false => Err(forked::<T>()),
+            },
+            found => Err(refused::<T>(found.is_none())),
+        }
+    }
+}
+
 /// Memory that is not in use.
-pub(crate) struct Shelf<T>(Mutex<Vec<NonNull<T>>>);
+pub(crate) struct Shelf<T>(Mutex<Vec<Handed<T>>>);
 
 // SAFETY: what lies on a shelf belongs to nobody, and is only written to by whoever takes it off.
 unsafe impl<T> Sync for Shelf<T> {}
@@ -39,58 +115,37 @@ impl<T: Shelved> Shelf<T> {
     }
 
     /// Hands something out to the program.
-    pub(crate) fn hand_out(&self, new: T) -> NonNull<T> {
+    pub(crate) fn hand_out(&self, new: T) -> Handed<T> {
         let free = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let place = match free {
-            Some(place) => {
+            Some(Handed(place)) => {
                 // SAFETY: the place came from the allocation below, and its content was moved out when it was put
                 // on the shelf.
                 unsafe { place.write(new) };
                 place
             }
-            None => NonNull::from(Box::leak(Box::new(new))),
+            None => Box::into_raw(Box::new(new)),
         };
         // SAFETY: something was just put there.
-        unsafe { place.as_ref() }
-            .mark()
-            .store(OPEN, Ordering::Release);
-        place
+        unsafe { &*place }.mark().store(OPEN, Ordering::Release);
+        Handed(place)
     }
 
     /// Takes back what the program holds.
     ///
+    /// Errors: as [`Handed::open`].
+    ///
     /// # Safety
     ///
-    /// It was handed out, is open, and nobody uses it meanwhile.
-    pub(crate) unsafe fn take_back(&self, pointer: *mut T) -> T {
-        // SAFETY: the caller says that something is there; it is moved out and not looked at any more, but for
-        // the mark.
-        let (place, content) = unsafe {
-            let place = NonNull::new_unchecked(pointer);
-            place.as_ref().mark().store(0, Ordering::Release);
-            (place, place.read())
-        };
+    /// Nobody uses it meanwhile, and no reference to it is left.
+    pub(crate) unsafe fn take_back(&self, handed: Handed<T>) -> Outcome<T> {
+        handed.open()?.mark().store(0, Ordering::Release);
+        // SAFETY: it was open, so something is there. That is moved out here, once: the mark says that it is gone. No
+        // other reference looks at it, as the caller vouches.
+        let content = unsafe { handed.0.read() };
         let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        free.push(place);
-        content
-    }
-}
-
-/// What a program's pointer leads to.
-///
-/// # Safety
-///
-/// The pointer is null, or came from [`Shelf::hand_out`] of the same type.
-#[inline(always)]
-pub(crate) unsafe fn open<'a, T: Shelved>(pointer: *const T) -> Outcome<&'a T> {
-    // SAFETY: memory that was handed out is never given back.
-    let found = unsafe { pointer.as_ref() };
-    match found {
-        Some(it) if it.mark().load(Ordering::Acquire) == OPEN => match it.is_ours() {
-            true => Ok(it),
-            false => Err(forked::<T>()),
-        },
-        found => Err(refused::<T>(found.is_none())),
+        free.push(handed);
+        Ok(content)
     }
 }
 

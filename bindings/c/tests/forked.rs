@@ -1,24 +1,40 @@
 //! Is a forked child of a Rust program refused, may it drop what it has, and does its parent go on?
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
-use firn_heap::collector::{CollectOptions, CollectorOptions, PageSize};
-use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Session, View};
+use firn_heap::collector::{BackgroundCollector, CollectOptions, CollectorOptions, PageSize};
+use firn_heap::{Bytes, Error, Handle, Pool, PoolKind, PoolOptions, Session, View};
 use firn_mapped::{Mapped, MappedError, MappedOptions};
+use tempfile::TempDir;
 
-/// Runs something in a forked child. True if it ended without a panic.
-fn in_child(body: impl FnOnce()) -> bool {
-    // SAFETY: the child runs the closure, which uses what it has of its parent's memory, and ends at once.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let ended = catch_unwind(AssertUnwindSafe(body)).is_ok();
-        // SAFETY: it is always allowed.
-        unsafe { libc::_exit(if ended { 0 } else { 1 }) };
-    }
+/// Forks: zero in the child, which ends by [`exit`] before the test does.
+fn fork() -> libc::pid_t {
+    // SAFETY: the child uses what its one thread has of the parent's memory, and waits for no other thread.
+    unsafe { libc::fork() }
+}
+
+/// Ends a child at once.
+fn exit(is_well: bool) -> ! {
+    // SAFETY: a process may end whenever it wants; nothing of the parent's is run.
+    unsafe { libc::_exit(if is_well { 0 } else { 1 }) }
+}
+
+/// Waits for a child. True if it ended well.
+fn ended_well(child: libc::pid_t) -> bool {
     let mut status = 0;
     // SAFETY: the status is this function's.
     let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
     waited == child && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
+}
+
+/// Runs something in a forked child. True if it ended without a panic.
+fn in_child(body: impl FnOnce()) -> bool {
+    let child = fork();
+    if child == 0 {
+        exit(catch_unwind(AssertUnwindSafe(body)).is_ok());
+    }
+    ended_well(child)
 }
 
 fn is_forked<T>(result: Result<T, Error>) -> bool {
@@ -32,95 +48,149 @@ fn change(session: &mut Session<Mapped>, name: &str) -> Result<(), Error> {
     })
 }
 
-#[test]
-fn a_forked_child_is_refused_and_drops_what_it_has() {
-    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+/// Where pools lie, and how they are opened.
+struct Files {
+    _folder: TempDir,
+    pool: PathBuf,
+    other: PathBuf,
+    options: PoolOptions,
+}
+
+impl Files {
+    fn new(kind: PoolKind) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let [path, other] = ["pool", "other"].map(|name| folder.path().join(name));
-        let (on, options) = (
-            MappedOptions::default(),
-            PoolOptions {
-                kind,
-                ..PoolOptions::new("")
-            },
-        );
-        let pool = Pool::create(Mapped::create(&path, 0, &on).unwrap(), &options).unwrap();
+        let [pool, other] = ["pool", "other"].map(|name| folder.path().join(name));
+        let options = PoolOptions {
+            kind,
+            ..PoolOptions::new("")
+        };
+        Self {
+            _folder: folder,
+            pool,
+            other,
+            options,
+        }
+    }
+
+    fn create(&self, path: &PathBuf) -> Pool<Mapped> {
+        let file = Mapped::create(path, 0, &MappedOptions::default()).unwrap();
+        Pool::create(file, &self.options).unwrap()
+    }
+
+    fn open(&self) -> Pool<Mapped> {
+        let file = Mapped::open(&self.pool, &MappedOptions::default()).unwrap();
+        Pool::open(file, &self.options).unwrap()
+    }
+}
+
+/// All that a process may have of a pool.
+struct Open {
+    session: Session<Mapped>,
+    handle: Handle<Bytes, Mapped>,
+    collector: BackgroundCollector<Mapped>,
+    pool: Pool<Mapped>,
+}
+
+impl Open {
+    fn new(pool: Pool<Mapped>) -> Self {
         let mut session = pool.session().unwrap();
         change(&mut session, "root").unwrap();
         let handle = session.read(|view| {
             view.find_root::<Bytes>("root")
                 .map(|o| pool.handle(o.unwrap()))
         });
-        let handle = handle.unwrap();
-        let collector = pool
-            .start_collector(&CollectorOptions {
-                trigger: 1.01,
-                least_bytes: 0,
-                interval: core::time::Duration::from_micros(100),
-                collect: CollectOptions {
-                    target: 1.0,
-                    pages: PageSize::Small,
-                    ..CollectOptions::default()
-                },
-                ..CollectorOptions::default()
-            })
-            .unwrap();
-        let mut shared = Some((session, handle, collector, pool));
-        assert!(in_child(|| {
-            let (mut session, handle, collector, pool) = shared.take().unwrap();
-            assert!(!pool.is_ours());
-            assert!(is_forked(change(&mut session, "root")));
-            assert!(is_forked(
-                session.read(|view| view.find_root::<Bytes>("root").map(|_| ()))
-            ));
-            assert!(is_forked(pool.session()) && is_forked(pool.sync()) && is_forked(pool.check()));
-            assert!(is_forked(pool.collect(&CollectOptions::default())) && is_forked(pool.trace()));
-            assert!(is_forked(pool.release_free_space()) && is_forked(pool.occupancy()));
-            assert_eq!(collector.progress().collections, 0);
-            assert!(is_forked(collector.stop()) && is_forked(pool.clone().close()));
-            let taken = Mapped::open(&path, &on);
-            assert!(matches!(taken, Err(MappedError::InUse { .. })));
-            drop((handle, session, pool));
-            let mine = Pool::create(Mapped::create(&other, 0, &on).unwrap(), &options).unwrap();
-            let mut session = mine.session().unwrap();
-            change(&mut session, "mine").unwrap();
-            drop(session);
-            mine.close().unwrap();
-        }));
-        let (mut session, handle, collector, pool) = shared.take().unwrap();
-        assert!(pool.is_ours());
-        // The child of a transaction's body cannot commit it.
-        let mut is_child = false;
-        let parent = session.transaction(|tx| {
-            let object = tx.alloc_bytes(&[8; 100])?;
-            tx.set_root("inside", object)?;
-            // SAFETY: the child ends below.
-            is_child = unsafe { libc::fork() } == 0;
-            Ok::<_, Error>(())
+        let collector = pool.start_collector(&CollectorOptions {
+            trigger: 1.01,
+            least_bytes: 0,
+            interval: core::time::Duration::from_micros(100),
+            collect: CollectOptions {
+                target: 1.0,
+                pages: PageSize::Small,
+                ..CollectOptions::default()
+            },
+            ..CollectorOptions::default()
         });
-        if is_child {
-            // SAFETY: it is always allowed.
-            unsafe { libc::_exit(if is_forked(parent) { 0 } else { 1 }) };
+        Self {
+            session,
+            handle: handle.unwrap(),
+            collector: collector.unwrap(),
+            pool,
         }
-        parent.unwrap();
-        let mut status = 0;
-        // SAFETY: the status is this function's.
-        unsafe { libc::wait(&raw mut status) };
-        assert_eq!(status, 0);
+    }
+}
+
+/// In the child: each call with what is its parent's is refused, and it goes.
+fn is_refused(of_parent: Open, files: &Files) {
+    let Open {
+        mut session,
+        handle,
+        collector,
+        pool,
+    } = of_parent;
+    assert!(!pool.is_ours());
+    assert!(is_forked(change(&mut session, "root")));
+    assert!(is_forked(
+        session.read(|view| view.find_root::<Bytes>("root").map(|_| ()))
+    ));
+    assert!(is_forked(pool.session()) && is_forked(pool.sync()) && is_forked(pool.check()));
+    assert!(is_forked(pool.collect(&CollectOptions::default())) && is_forked(pool.trace()));
+    assert!(is_forked(pool.release_free_space()) && is_forked(pool.occupancy()));
+    assert_eq!(collector.progress().collections, 0);
+    assert!(is_forked(collector.stop()) && is_forked(pool.clone().close()));
+    let taken = Mapped::open(&files.pool, &MappedOptions::default());
+    assert!(matches!(taken, Err(MappedError::InUse { .. })));
+    drop((handle, session, pool));
+}
+
+/// Makes a change in a pool, and closes it.
+fn change_and_close(pool: Pool<Mapped>, name: &str) {
+    let mut session = pool.session().unwrap();
+    change(&mut session, name).unwrap();
+    drop(session);
+    pool.close().unwrap();
+}
+
+/// The child of a transaction's body cannot commit it; its parent can.
+fn fork_within_a_transaction(session: &mut Session<Mapped>) {
+    let mut child = None;
+    let committed = session.transaction(|tx| {
+        let object = tx.alloc_bytes(&[8; 100])?;
+        tx.set_root("inside", object)?;
+        child = Some(fork());
+        Ok::<_, Error>(())
+    });
+    if child == Some(0) {
+        exit(is_forked(committed));
+    }
+    committed.unwrap();
+    assert!(ended_well(child.unwrap()));
+}
+
+#[test]
+fn a_forked_child_is_refused_and_drops_what_it_has() {
+    for kind in [PoolKind::Traced, PoolKind::Explicit] {
+        let files = Files::new(kind);
+        let mut shared = Some(Open::new(files.create(&files.pool)));
+        assert!(in_child(|| {
+            is_refused(shared.take().unwrap(), &files);
+            change_and_close(files.create(&files.other), "mine");
+        }));
+        let Open {
+            mut session,
+            handle,
+            collector,
+            pool,
+        } = shared.take().unwrap();
+        assert!(pool.is_ours());
+        fork_within_a_transaction(&mut session);
         change(&mut session, "after").unwrap();
         collector.stop().unwrap();
         drop((handle, session));
         assert_eq!(pool.check().unwrap(), []);
         pool.close().unwrap();
         // Now it may be the child's.
-        assert!(in_child(|| {
-            let pool = Pool::open(Mapped::open(&path, &on).unwrap(), &options).unwrap();
-            let mut session = pool.session().unwrap();
-            change(&mut session, "child").unwrap();
-            drop(session);
-            pool.close().unwrap();
-        }));
-        let pool = Pool::open(Mapped::open(&path, &on).unwrap(), &options).unwrap();
+        assert!(in_child(|| change_and_close(files.open(), "child")));
+        let pool = files.open();
         let mut session = pool.session().unwrap();
         for name in ["root", "inside", "after", "child"] {
             session

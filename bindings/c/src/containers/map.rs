@@ -1,16 +1,15 @@
 //! The ordered map.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::ops::Bound::{Excluded, Included, Unbounded};
 
+use super::there;
 use super::{Entry, Scan, Span, answer_of, changing, collection, key, keyed, reading};
-use super::{tell_findings, there};
-use crate::collection::Finding;
-use crate::describe::text_in_place;
-use crate::object::bytes;
-use crate::root::RootName;
-use crate::session::{Session, session, with_view};
-use crate::shelf::open;
+use crate::collection::{Finding, tell_findings};
+use crate::given::{Out, Room, Source, Text};
+use crate::root::{NAME, RootName};
+use crate::session::{Session, session};
+use crate::shelf::Handed;
 use crate::status::{Failure, Status, object_of, result_of, status_of};
 
 collection!(Map: firn_map_new, firn_map_root, firn_map_named, firn_map_len, firn_map_clear, firn_map_check);
@@ -25,22 +24,21 @@ const BEFORE: u32 = 5;
 
 /// Takes a number for where to begin, not an enumeration: a program may pass any.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_map_scan(
-    pointer: *mut Session,
+pub extern "C" fn firn_map_scan(
+    pointer: Handed<Session>,
     object: *const c_void,
     seek: u32,
-    key_at: *const c_void,
+    key_at: Source<'_>,
     key_len: usize,
-    entries: *mut Entry,
+    entries: Room<'_, Entry>,
     room: usize,
-    count: *mut usize,
+    count: Out<'_, usize>,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of sessions.
-        let it = unsafe { session(pointer) }?;
+        let it = session(pointer)?;
         let key = match seek {
             FIRST | LAST => &[],
-            // SAFETY: as the header asks of keys.
+            // SAFETY: the header promises `key_len` bytes where the scan begins at a key.
             _ => unsafe { key(key_at, key_len) }?,
         };
         let bounds = match seek {
@@ -71,7 +69,7 @@ pub unsafe extern "C" fn firn_map_scan(
                 Ok(())
             })
         };
-        // SAFETY: the header asks for the room.
+        // SAFETY: the header promises room for `room` entries.
         unsafe { it.scan(entries, room, count, scan) }
     })
 }

@@ -7,11 +7,9 @@ mod hash;
 mod map;
 mod vector;
 
-use core::ffi::{CStr, c_void};
-use std::ffi::CString;
+use core::ffi::c_void;
 
-use crate::collection::Finding;
-use crate::object::{bytes, check_len};
+use crate::given::{Out, Room, Source, check_len};
 use crate::session::Session;
 use crate::status::{Failure, Outcome, Status, result_of};
 use firn_structures::map::MAX_KEY_BYTES;
@@ -73,45 +71,30 @@ fn there(is_there: bool) -> Status {
 ///
 /// # Safety
 ///
-/// As [`bytes`].
+/// `len` is the number of bytes that the header promises of the key.
 #[inline(always)]
-unsafe fn key<'a>(from: *const c_void, len: usize) -> Outcome<&'a [u8]> {
+unsafe fn key(from: Source<'_>, len: usize) -> Outcome<&[u8]> {
     const WHAT: &str = "the key";
     check_len(len, WHAT)?;
-    // SAFETY: the caller says so.
-    unsafe { bytes(from, len.min(MAX_KEY_BYTES + 1), WHAT) }
+    // SAFETY: these are no more than the program promises, as the caller says.
+    unsafe { from.bytes(len.min(MAX_KEY_BYTES + 1), WHAT) }
 }
 
 impl Session {
     /// Finds something: `look` appends it to the session's memory and says whether it is there.
-    ///
-    /// # Safety
-    ///
-    /// `into` is null or leads to room for a span.
     #[inline(always)]
-    unsafe fn find(
+    fn find(
         &self,
-        into: *mut Span,
+        into: Out<'_, Span>,
         look: impl FnOnce(&mut Vec<u8>) -> Outcome<bool>,
     ) -> Outcome<Status> {
         let mut found = self.found.borrow_mut();
         let found = found.other();
         let is_there = self.looked(look(found))?;
-        if is_there && !into.is_null() {
-            // SAFETY: the caller says so.
-            unsafe { into.write(Span::of(found)) };
+        if is_there {
+            into.put(Span::of(found));
         }
         Ok(there(is_there))
-    }
-
-    /// The outcome of a call that reads. A transaction in which such a call could not wait has not seen what it
-    /// asked for, and is not committed.
-    #[inline(always)]
-    pub(crate) fn looked<R>(&self, outcome: Outcome<R>) -> Outcome<R> {
-        if let Err(failure) = &outcome {
-            self.failed_to_read(failure);
-        }
-        outcome
     }
 }
 
@@ -169,12 +152,12 @@ impl Session {
     ///
     /// # Safety
     ///
-    /// `entries` is null or leads to room for so many; `count` is null or leads to a number.
+    /// `room` is the number of entries that the header promises room for.
     unsafe fn scan(
         &self,
-        entries: *mut Entry,
+        entries: Room<'_, Entry>,
         room: usize,
-        count: *mut usize,
+        count: Out<'_, usize>,
         scan: impl FnOnce(&mut Scan<'_>) -> Outcome<()>,
     ) -> Outcome<()> {
         if entries.is_null() || count.is_null() || room == 0 {
@@ -195,45 +178,18 @@ impl Session {
                 key: Span::of(&found[key_at..value_at]),
                 value: Span::of(&found[value_at..end]),
             };
-            // SAFETY: there are at most `room`, and the caller says that there is so much.
-            unsafe { entries.add(index).write(entry) };
+            // SAFETY: `Scan` takes no more than `room`, for which there is room, as the caller says.
+            unsafe { entries.pointer().add(index).write(entry) };
         }
-        // SAFETY: it is not null, and the caller says what it is then.
-        unsafe { count.write(parts.len()) };
+        count.put(parts.len());
         Ok(())
-    }
-}
-
-/// Tells a program what a check of the collection at `object` found.
-///
-/// # Safety
-///
-/// `tell` can be called, `findings` is null or leads to a number.
-unsafe fn tell_findings(
-    found: &[String],
-    object: u64,
-    tell: Option<Finding>,
-    argument: *mut c_void,
-    findings: *mut usize,
-) {
-    if let Some(tell) = tell {
-        for what in found {
-            let what = CString::new(what.as_str()).unwrap_or_default();
-            let what: &CStr = &what;
-            // SAFETY: the caller says so.
-            unsafe { tell(object, what.as_ptr(), argument) };
-        }
-    }
-    // SAFETY: likewise.
-    if let Some(findings) = unsafe { findings.as_mut() } {
-        *findings = found.len();
     }
 }
 
 /// Reads the collection at an object, in whichever operation is open.
 macro_rules! reading {
     ($kind:ident, $session:expr, $object:expr, |$it:ident| $body:expr) => {
-        $crate::session::with_view!($session, |view| {
+        $crate::operation::with_view!($session, |view| {
             let $it = firn_structures::$kind::at($session.typed(view, $object)?);
             $body
         })
@@ -255,13 +211,13 @@ pub(crate) use {changing, reading};
 /// The collection of a root, made in a transaction where there is no such root.
 macro_rules! found_or_made {
     ($kind:ident, $it:ident, $root:expr) => {{
-        let found = $it.looked(with_view!($it, |view| {
+        let found = $it.looked($crate::operation::with_view!($it, |view| {
             let found = firn_structures::$kind::find(view, $root)?;
             Ok(found.map(|found| $it.pointer(found.object())))
         }))?;
         match found {
             Some(found) => Ok(found),
-            None if $it.is_in_transaction() => $it
+            None if $it.operation.is_in_transaction() => $it
                 .change(|tx| Ok($it.pointer(firn_structures::$kind::create(tx, $root)?.object()))),
             None => {
                 let name = firn_heap::RootKey::<firn_heap::Untyped>::text(&$root);
@@ -276,74 +232,63 @@ pub(crate) use found_or_made;
 macro_rules! collection {
     ($kind:ident: $new:ident, $root:ident, $named:ident, $len:ident, $clear:ident, $check:ident) => {
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $new(pointer: *mut Session) -> *const c_void {
+        pub extern "C" fn $new(pointer: Handed<Session>) -> *const c_void {
             object_of(|| {
-                // SAFETY: as the header asks of sessions.
-                let it = unsafe { session(pointer) }?;
+                let it = session(pointer)?;
                 it.change(|tx| Ok(it.pointer(firn_structures::$kind::new(tx)?.object())))
             })
         }
 
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $root(
-            pointer: *mut Session,
-            name: *const c_char,
-        ) -> *const c_void {
+        pub extern "C" fn $root(pointer: Handed<Session>, name: Text<'_>) -> *const c_void {
             object_of(|| {
-                // SAFETY: as the header asks of sessions.
-                let it = unsafe { session(pointer) }?;
-                // SAFETY: as the header asks of names.
-                let name = unsafe { text_in_place(name, "the root's name") }?;
+                let (it, name) = (session(pointer)?, name.text(NAME)?);
                 $crate::containers::found_or_made!($kind, it, name)
             })
         }
 
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $named(
-            pointer: *mut Session,
-            name: *const RootName,
+        pub extern "C" fn $named(
+            pointer: Handed<Session>,
+            name: Handed<RootName>,
         ) -> *const c_void {
             object_of(|| {
-                // SAFETY: as the header asks of sessions and names of roots.
-                let (it, name) = unsafe { (session(pointer)?, open(name)?) };
+                let (it, name) = (session(pointer)?, name.open()?);
                 $crate::containers::found_or_made!($kind, it, &name.name)
             })
         }
 
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $len(pointer: *mut Session, object: *const c_void) -> u64 {
+        pub extern "C" fn $len(pointer: Handed<Session>, object: *const c_void) -> u64 {
             result_of(0, || {
-                // SAFETY: as the header asks of sessions.
-                let it = unsafe { session(pointer) }?;
+                let it = session(pointer)?;
                 it.looked(reading!($kind, it, object, |found| Ok(found.len()?)))
             })
         }
 
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $clear(pointer: *mut Session, object: *const c_void) -> Status {
+        pub extern "C" fn $clear(pointer: Handed<Session>, object: *const c_void) -> Status {
             status_of(|| {
-                // SAFETY: as the header asks of sessions.
-                let it = unsafe { session(pointer) }?;
+                let it = session(pointer)?;
                 changing!($kind, it, object, |found| Ok(found.clear()?))
             })
         }
 
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $check(
-            pointer: *mut Session,
+        pub extern "C" fn $check(
+            pointer: Handed<Session>,
             object: *const c_void,
             tell: Option<Finding>,
             argument: *mut c_void,
-            findings: *mut usize,
+            findings: Out<'_, usize>,
         ) -> Status {
             status_of(|| {
-                // SAFETY: as the header asks of sessions.
-                let it = unsafe { session(pointer) }?;
+                let it = session(pointer)?;
                 let (at, found) = it.looked(reading!($kind, it, object, |found| {
                     Ok((found.object().address().0, found.check()?))
                 }))?;
-                // SAFETY: the header asks for a function that can be called so, and for a number.
-                unsafe { tell_findings(&found, at, tell, argument, findings) };
+                findings.put(found.len());
+                tell_findings(found.into_iter().map(|what| (at, what)), tell, argument);
                 Ok(())
             })
         }
@@ -355,67 +300,56 @@ pub(crate) use collection;
 macro_rules! keyed {
     ($kind:ident: $get:ident, $insert:ident, $remove:ident) => {
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $get(
-            pointer: *mut Session,
+        pub extern "C" fn $get(
+            pointer: Handed<Session>,
             object: *const c_void,
-            key_at: *const c_void,
+            key_at: Source<'_>,
             key_len: usize,
-            value: *mut Span,
+            value: Out<'_, Span>,
         ) -> Status {
             answer_of(|| {
-                // SAFETY: as the header asks of sessions and keys.
-                let (it, key) = unsafe { (session(pointer)?, key(key_at, key_len)?) };
-                // SAFETY: and of the value.
-                unsafe {
-                    it.find(value, |found| {
-                        reading!($kind, it, object, |map| Ok(map.get_into(key, found)?))
-                    })
-                }
+                let it = session(pointer)?;
+                // SAFETY: the header promises `key_len` bytes.
+                let key = unsafe { key(key_at, key_len) }?;
+                it.find(value, |found| {
+                    reading!($kind, it, object, |map| Ok(map.get_into(key, found)?))
+                })
             })
         }
 
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $insert(
-            pointer: *mut Session,
+        pub extern "C" fn $insert(
+            pointer: Handed<Session>,
             object: *const c_void,
-            key_at: *const c_void,
+            key_at: Source<'_>,
             key_len: usize,
-            value_at: *const c_void,
+            value_at: Source<'_>,
             value_len: usize,
-            replaced: *mut c_int,
+            replaced: Out<'_, c_int>,
         ) -> Status {
             status_of(|| {
-                // SAFETY: as the header asks of sessions, keys and values.
-                let (it, key, value) = unsafe {
-                    let it = session(pointer)?;
-                    (
-                        it,
-                        it.given(key(key_at, key_len))?,
-                        it.given(bytes(value_at, value_len, "the value"))?,
-                    )
-                };
+                let it = session(pointer)?;
+                // SAFETY: the header promises `key_len` bytes.
+                let key = it.given(unsafe { key(key_at, key_len) })?;
+                // SAFETY: the header promises `value_len` bytes.
+                let value = it.given(unsafe { value_at.bytes(value_len, "the value") })?;
                 let was_there = changing!($kind, it, object, |map| Ok(map.insert(key, value)?))?;
-                // SAFETY: the header asks for null or a number.
-                if let Some(replaced) = unsafe { replaced.as_mut() } {
-                    *replaced = c_int::from(was_there);
-                }
+                replaced.put(c_int::from(was_there));
                 Ok(())
             })
         }
 
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $remove(
-            pointer: *mut Session,
+        pub extern "C" fn $remove(
+            pointer: Handed<Session>,
             object: *const c_void,
-            key_at: *const c_void,
+            key_at: Source<'_>,
             key_len: usize,
         ) -> Status {
             answer_of(|| {
-                // SAFETY: as the header asks of sessions and keys.
-                let (it, key) = unsafe {
-                    let it = session(pointer)?;
-                    (it, it.given(key(key_at, key_len))?)
-                };
+                let it = session(pointer)?;
+                // SAFETY: the header promises `key_len` bytes.
+                let key = it.given(unsafe { key(key_at, key_len) })?;
                 changing!($kind, it, object, |map| Ok(there(map.remove(key)?)))
             })
         }

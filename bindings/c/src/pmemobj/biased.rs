@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use firn_mapped::barrier;
 
-use super::local::{Local, local};
+use crate::operation::this_thread;
 
 /// A lock that is biased to the thread that made it.
 pub(crate) struct Biased<T> {
-    owner: *const Local,
+    /// Its thread, by [`this_thread`].
+    owner: usize,
     /// Calls of the owner's that are inside: one, and those that the program's own functions made meanwhile.
     inside: AtomicU32,
     claimed: AtomicBool,
@@ -28,7 +29,7 @@ pub(crate) struct Biased<T> {
 // SAFETY: the content is used by one thread at a time: by its owner inside, and by who claimed it while the owner is
 // outside.
 unsafe impl<T: Send> Send for Biased<T> {}
-// SAFETY: as above.
+// SAFETY: threads that share it use the content one after the other, as said, which is all that `Send` needs.
 unsafe impl<T: Send> Sync for Biased<T> {}
 
 /// A call of the owner's.
@@ -44,7 +45,7 @@ impl<T> Biased<T> {
     /// To this thread.
     pub(crate) fn new(content: T) -> Self {
         Self {
-            owner: local(),
+            owner: this_thread(),
             inside: AtomicU32::new(0),
             claimed: AtomicBool::new(false),
             claims: Mutex::new(()),
@@ -59,7 +60,7 @@ impl<T> Biased<T> {
     /// This thread is the owner.
     #[inline(always)]
     pub(crate) unsafe fn enter(&self) -> Inside<'_, T> {
-        debug_assert!(core::ptr::eq(self.owner, local()));
+        debug_assert_eq!(self.owner, this_thread());
         let calls = self.inside.load(Ordering::Relaxed);
         self.inside.store(calls + 1, Ordering::Relaxed);
         if calls == 0 {
@@ -88,8 +89,8 @@ impl<T> Biased<T> {
 
     /// Does something with the content, on any thread. Waits until the owner is outside.
     pub(crate) fn with_any<R>(&self, body: impl FnOnce(&T) -> R) -> R {
-        if core::ptr::eq(self.owner, local()) {
-            // SAFETY: this thread is the owner.
+        if self.owner == this_thread() {
+            // SAFETY: this thread is the owner, as was looked at.
             let inside = unsafe { self.enter() };
             return body(&inside);
         }

@@ -12,9 +12,10 @@ use firn_units::{VirtAddr, WORD_BYTES};
 use super::pools::{Pobj, Watching};
 use super::thread::{in_operation, leave};
 use super::{Oid, TYPE_BYTES, errno_of};
-use crate::collection::{Collecting, collector_options};
-use crate::shelf::open;
-use crate::status::{Failure, Outcome, Status, status_of};
+use crate::collection::{Collecting, collector_options, page_size};
+use crate::given::{In, InOut, Out, Source};
+use crate::shelf::Handed;
+use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 /// `struct pobj_defrag_result`.
 #[repr(C)]
@@ -42,27 +43,18 @@ impl Pobj {
         if let Some(options) = paused {
             *watching = Some(Watching::start(&self.heap, options)?);
         }
-        self.guard_what_was_left();
+        self.left.guard(&self.heap);
         collected
     }
 
     /// Moves the objects together that these OIDs name.
-    ///
-    /// # Safety
-    ///
-    /// As for [`List::of`].
-    unsafe fn gather(&self, oids: *const *mut Oid, count: usize) -> Outcome<Defragmented> {
-        if oids.is_null() {
-            return Err(Failure::invalid("the table of OIDs is null"));
-        }
+    fn gather<'t>(&self, oids: impl Iterator<Item = InOut<'t, Oid>>) -> Outcome<Defragmented> {
         self.collect(|heap| {
             // A cycle that a crash interrupted moves what it had planned first.
             heap.collection(&CollectOptions::default())?.finish()?;
-            // SAFETY: the caller passes a table of `count` pointers.
-            let list = unsafe { List::of(self, oids, count) }?;
+            let list = List::of(self, oids)?;
             let total = list.bodies.len();
-            // SAFETY: the program owns its OIDs until the call returns, so the pointers are still valid.
-            let relocated = unsafe { list.gather(self) }?;
+            let relocated = list.gather(self)?;
             leave(self)?;
             Ok(Defragmented { total, relocated })
         })
@@ -70,51 +62,43 @@ impl Pobj {
 }
 
 /// OIDs of a pool that the program lists.
-struct List {
+struct List<'t> {
     /// Where each lies, and where its object's body was, as the heap knows it, when it was looked at.
-    oids: Vec<(Place, VirtAddr)>,
+    oids: Vec<(Place<'t>, VirtAddr)>,
     /// The bodies, in ascending order, each once.
     bodies: Vec<VirtAddr>,
 }
 
 /// Where an OID lies.
-enum Place {
+enum Place<'t> {
     /// In the pool: it moves with an object in which it is.
     InPool(VirtAddr),
     /// In the program's memory.
-    Outside(*mut Oid),
+    Outside(InOut<'t, Oid>),
 }
 
-impl List {
-    /// # Safety
-    ///
-    /// The table has `count` pointers; each is null or leads to an OID.
-    unsafe fn of(pool: &Pobj, table: *const *mut Oid, count: usize) -> Outcome<Self> {
+impl<'t> List<'t> {
+    fn of(pool: &Pobj, table: impl Iterator<Item = InOut<'t, Oid>>) -> Outcome<Self> {
         let (mut oids, mut bodies) = (Vec::new(), Vec::new());
         in_operation(pool, |guard| {
-            for index in 0..count {
-                // SAFETY: `index` is below `count`, the length of the caller's table.
-                let pointer = unsafe { *table.add(index) };
-                // SAFETY: the caller passes null or valid pointers to OIDs.
-                let Some(oid) = (unsafe { pointer.as_ref() }) else {
-                    continue;
-                };
+            for listed in table {
+                let Some(oid) = listed.get() else { continue };
                 if oid.is_null() || oid.pool != pool.id {
                     continue;
                 }
-                let object = guard.place_to_read(pool.check(*oid)?);
+                let in_pool = pool.address(listed.pointer());
+                let object = guard.place_to_read(pool.check(oid)?);
                 // It may be named by where it was before a collection.
-                if object.0 != oid.offset && pool.address(pointer.cast()).is_none() {
-                    // SAFETY: it is valid, see above, and no reference to it is used from here on.
-                    unsafe { *pointer = pool.oid(object) };
+                if object.0 != oid.offset && in_pool.is_none() {
+                    listed.put(pool.oid(object));
                 }
                 let Some(body) = object.0.checked_sub(TYPE_BYTES).map(VirtAddr) else {
                     continue;
                 };
                 bodies.push(body);
-                let place = match pool.address(pointer.cast()) {
+                let place = match in_pool {
                     Some(at) => Place::InPool(guard.place(at)),
-                    None => Place::Outside(pointer),
+                    None => Place::Outside(listed),
                 };
                 oids.push((place, body));
             }
@@ -127,7 +111,7 @@ impl List {
     }
 
     /// The OIDs that name the object with this body.
-    fn of_object(&self, body: VirtAddr) -> impl Iterator<Item = &Place> {
+    fn of_object(&self, body: VirtAddr) -> impl Iterator<Item = &Place<'t>> {
         let first = self.oids.partition_point(|(_, other)| *other < body);
         let those = self.oids[first..].iter();
         those
@@ -136,11 +120,7 @@ impl List {
     }
 
     /// Moves the objects together, and stores in each OID where its object is. Returns how many have moved.
-    ///
-    /// # Safety
-    ///
-    /// As for [`List::of`], still.
-    unsafe fn gather(&self, pool: &Pobj) -> Outcome<usize> {
+    fn gather(&self, pool: &Pobj) -> Outcome<usize> {
         let mut gathering = in_operation(pool, |guard| Ok(Gathering::new(guard, &self.bodies)?))?;
         let mut all = BTreeMap::new();
         loop {
@@ -154,22 +134,16 @@ impl List {
                 return Ok(all.len());
             }
             for moved in &moved {
-                // SAFETY: the caller keeps the listed OIDs valid.
-                unsafe { self.store_outside(pool, moved) };
+                self.store_outside(pool, moved);
             }
         }
     }
 
     /// Stores where an object is in those of its OIDs that lie in the program's memory.
-    ///
-    /// # Safety
-    ///
-    /// As for [`List::of`].
-    unsafe fn store_outside(&self, pool: &Pobj, moved: &Moved) {
+    fn store_outside(&self, pool: &Pobj, moved: &Moved) {
         for place in self.of_object(moved.from) {
-            if let Place::Outside(pointer) = *place {
-                // SAFETY: `List::of` took it from the caller's table, whose OIDs stay valid.
-                unsafe { *pointer = pool.oid(moved.to + TYPE_BYTES) };
+            if let Place::Outside(oid) = place {
+                oid.put(pool.oid(moved.to + TYPE_BYTES));
             }
         }
     }
@@ -204,29 +178,27 @@ fn place_now(at: VirtAddr, all: &BTreeMap<VirtAddr, Moved>) -> VirtAddr {
 /// Moves the objects together that these OIDs name, and nothing else, and stores in each OID where its object is now.
 /// Without any nothing is done, as with libpmemobj.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_defrag(
-    pool: *mut Pobj,
-    oids: *mut *mut Oid,
+pub extern "C" fn firn_pmemobj_defrag(
+    pool: Handed<Pobj>,
+    oids: Source<'_, InOut<'_, Oid>>,
     count: usize,
-    result: *mut Defragmented,
+    result: Out<'_, Defragmented>,
 ) -> c_int {
     let status = status_of(|| {
-        // SAFETY: as the header asks of pools, and of the result.
-        let (it, result) = unsafe { (open(pool)?, result.as_mut()) };
-        let mut found = Defragmented::default();
-        if count > 0 {
-            // SAFETY: the header asks for so many pointers.
-            found = unsafe { it.gather(oids, count) }?;
-        }
-        if let Some(result) = result {
-            *result = found;
-        }
+        let it = pool.open()?;
+        let found = match count {
+            0 => Defragmented::default(),
+            _ if oids.is_null() => return Err(Failure::invalid("the table of OIDs is null")),
+            // SAFETY: the header promises `count` pointers; and it is not null.
+            _ => it.gather(unsafe { oids.each(count) })?,
+        };
+        result.put(found);
         Ok(())
     });
     match status {
         Status::Ok => 0,
         _ => {
-            // SAFETY: it is this thread's.
+            // SAFETY: the system's function yields where `errno` of this thread is, always.
             unsafe { *libc::__errno_location() = errno_of(status) };
             -1
         }
@@ -235,10 +207,9 @@ pub unsafe extern "C" fn firn_pmemobj_defrag(
 
 /// How the pool is kept compact from now on; by itself no longer, if that is null.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_collecting(pool: *mut Pobj, how: *const Collecting) -> c_int {
+pub extern "C" fn firn_pmemobj_collecting(pool: Handed<Pobj>, how: In<'_, Collecting>) -> c_int {
     errno_of(status_of(|| {
-        // SAFETY: as the header asks of pools, and of how.
-        let (it, how) = unsafe { (open(pool)?, how.as_ref()) };
+        let (it, how) = (pool.open()?, how.get());
         let mut collector = it.collector();
         leave(it)?;
         if let Some(watching) = collector.take() {
@@ -253,15 +224,14 @@ pub unsafe extern "C" fn firn_pmemobj_collecting(pool: *mut Pobj, how: *const Co
 
 /// Collects everything now.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_collect(
-    pool: *mut Pobj,
-    how: *const Collecting,
-    moved: *mut u64,
+pub extern "C" fn firn_pmemobj_collect(
+    pool: Handed<Pobj>,
+    how: In<'_, Collecting>,
+    moved: Out<'_, u64>,
 ) -> c_int {
     errno_of(status_of(|| {
-        // SAFETY: as the header asks of pools, of how, and of the number.
-        let (it, how, moved) = unsafe { (open(pool)?, how.as_ref(), moved.as_mut()) };
-        let options = collector_options(how)?;
+        let it = pool.open()?;
+        let options = collector_options(how.get())?;
         let objects = it.collect(|heap| {
             let collected = heap.collect(&CollectOptions {
                 release_blocks: options.release_blocks,
@@ -269,31 +239,24 @@ pub unsafe extern "C" fn firn_pmemobj_collect(
             })?;
             Ok(collected.planned)
         })?;
-        if let Some(moved) = moved {
-            *moved = objects;
-        }
+        moved.put(objects);
         Ok(())
     }))
 }
 
 /// Gives back what ended cycles keep: the program says that it has no OIDs outside the pool.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_forget_oids(pool: *mut Pobj) -> c_int {
+pub extern "C" fn firn_pmemobj_forget_oids(pool: Handed<Pobj>) -> c_int {
     errno_of(status_of(|| {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
+        let it = pool.open()?;
         leave(it)?;
-        it.let_in();
+        it.left.let_in(&it.heap);
         Ok(it.heap.forget_addresses()?)
     }))
 }
 
 /// Bytes of pages that hold objects over those of objects.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_ratio(pool: *mut Pobj, pages: c_int) -> f64 {
-    crate::status::result_of(0.0, || {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
-        Ok(it.heap.ratio(crate::collection::page_size(pages)?))
-    })
+pub extern "C" fn firn_pmemobj_ratio(pool: Handed<Pobj>, pages: c_int) -> f64 {
+    result_of(0.0, || Ok(pool.open()?.heap.ratio(page_size(pages)?)))
 }

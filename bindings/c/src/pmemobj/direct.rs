@@ -6,9 +6,10 @@ use core::ptr;
 use firn_units::VirtAddr;
 
 use super::Oid;
+use super::cache::InProgram;
 use super::pools::{Pobj, pool_around, pool_with_id};
-use super::thread::{Cache, fill, in_operation};
-use crate::shelf::open;
+use super::thread::{fill, in_operation};
+use crate::shelf::Handed;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 impl Pobj {
@@ -49,10 +50,10 @@ pub(crate) fn not_an_object(oid: Oid) -> Failure {
 /// The way of `pmemobj_direct` where the thread is outside of an operation, the object is in another pool than
 /// the last one, or it may have moved.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_direct(
+pub extern "C" fn firn_pmemobj_direct(
     id: u64,
     offset: u64,
-    cache: *mut Cache,
+    cache: InProgram,
     to_read: c_int,
 ) -> *mut c_void {
     let oid = Oid { pool: id, offset };
@@ -64,8 +65,7 @@ pub unsafe extern "C" fn firn_pmemobj_direct(
         if oid.offset >= pool.capacity {
             return Err(not_an_object(oid));
         }
-        // SAFETY: the header's functions have one for each thread.
-        unsafe { fill(pool, cache) }?;
+        fill(pool, cache)?;
         in_operation(pool, |guard| {
             let at = VirtAddr(oid.offset);
             let at = match to_read {
@@ -78,11 +78,8 @@ pub unsafe extern "C" fn firn_pmemobj_direct(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_safepoint(pool: *mut Pobj) -> Status {
-    status_of(|| {
-        // SAFETY: as the header asks of pools.
-        unsafe { open(pool) }?.safepoint()
-    })
+pub extern "C" fn firn_pmemobj_safepoint(pool: Handed<Pobj>) -> Status {
+    status_of(|| pool.open()?.safepoint())
 }
 
 #[unsafe(no_mangle)]

@@ -11,11 +11,12 @@ use core::fmt::{self, Write};
 use core::{mem, ptr};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
+use firn_heap::Pool;
+use firn_mapped::Mapped;
 use firn_media::Memory;
 use firn_units::{VirtAddr, WORD_BYTES};
 
 use super::TYPE_BYTES;
-use super::pools::{Pobj, pool_around_now};
 use crate::status::{Failure, Outcome};
 
 /// What a pool guards.
@@ -26,8 +27,9 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Guards in debug builds of the library, and where the environment says so.
-    pub(crate) fn new() -> Outcome<Self> {
+    /// Guards in debug builds of the library, and where the environment says so. `around` finds the pool around an
+    /// address, and where in it that is, in a signal handler.
+    pub(crate) fn new(around: Around) -> Outcome<Self> {
         let is_guarded = match std::env::var("FIRN_GUARD").as_deref() {
             Err(_) | Ok("") => cfg!(debug_assertions),
             Ok("0") => false,
@@ -39,52 +41,55 @@ impl Left {
             }
         };
         if is_guarded {
-            install();
+            install(around);
         }
         Ok(Self {
             is_guarded,
             cycles: Mutex::new(0),
         })
     }
-}
 
-impl Pobj {
     /// Guards what cycles have emptied since this was last called.
-    pub(crate) fn guard_what_was_left(&self) {
-        if !self.left.is_guarded {
+    pub(crate) fn guard(&self, heap: &Pool<Mapped>) {
+        if !self.is_guarded {
             return;
         }
-        let cycles = self.left.cycles.lock();
-        let mut cycles = cycles.unwrap_or_else(PoisonError::into_inner);
-        let (all, emptied) = self.heap.emptied_since(*cycles);
+        let mut cycles = self.cycles.lock().unwrap_or_else(PoisonError::into_inner);
+        let (all, emptied) = heap.emptied_since(*cycles);
         for (at, bytes) in emptied {
             // Where the system refuses, a pointer that was kept is not noticed.
-            self.heap.medium().set_accessible(at, bytes, false);
+            heap.medium().set_accessible(at, bytes, false);
         }
         *cycles = all;
     }
 
     /// Ends that: what was emptied is about to be used again.
-    pub(crate) fn let_in(&self) {
-        if !self.left.is_guarded {
+    pub(crate) fn let_in(&self, heap: &Pool<Mapped>) {
+        if !self.is_guarded {
             return;
         }
-        let cycles = self.left.cycles.lock();
-        let mut cycles = cycles.unwrap_or_else(PoisonError::into_inner);
-        let (_, emptied) = self.heap.emptied_since(0);
+        let mut cycles = self.cycles.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, emptied) = heap.emptied_since(0);
         for (at, bytes) in emptied {
-            self.heap.medium().set_accessible(at, bytes, true);
+            heap.medium().set_accessible(at, bytes, true);
         }
         *cycles = 0;
     }
 }
 
+/// Finds the pool around an address, and where in it that is.
+pub(crate) type Around = fn(usize) -> Option<(&'static Pool<Mapped>, VirtAddr)>;
+
+/// How the handler finds pools.
+static AROUND: OnceLock<Around> = OnceLock::new();
+
 /// What was done about SIGSEGV before.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-fn install() {
+fn install(around: Around) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        let _ = AROUND.set(around);
         // SAFETY: zeros are a value of these structures, and both are the right ones for the call.
         unsafe {
             let mut new: libc::sigaction = mem::zeroed();
@@ -104,8 +109,8 @@ fn install() {
 extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the system passes them so; reading where the fault was is allowed in a handler.
     let address = unsafe { (*info).si_addr() }.addr();
-    if let Some(pool) = pool_around_now(address) {
-        tell(pool, VirtAddr(address as u64 - pool.base));
+    if let Some((pool, at)) = AROUND.get().and_then(|around| around(address)) {
+        tell(pool, at);
     }
     let before = BEFORE.get().copied();
     match before.map(|action| (action.sa_sigaction, action.sa_flags)) {
@@ -132,12 +137,12 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
 
 /// Says whose memory it was. Nothing is allocated; the list of kept cycles is locked for an instant at a time, by
 /// threads that go on.
-fn tell(pool: &Pobj, at: VirtAddr) {
-    let Some((was, is)) = pool.heap.moved_from(at) else {
+fn tell(pool: &Pool<Mapped>, at: VirtAddr) {
+    let Some((was, is)) = pool.moved_from(at) else {
         return;
     };
     let body = is + WORD_BYTES;
-    let type_num = pool.heap.medium().load_u64(body);
+    let type_num = pool.medium().load_u64(body);
     let into = at.0.saturating_sub((was + WORD_BYTES + TYPE_BYTES).0);
     let mut text = Text {
         bytes: [0; 512],

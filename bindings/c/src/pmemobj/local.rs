@@ -6,62 +6,59 @@
 //! room for libraries that are loaded late and want that: the library's 184 bytes of 1,664.
 
 use core::cell::{Cell, RefCell};
-use core::ffi::c_int;
 use core::ptr;
 use std::sync::Arc;
 
 use super::pools::Pobj;
-use super::thread::Slot;
-use super::tx::{Stage, Transaction};
+use super::stages::Stages;
+use super::thread::{Slot, end_all};
+use crate::shelf::Handed;
 
 /// A thread's own. It is used by that thread alone.
 pub(crate) struct Local {
-    pub(crate) transaction: RefCell<Transaction>,
-    pub(crate) stage: Cell<Stage>,
-    /// What `pmemobj_tx_errno` says.
-    pub(crate) failed: Cell<c_int>,
+    pub(crate) stages: Stages,
     /// The pool that was used last, and the thread's slot of it.
-    pub(crate) here: Cell<(*const Pobj, *const Slot)>,
+    pub(crate) here: Cell<(Handed<Pobj>, *const Slot)>,
     pub(crate) slots: RefCell<Slots>,
 }
 
 /// A thread's slots, by their pools. None is given back before the thread ends.
 #[derive(Default)]
 pub(crate) struct Slots {
-    pub(crate) of_pools: Vec<(*const Pobj, Arc<Slot>)>,
+    pub(crate) of_pools: Vec<(Handed<Pobj>, Arc<Slot>)>,
     /// Of pools that were closed.
     pub(crate) ended: Vec<Arc<Slot>>,
 }
 
+/// No pool was used yet.
+const NOWHERE: (Handed<Pobj>, *const Slot) = (Handed::NULL, ptr::null());
+
 /// This thread's own, made if it has none.
 #[inline(always)]
 pub(crate) fn local() -> &'static Local {
-    let word = word();
-    // SAFETY: the word is this thread's alone, and begins as null; it leads to memory that stays until the thread
-    // ends. What is returned is not kept.
-    match unsafe { (*word).as_ref() } {
+    match known() {
         Some(local) => local,
-        None => make(word),
+        None => make(),
     }
 }
 
 /// This thread's own, if it has one.
+#[inline(always)]
 pub(crate) fn known() -> Option<&'static Local> {
-    // SAFETY: as above.
+    // SAFETY: the word is this thread's alone, and begins as null; it leads to memory that stays until the thread
+    // ends. What is returned is not kept.
     unsafe { (*word()).as_ref() }
 }
 
 #[cold]
-fn make(word: *mut *const Local) -> &'static Local {
+fn make() -> &'static Local {
     let local = Box::leak(Box::new(Local {
-        transaction: RefCell::new(Transaction::NONE),
-        stage: Cell::new(Stage::None),
-        failed: Cell::new(0),
-        here: Cell::new((ptr::null(), ptr::null())),
+        stages: Stages::new(),
+        here: Cell::new(NOWHERE),
         slots: RefCell::default(),
     }));
-    // SAFETY: as above.
-    unsafe { word.write(local) };
+    // SAFETY: the word is this thread's alone.
+    unsafe { word().write(local) };
     // Where the thread is at its end, nothing ends what comes now.
     let _ = END.try_with(|end| end.0.set(local));
     local
@@ -79,9 +76,9 @@ impl Drop for End {
         // SAFETY: it is null, or was made for this thread and is not looked at any more once the word is null.
         if let Some(local) = unsafe { self.0.get().as_ref() } {
             let slots = local.slots.take();
-            local.here.set((ptr::null(), ptr::null()));
-            super::thread::end_all(slots);
-            // SAFETY: as above.
+            local.here.set(NOWHERE);
+            end_all(slots);
+            // SAFETY: the word is this thread's; what it led to came from a box in `make`, and nobody finds it any more.
             unsafe {
                 word().write(ptr::null());
                 drop(Box::from_raw(self.0.get()));

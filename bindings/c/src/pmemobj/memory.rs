@@ -6,8 +6,9 @@ use core::ptr;
 use firn_media::{MediumExt, Memory};
 
 use super::pools::Pobj;
-use crate::shelf::open;
-use crate::status::{Status, status_of};
+use crate::given::Source;
+use crate::shelf::Handed;
+use crate::status::{Outcome, Status, status_of};
 
 /// `PMEMOBJ_F_MEM_NOFLUSH`: neither written back nor fenced.
 const NO_FLUSH: u32 = 1 << 3;
@@ -15,14 +16,13 @@ const NO_FLUSH: u32 = 1 << 3;
 const NO_DRAIN: u32 = 1 << 0;
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_persist(
-    pool: *mut Pobj,
+pub extern "C" fn firn_pmemobj_persist(
+    pool: Handed<Pobj>,
     from: *const c_void,
     len: usize,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
+        let it = pool.open()?;
         let at = it.range(from, len)?;
         it.heap.medium().persist(at, len as u64);
         Ok(())
@@ -30,14 +30,13 @@ pub unsafe extern "C" fn firn_pmemobj_persist(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_flush(
-    pool: *mut Pobj,
+pub extern "C" fn firn_pmemobj_flush(
+    pool: Handed<Pobj>,
     from: *const c_void,
     len: usize,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
+        let it = pool.open()?;
         let at = it.range(from, len)?;
         it.heap.medium().write_back(at, len as u64);
         Ok(())
@@ -45,17 +44,16 @@ pub unsafe extern "C" fn firn_pmemobj_flush(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_drain(pool: *mut Pobj) -> Status {
+pub extern "C" fn firn_pmemobj_drain(pool: Handed<Pobj>) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools.
-        unsafe { open(pool) }?.heap.medium().fence();
+        pool.open()?.heap.medium().fence();
         Ok(())
     })
 }
 
 impl Pobj {
     /// Makes durable what was stored, as far as the flags say.
-    fn finish(&self, to: *mut c_void, len: usize, flags: u32) -> crate::status::Outcome<()> {
+    fn finish(&self, to: *mut c_void, len: usize, flags: u32) -> Outcome<()> {
         if flags & NO_FLUSH != 0 {
             return Ok(());
         }
@@ -71,36 +69,35 @@ impl Pobj {
 
 /// Copies bytes, which may overlap.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_memmove(
-    pool: *mut Pobj,
+pub extern "C" fn firn_pmemobj_memmove(
+    pool: Handed<Pobj>,
     to: *mut c_void,
-    from: *const c_void,
+    from: Source<'_>,
     len: usize,
     flags: u32,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
+        let it = pool.open()?;
         it.range(to, len)?;
-        // SAFETY: the target lies in the pool; the header asks for so many bytes at the source.
-        unsafe { ptr::copy(from.cast::<u8>(), to.cast::<u8>(), len) };
+        // SAFETY: `range` found that the target lies in the pool, which is mapped, and whose bytes are the program's to
+        // store to; the header promises `len` bytes at the source.
+        unsafe { ptr::copy(from.pointer().cast::<u8>(), to.cast::<u8>(), len) };
         it.finish(to, len, flags)
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_memset(
-    pool: *mut Pobj,
+pub extern "C" fn firn_pmemobj_memset(
+    pool: Handed<Pobj>,
     to: *mut c_void,
     byte: c_int,
     len: usize,
     flags: u32,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
+        let it = pool.open()?;
         it.range(to, len)?;
-        // SAFETY: the target lies in the pool.
+        // SAFETY: as for the copy: the target lies in the pool, which is mapped.
         unsafe { ptr::write_bytes(to.cast::<u8>(), byte as u8, len) };
         it.finish(to, len, flags)
     })

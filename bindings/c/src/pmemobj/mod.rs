@@ -1,10 +1,13 @@
 //! What `include/firn/pmemobj.h` is built on: pools for programs that were written for libpmemobj.
 //!
 //! ```text
-//! pools     files                       thread    what a thread does in a pool, and its operation
+//! pools     open pools                  files     pools are made, opened, closed
+//! root      the root object             object    allocation and iteration
 //! direct    addresses of objects        memory    flushing, copying
-//! object    allocation and iteration    tx        transactions
-//! lock      locks in persistent memory  defrag    keeping a pool compact
+//! thread    what a thread has of a pool cache     what its inline functions know
+//! tx        transactions                stages    what a transaction of libpmemobj goes through
+//! lock      locks in persistent memory  locks     those of a pool that are in use
+//! defrag    keeping a pool compact
 //! local     what a thread knows         biased    a lock that costs its owner next to nothing
 //! left      memory that objects have left, which stops a program that is being debugged
 //! sanitizer what ThreadSanitizer is told of memory that goes from one thread to another
@@ -18,24 +21,33 @@
 //! says so at a safepoint: as long, its pointers hold. Failures are numbers of `errno.h`, as programs expect.
 
 mod biased;
+mod cache;
 mod defrag;
 mod direct;
+mod files;
 mod left;
 mod local;
 mod lock;
+mod locks;
 mod memory;
 mod object;
 mod pools;
+mod root;
 mod sanitizer;
+mod stages;
 mod thread;
 mod tx;
 
+pub use cache::{Cache, InProgram};
 pub use defrag::*;
 pub use direct::*;
+pub use files::*;
 pub use lock::*;
 pub use memory::*;
 pub use object::*;
 pub use pools::*;
+pub use root::*;
+pub use stages::{Callback, Stage, Unlock};
 pub use tx::*;
 
 use core::ffi::c_int;

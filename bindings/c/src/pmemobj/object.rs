@@ -8,12 +8,14 @@ use firn_media::Memory;
 use firn_units::VirtAddr;
 
 use super::direct::not_an_object;
-use super::lock::Orphans;
-use super::pools::{Constructor, Pobj, construct, pool_with_id};
+use super::locks::Orphans;
+use super::pools::{Pobj, pool_with_id};
+use super::root::{Constructor, ROOT, construct};
 use super::sanitizer::{gives_up, was_given};
 use super::thread::{in_operation, passing, with_room};
 use super::{Oid, TYPE_BYTES};
-use crate::shelf::open;
+use crate::given::InOut;
+use crate::shelf::Handed;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 /// `PMEMOBJ_MAX_ALLOC_SIZE`.
@@ -59,7 +61,7 @@ impl Pobj {
     /// As [`RawTx::free`].
     pub(super) unsafe fn give_back(&self, tx: RawTx<'_, Mapped>, body: VirtAddr) -> Outcome<()> {
         gives_up(self);
-        // SAFETY: the caller says so.
+        // SAFETY: `RawTx::free` asks that nothing leads to the object when the transaction commits; so does this.
         Ok(unsafe { tx.free(body) }?)
     }
 
@@ -82,18 +84,20 @@ impl Pobj {
     }
 
     /// Stores an object's name where the program wants it, with the transaction if that lies in a pool.
-    pub(crate) fn store_oid(&self, tx: RawTx<'_, Mapped>, to: *mut Oid, oid: Oid) -> Outcome<()> {
-        if to.is_null() {
-            return Ok(());
-        }
-        match self.address(to.cast()) {
+    pub(crate) fn store_oid(
+        &self,
+        tx: RawTx<'_, Mapped>,
+        to: InOut<'_, Oid>,
+        oid: Oid,
+    ) -> Outcome<()> {
+        match self.address(to.pointer()) {
             Some(at) => {
                 let at = tx.place(at);
                 tx.log(&[(at, size_of::<Oid>() as u64)])?;
                 tx.store(at, bytemuck::cast_slice(&[oid.pool, oid.offset]))?;
             }
-            // SAFETY: the header asks for room for an OID.
-            None => unsafe { to.write(oid) },
+            // Nowhere, if it is null.
+            None => to.put(oid),
         }
         Ok(())
     }
@@ -117,7 +121,7 @@ impl Pobj {
         let len = in_tx_len(self, tx, old)?;
         let new = self.allocate(tx, bytes, type_num)?;
         self.copy(old + TYPE_BYTES, new + TYPE_BYTES, len.min(bytes));
-        // SAFETY: the program's contract: it uses the new object from now on.
+        // SAFETY: libpmemobj asks the program to use the new object alone from now on.
         unsafe { self.give_back(tx, old) }?;
         Ok(new)
     }
@@ -133,17 +137,16 @@ pub(super) fn in_tx_len(pool: &Pobj, tx: RawTx<'_, Mapped>, body: VirtAddr) -> O
 
 /// Allocates, calls the constructor, makes it durable, and stores the name: all of it or nothing.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_alloc(
-    pool: *mut Pobj,
-    to: *mut Oid,
+pub extern "C" fn firn_pmemobj_alloc(
+    pool: Handed<Pobj>,
+    to: InOut<'_, Oid>,
     bytes: usize,
     type_num: u64,
     constructor: Option<Constructor>,
     argument: *mut c_void,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
+        let it = pool.open()?;
         let allocate = || {
             it.atomically(|tx| {
                 let body = it.allocate(tx, bytes as u64, type_num)?;
@@ -160,17 +163,20 @@ pub unsafe extern "C" fn firn_pmemobj_alloc(
 }
 
 /// Changes an object's length, or allocates or frees it: all of it or nothing.
+///
+/// # Safety
+///
+/// As libpmemobj asks: the program does not use the old object any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_pmemobj_realloc(
-    pool: *mut Pobj,
-    to: *mut Oid,
+    pool: Handed<Pobj>,
+    to: InOut<'_, Oid>,
     bytes: usize,
     type_num: u64,
 ) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of pools, and of the OID.
-        let (it, old) = unsafe { (open(pool)?, to.as_ref()) };
-        let Some(&old) = old else {
+        let it = pool.open()?;
+        let Some(old) = to.get() else {
             return Err(Failure::invalid(
                 "the pointer to the OID to be changed is null",
             ));
@@ -183,7 +189,7 @@ pub unsafe extern "C" fn firn_pmemobj_realloc(
                 it.store_oid(tx, to, it.oid(body + TYPE_BYTES))
             }
             (false, 0) => {
-                // SAFETY: the program's contract: nothing refers to the object any more.
+                // SAFETY: libpmemobj asks the program what the heap asks: it does not use what it frees any more.
                 orphans = unsafe { it.discard(tx, it.body(old)?) }?;
                 it.store_oid(tx, to, Oid::NULL)
             }
@@ -198,11 +204,13 @@ pub unsafe extern "C" fn firn_pmemobj_realloc(
     })
 }
 
+/// # Safety
+///
+/// As libpmemobj asks: the program does not use the old object any more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_free(to: *mut Oid) -> Status {
+pub unsafe extern "C" fn firn_pmemobj_free(to: InOut<'_, Oid>) -> Status {
     status_of(|| {
-        // SAFETY: as the header asks of the OID.
-        let Some(&old) = (unsafe { to.as_ref() }) else {
+        let Some(old) = to.get() else {
             return Err(Failure::invalid(
                 "the pointer to the OID to be freed is null",
             ));
@@ -212,7 +220,7 @@ pub unsafe extern "C" fn firn_pmemobj_free(to: *mut Oid) -> Status {
         }
         let it = pool_with_id(old.pool)?;
         let free = |tx: RawTx<'_, Mapped>| {
-            // SAFETY: the program's contract: nothing refers to the object any more.
+            // SAFETY: libpmemobj asks the program what the heap asks: it does not use what it frees any more.
             let orphans = unsafe { it.discard(tx, it.body(old)?) }?;
             it.store_oid(tx, to, Oid::NULL)?;
             Ok(orphans)
@@ -249,8 +257,7 @@ impl Pobj {
     /// The next object of the program's behind an address. The root is none of them.
     fn next(&self, after: VirtAddr) -> Outcome<Oid> {
         in_operation(self, |guard| {
-            let root =
-                firn_heap::Obj::<firn_heap::Untyped, _>::of_root(guard.view(), super::pools::ROOT)?;
+            let root = firn_heap::Obj::<firn_heap::Untyped, _>::of_root(guard.view(), ROOT)?;
             let root = root.map(|object| object.address() + 8);
             let mut after = after;
             while let Some(body) = guard.next_object(after)? {
@@ -266,10 +273,9 @@ impl Pobj {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_first(pool: *mut Pobj) -> Oid {
+pub extern "C" fn firn_pmemobj_first(pool: Handed<Pobj>) -> Oid {
     result_of(Oid::NULL, || {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
+        let it = pool.open()?;
         passing(it, || it.next(VirtAddr(0)))
     })
 }
@@ -287,10 +293,9 @@ pub extern "C" fn firn_pmemobj_next(oid: Oid) -> Oid {
 
 /// Keeps objects of a type where they are, those that are there and those to come.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_pin_type(pool: *mut Pobj, type_num: u64) -> c_int {
+pub extern "C" fn firn_pmemobj_pin_type(pool: Handed<Pobj>, type_num: u64) -> c_int {
     let status = status_of(|| {
-        // SAFETY: as the header asks of pools.
-        let it = unsafe { open(pool) }?;
+        let it = pool.open()?;
         it.pin(type_num);
         passing(it, || {
             let mut at = it.next(VirtAddr(0))?;

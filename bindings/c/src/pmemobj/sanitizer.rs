@@ -7,15 +7,13 @@
 //! forgotten is not the one that lies at its place later.
 
 use core::ffi::{CStr, c_void};
-use core::mem::transmute_copy;
+use core::mem::transmute;
 use core::ptr;
 use std::sync::OnceLock;
 
-use super::pools::Pobj;
-
 /// `__tsan_acquire` and `__tsan_release` of the compilers' `sanitizer/tsan_interface.h`: what happened before a release
-/// of an address happened before whatever follows an acquire of it.
-type Call = unsafe extern "C" fn(*mut c_void);
+/// of an address happened before whatever follows an acquire of it. Any address may be named.
+type Call = extern "C" fn(*mut c_void);
 
 struct Calls {
     acquire: Call,
@@ -24,52 +22,49 @@ struct Calls {
 }
 
 /// `__tsan_mutex_destroy`, which takes flags as well.
-type CallOfLock = unsafe extern "C" fn(*mut c_void, u32);
+type CallOfLock = extern "C" fn(*mut c_void, u32);
 
 /// None where the program was built without it.
 static CALLS: OnceLock<Option<Calls>> = OnceLock::new();
 
 fn calls() -> Option<&'static Calls> {
     let look = || {
-        Some(Calls {
-            // SAFETY: the names and what they are called with are those of the compilers' header.
-            acquire: unsafe { call(c"__tsan_acquire") }?,
-            // SAFETY: as above.
-            release: unsafe { call(c"__tsan_release") }?,
-            // SAFETY: as above.
-            destroy_lock: unsafe { call(c"__tsan_mutex_destroy") }?,
+        let acquire = found(c"__tsan_acquire")?;
+        let release = found(c"__tsan_release")?;
+        let destroy_lock = found(c"__tsan_mutex_destroy")?;
+        // SAFETY: the process has functions of these names, whose types are those of the compilers' header; a pointer to
+        // a function is as long as any.
+        Some(unsafe {
+            Calls {
+                acquire: transmute::<*mut c_void, Call>(acquire),
+                release: transmute::<*mut c_void, Call>(release),
+                destroy_lock: transmute::<*mut c_void, CallOfLock>(destroy_lock),
+            }
         })
     };
     CALLS.get_or_init(look).as_ref()
 }
 
 /// A function of the process's.
-///
-/// # Safety
-///
-/// It is of this type.
-unsafe fn call<F>(name: &CStr) -> Option<F> {
-    // SAFETY: the name ends with a zero.
+fn found(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the name ends with a zero, and the process itself is what is searched.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    // SAFETY: the caller says so; a pointer to a function is as long as any.
-    (!found.is_null()).then(|| unsafe { transmute_copy::<*mut c_void, F>(&found) })
+    (!found.is_null()).then_some(found)
 }
 
-/// The thread is about to give up memory of the pool.
+/// The thread is about to give up memory of a pool.
 #[inline]
-pub(super) fn gives_up(pool: &Pobj) {
+pub(super) fn gives_up<P>(pool: &P) {
     if let Some(calls) = calls() {
-        // SAFETY: any address may be named.
-        unsafe { (calls.release)(ptr::from_ref(pool).cast_mut().cast()) }
+        (calls.release)(ptr::from_ref(pool).cast_mut().cast());
     }
 }
 
-/// The thread has memory of the pool now that others may have had.
+/// The thread has memory of a pool now that others may have had.
 #[inline]
-pub(super) fn was_given(pool: &Pobj) {
+pub(super) fn was_given<P>(pool: &P) {
     if let Some(calls) = calls() {
-        // SAFETY: as above.
-        unsafe { (calls.acquire)(ptr::from_ref(pool).cast_mut().cast()) }
+        (calls.acquire)(ptr::from_ref(pool).cast_mut().cast());
     }
 }
 
@@ -77,7 +72,6 @@ pub(super) fn was_given(pool: &Pobj) {
 #[inline]
 pub(super) fn forgets_lock(place: *mut c_void) {
     if let Some(calls) = calls() {
-        // SAFETY: any address may be named.
-        unsafe { (calls.destroy_lock)(place, 0) }
+        (calls.destroy_lock)(place, 0);
     }
 }

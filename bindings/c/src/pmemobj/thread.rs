@@ -1,67 +1,42 @@
 //! What a thread does in a pool: its session, and the operation that it is inside.
 
-use core::cell::{Ref, RefCell, RefMut};
-use core::mem::ManuallyDrop;
-use core::ptr;
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use core::cell::RefCell;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use firn_heap::{OpenRawTx, RawGuard, RawTx, Session};
+use firn_heap::{RawGuard, RawTx, Session};
 use firn_mapped::Mapped;
 
 use super::biased::Biased;
+use super::cache::{InProgram, Told};
 use super::local::{Slots, known, local};
 use super::pools::Pobj;
 use super::sanitizer::{gives_up, was_given};
+use crate::operation::{Open, Raw};
 use crate::shelf::forked;
 use crate::status::{Failure, Outcome, Status};
-
-/// `struct firn_pobj_cache`: what the inline functions of a program know of the thread's pool while it is inside an
-/// operation there. It lies in the program, one for each thread.
-#[repr(C)]
-pub struct Cache {
-    /// Zero while it knows nothing.
-    pub(crate) pool: AtomicU64,
-    pub(crate) base: u64,
-    /// The last offset while no page is marked; zero otherwise.
-    pub(crate) plain: u64,
-    /// The last offset.
-    pub(crate) last: u64,
-    pub(crate) marks: *const AtomicU8,
-}
 
 /// A thread's part of a pool. The thread uses it, and whoever closes the pool while the thread is outside. Whoever fills
 /// an object in the program's own function may come back while the thread has it.
 pub(crate) struct Slot(Biased<State>);
 
-#[derive(Default)]
 struct State {
-    // In front of what it borrows from.
-    operation: RefCell<Operation>,
-    session: RefCell<Option<ManuallyDrop<Box<Session<Mapped>>>>>,
+    operation: Raw,
     /// For allocation beside a transaction that is open.
     beside: RefCell<Option<Box<Session<Mapped>>>>,
-    caches: RefCell<Vec<*mut Cache>>,
+    /// What the program knows of the pool. Nothing outside of an operation.
+    caches: RefCell<Vec<InProgram>>,
 }
 
 // SAFETY: sessions stay on their thread because its write-backs need its fences. Another one only ends them, while
 // no operation is open, when nothing waits for a fence; caches are then told by one atomic store.
 unsafe impl Send for State {}
 
-#[derive(Default)]
-enum Operation {
-    #[default]
-    None,
-    Reading(RawGuard<'static, Mapped>),
-    Transaction(OpenRawTx<'static, Mapped>),
-}
-
 /// Ends all that a thread has, at its end. What a forked child has is its parent's.
 pub(crate) fn end_all(slots: Slots) {
     for (pool, slot) in slots.of_pools {
-        // SAFETY: the memory of pools stays; a closed one has no slots.
-        if let Ok(pool) = unsafe { crate::shelf::open(pool) } {
+        // A closed one has no slots.
+        if let Ok(pool) = pool.open() {
             slot.end();
             pool.threads().retain(|other| !Arc::ptr_eq(other, &slot));
         }
@@ -72,7 +47,7 @@ pub(crate) fn end_all(slots: Slots) {
 pub(crate) fn forget_pointers_in_children() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler is a function of this library, which the system forgets with it.
+        // SAFETY: the handler is a function of this library, which the system forgets with it, and takes nothing.
         unsafe { libc::pthread_atfork(None, None, Some(forget_pointers)) };
     });
 }
@@ -84,152 +59,59 @@ extern "C" fn forget_pointers() {
         return;
     };
     for (_, slot) in &slots.of_pools {
-        // SAFETY: it is this thread's.
+        // SAFETY: it is this thread's, which found it among its own.
         let inside = unsafe { slot.0.enter() };
-        for cache in inside.caches.borrow().iter() {
-            // SAFETY: it lies in memory of this thread.
-            unsafe { (**cache).pool.store(0, Ordering::Relaxed) };
-        }
+        inside
+            .caches
+            .borrow()
+            .iter()
+            .for_each(|cache| cache.forget());
     }
 }
 
 impl Slot {
     /// Errors: the thread has a transaction open.
     pub(crate) fn check_no_transaction(&self) -> Outcome<()> {
-        self.0.with_any(State::check_no_transaction)
+        self.0
+            .with_any(|state| state.operation.check_no_transaction())
     }
 
     /// Ends what the thread has of the pool. A transaction that is open is rolled back.
     pub(crate) fn end(&self) {
         self.0.with_any(|state| {
             state.leave();
-            if let Some(session) = state.session.take() {
-                drop(ManuallyDrop::into_inner(session));
-            }
+            state.operation.close();
             state.beside.take();
         });
     }
 }
 
 impl State {
-    /// Whether the pool is open; whoever closed it has taken the session.
-    fn is_open(&self) -> bool {
-        self.session.borrow().is_some()
-    }
-
-    fn check_no_transaction(&self) -> Outcome<()> {
-        match &*self.operation.borrow() {
-            Operation::Transaction(_) => Err(Failure::new(
-                Status::Busy,
-                "a transaction is open in the pool; end it first",
-            )),
-            _ => Ok(()),
-        }
-    }
-
     /// Leaves the operation: pointers are no longer good.
     fn leave(&self) {
-        for cache in self.caches.borrow_mut().drain(..) {
-            // SAFETY: it lies in memory of the thread, which lives: its end comes here first.
-            unsafe { (*cache).pool.store(0, Ordering::Relaxed) };
-        }
-        drop(self.operation.take());
-    }
-
-    fn is_outside(&self) -> bool {
-        matches!(&*self.operation.borrow(), Operation::None)
+        self.caches
+            .borrow_mut()
+            .drain(..)
+            .for_each(InProgram::forget);
+        self.operation.leave();
     }
 
     /// Leaves the operation, unless the program took pointers meanwhile.
     fn leave_without_pointers(&self) {
-        let is_reading = matches!(&*self.operation.borrow(), Operation::Reading(_));
-        if is_reading && self.caches.borrow().is_empty() {
+        if self.operation.is_reading() && self.caches.borrow().is_empty() {
             self.leave();
         }
     }
 
-    /// Enters an operation if none is open.
-    fn enter(&self) -> Outcome<()> {
-        let mut operation = self.changing()?;
-        if let Operation::None = *operation {
-            let mut session = self.session.borrow_mut();
-            let Some(session) = &mut *session else {
-                return Err(closed());
-            };
-            let session: *mut Session<Mapped> = &raw mut ***session;
-            // SAFETY: the operation is dropped before the session that it borrows, which it alone uses.
-            let session: &'static mut Session<Mapped> = unsafe { &mut *session };
-            *operation = Operation::Reading(session.raw_guard()?);
-        }
-        Ok(())
-    }
-
-    /// The operation, to be changed.
-    ///
-    /// Errors: the program's function that fills an object is running.
-    fn changing(&self) -> Outcome<RefMut<'_, Operation>> {
-        self.operation.try_borrow_mut().map_err(|_| {
-            Failure::misuse("a constructor may not begin or end a transaction, nor allocate")
+    /// Begins or ends a transaction. Where the operation has ended over it pointers are no longer good.
+    #[inline]
+    fn turn(&self, turn: impl FnOnce(&Raw) -> Outcome<()>) -> Outcome<()> {
+        turn(&self.operation).inspect_err(|_| {
+            if self.operation.is_idle() {
+                self.leave();
+            }
         })
     }
-
-    /// The thread's operation; enters one if none is open.
-    fn entered(&self) -> Outcome<Ref<'_, Operation>> {
-        let is_outside = matches!(*self.operation.borrow(), Operation::None);
-        if is_outside {
-            self.enter()?;
-        }
-        Ok(self.operation.borrow())
-    }
-
-    /// Puts a transaction in the place of the operation.
-    fn begin(&self) -> Outcome<()> {
-        self.enter()?;
-        let mut operation = self.changing()?;
-        match core::mem::take(&mut *operation) {
-            Operation::Reading(guard) => {
-                *operation = Operation::Transaction(guard.begin()?);
-                Ok(())
-            }
-            other => {
-                *operation = other;
-                Err(Failure::misuse(
-                    "a transaction is already open in this pool",
-                ))
-            }
-        }
-    }
-
-    /// Ends the transaction. The operation goes on, unless the commit fails.
-    fn end(&self, commits: bool) -> Outcome<()> {
-        let mut operation = self.changing()?;
-        match core::mem::take(&mut *operation) {
-            Operation::Transaction(open) if commits => match open.commit() {
-                Ok(guard) => *operation = Operation::Reading(guard),
-                Err(error) => {
-                    drop(operation);
-                    self.leave();
-                    return Err(error.into());
-                }
-            },
-            Operation::Transaction(open) => *operation = Operation::Reading(open.roll_back()),
-            other => {
-                *operation = other;
-                return Err(no_transaction());
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cold]
-fn closed() -> Failure {
-    Failure::misuse("the pool was closed; open it again")
-}
-
-#[cold]
-fn no_transaction() -> Failure {
-    Failure::misuse("no transaction is open; call this between TX_BEGIN and TX_END")
 }
 
 /// Does something with what the thread has of a pool.
@@ -239,16 +121,16 @@ fn with_state<R>(pool: &Pobj, body: impl FnOnce(&State) -> Outcome<R>) -> Outcom
         return Err(forked::<Pobj>());
     }
     let (of, here) = local().here.get();
-    if ptr::eq(of, pool) {
+    if of == pool.handed() {
         // SAFETY: slots stay until their thread ends, which forgets this one first; it is this thread's.
         let inside = unsafe { (*here).0.enter() };
-        if inside.is_open() {
+        if !inside.operation.is_closed() {
             return body(&inside);
         }
     }
     let slot = slot(pool)?;
-    local().here.set((pool, Arc::as_ptr(&slot)));
-    // SAFETY: it is this thread's.
+    local().here.set((pool.handed(), Arc::as_ptr(&slot)));
+    // SAFETY: `slot` found it among this thread's, or made it.
     let inside = unsafe { slot.0.enter() };
     body(&inside)
 }
@@ -258,22 +140,23 @@ fn with_state<R>(pool: &Pobj, body: impl FnOnce(&State) -> Outcome<R>) -> Outcom
 fn slot(pool: &Pobj) -> Outcome<Arc<Slot>> {
     let mut slots = local().slots.borrow_mut();
     let Slots { of_pools, ended } = &mut *slots;
-    let known = of_pools.iter().position(|(of, _)| ptr::eq(*of, pool));
+    let known = of_pools.iter().position(|(of, _)| *of == pool.handed());
     if let Some(known) = known {
         let slot = &of_pools[known].1;
-        // SAFETY: it is this thread's.
-        if unsafe { slot.0.enter() }.is_open() {
+        // SAFETY: it is this thread's, which found it among its own.
+        if !unsafe { slot.0.enter() }.operation.is_closed() {
             return Ok(Arc::clone(slot));
         }
         ended.push(of_pools.swap_remove(known).1);
     }
     let session = pool.heap.session()?;
     let new = Arc::new(Slot(Biased::new(State {
-        session: RefCell::new(Some(ManuallyDrop::new(Box::new(session)))),
-        ..State::default()
+        operation: Raw::new(session),
+        beside: RefCell::default(),
+        caches: RefCell::default(),
     })));
     pool.threads().push(Arc::clone(&new));
-    of_pools.push((ptr::from_ref(pool), Arc::clone(&new)));
+    of_pools.push((pool.handed(), Arc::clone(&new)));
     Ok(new)
 }
 
@@ -282,17 +165,13 @@ pub(crate) fn in_operation<R>(
     pool: &Pobj,
     body: impl FnOnce(&RawGuard<'_, Mapped>) -> Outcome<R>,
 ) -> Outcome<R> {
-    with_state(pool, |state| match &*state.entered()? {
-        Operation::Reading(guard) => body(guard),
-        Operation::Transaction(open) => body(open.guard()),
-        Operation::None => Err(closed()),
-    })
+    with_state(pool, |state| state.operation.inside(body))
 }
 
 /// Does what hands no pointer out to the program: a thread that was outside of an operation is outside again
 /// afterwards, and keeps no collector waiting.
 pub(crate) fn passing<R>(pool: &Pobj, body: impl FnOnce() -> Outcome<R>) -> Outcome<R> {
-    let was_outside = with_state(pool, |state| Ok(state.is_outside()))?;
+    let was_outside = with_state(pool, |state| Ok(state.operation.is_idle()))?;
     let result = body();
     if was_outside {
         with_state(pool, |state| {
@@ -310,7 +189,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// is under way, and tries again after each of its cycles: what is free in pages that a cycle closes is nobody's to
 /// use before it ends.
 pub(crate) fn with_room<R>(pool: &Pobj, mut body: impl FnMut() -> Outcome<R>) -> Outcome<R> {
-    let was_outside = with_state(pool, |state| Ok(state.is_outside()))?;
+    let was_outside = with_state(pool, |state| Ok(state.operation.is_idle()))?;
     loop {
         let result = body();
         let is_full = |failure: &Failure| failure.status() == Status::NoSpace;
@@ -329,32 +208,26 @@ pub(crate) fn with_room<R>(pool: &Pobj, mut body: impl FnMut() -> Outcome<R>) ->
 }
 
 /// Tells a thread's inline functions where the pool is, until the operation ends.
-///
-/// # Safety
-///
-/// The cache lies in memory of this thread.
-pub(crate) unsafe fn fill(pool: &Pobj, cache: *mut Cache) -> Outcome<()> {
+pub(crate) fn fill(pool: &Pobj, cache: InProgram) -> Outcome<()> {
     with_state(pool, |state| {
-        drop(state.entered()?);
+        state.operation.inside(|_| Ok(()))?;
         let mut caches = state.caches.borrow_mut();
         if !caches.contains(&cache) {
             caches.push(cache);
         }
         Ok(())
     })?;
-    // SAFETY: the caller says so.
-    let cache = unsafe { &mut *cache };
-    cache.base = pool.base;
-    cache.last = pool.capacity - 1;
-    cache.plain = match pool.heap.has_place_marks() {
-        true => 0,
-        false => cache.last,
-    };
-    if cache.plain == 0 {
+    let has_marks = pool.heap.has_place_marks();
+    if has_marks {
         was_given(pool);
     }
-    cache.marks = pool.heap.place_marks().as_ptr();
-    cache.pool.store(pool.id, Ordering::Relaxed);
+    cache.tell(&Told {
+        pool: pool.id,
+        base: pool.base,
+        last: pool.capacity - 1,
+        has_marks,
+        marks: pool.heap.place_marks(),
+    });
     Ok(())
 }
 
@@ -363,8 +236,7 @@ pub(crate) unsafe fn fill(pool: &Pobj, cache: *mut Cache) -> Outcome<()> {
 /// Errors: a transaction is open.
 pub(crate) fn leave(pool: &Pobj) -> Outcome<()> {
     with_state(pool, |state| {
-        state.check_no_transaction()?;
-        drop(state.changing()?);
+        state.operation.check_end()?;
         state.leave();
         Ok(())
     })
@@ -372,7 +244,7 @@ pub(crate) fn leave(pool: &Pobj) -> Outcome<()> {
 
 /// Begins a transaction.
 pub(crate) fn begin(pool: &Pobj) -> Outcome<()> {
-    with_state(pool, State::begin)
+    with_state(pool, |state| state.turn(Raw::begin))
 }
 
 /// Does something in the open transaction.
@@ -380,10 +252,7 @@ pub(crate) fn in_transaction<R>(
     pool: &Pobj,
     body: impl FnOnce(RawTx<'_, Mapped>) -> Outcome<R>,
 ) -> Outcome<R> {
-    with_state(pool, |state| match &*state.operation.borrow() {
-        Operation::Transaction(open) => body(open.tx()),
-        _ => Err(no_transaction()),
-    })
+    with_state(pool, |state| state.operation.in_transaction(body))
 }
 
 /// Commits the open transaction, or rolls it back. The operation goes on.
@@ -391,7 +260,7 @@ pub(crate) fn end(pool: &Pobj, commits: bool) -> Outcome<()> {
     if !commits {
         gives_up(pool);
     }
-    with_state(pool, |state| state.end(commits))
+    with_state(pool, |state| state.turn(|operation| operation.end(commits)))
 }
 
 impl Pobj {
@@ -411,7 +280,7 @@ impl State {
         body: impl FnOnce(RawTx<'_, Mapped>) -> Outcome<R>,
     ) -> Outcome<R> {
         let body = |tx: RawTx<'_, Mapped>| body(tx).inspect_err(|_| gives_up(pool));
-        if let Operation::Transaction(_) = &*self.entered()? {
+        if let Open::Transaction(_) = &*self.operation.entered()? {
             let mut beside = self
                 .beside
                 .try_borrow_mut()
@@ -422,12 +291,9 @@ impl State {
             };
             return session.raw_transaction(body);
         }
-        self.begin()?;
-        let result = match &*self.operation.borrow() {
-            Operation::Transaction(open) => body(open.tx()),
-            _ => Err(no_transaction()),
-        };
-        let ended = self.end(result.is_ok());
-        ended.and(result)
+        self.turn(Raw::begin)?;
+        let result = self.operation.in_transaction(body);
+        self.turn(|operation| operation.end(result.is_ok()))
+            .and(result)
     }
 }

@@ -16,7 +16,7 @@ use super::Failure;
 use super::declarations::Oid;
 use super::library::Pool;
 use crate::clock::{Times, timed};
-use crate::phases::{Change, Footprint, Occupied, VALUE_BYTES, Value};
+use crate::phases::{Change, Footprint, Occupied, Value};
 
 /// Changes that are kept before memory for more is asked for.
 const CHANGES: usize = 1 << 16;
@@ -118,44 +118,37 @@ impl<'p> Nodes<'p> {
     /// Reads a word.
     #[inline]
     pub fn word(&self, oid: Oid, at: usize) -> u64 {
-        // SAFETY: eight bytes of a live object, aligned, by the contract of `new`.
-        unsafe { self.place(oid, at).cast().read() }
+        *self.at(oid, at)
     }
 
     /// Writes a word.
     #[inline]
     pub fn set_word(&mut self, oid: Oid, at: usize, word: u64) {
-        // SAFETY: as above; `&mut` keeps other accesses away.
-        unsafe { self.place(oid, at).cast().write(word) }
+        *self.at_mut(oid, at) = word;
     }
 
     /// Reads a link.
     #[inline]
     pub fn link(&self, oid: Oid, at: usize) -> Oid {
-        // SAFETY: sixteen bytes of a live object, aligned, by the contract of `new`.
-        unsafe { self.place(oid, at).cast().read() }
+        *self.at(oid, at)
     }
 
     /// Writes a link.
     #[inline]
     pub fn set_link(&mut self, oid: Oid, at: usize, link: Oid) {
-        // SAFETY: as above; `&mut` keeps other accesses away.
-        unsafe { self.place(oid, at).cast().write(link) }
+        *self.at_mut(oid, at) = link;
     }
 
     /// Copies a value out.
     #[inline]
     pub fn value(&self, oid: Oid, at: usize, into: &mut Value) {
-        // SAFETY: so many bytes of a live object, by the contract of `new`; a borrowed array of
-        // Rust's lies outside of the pool.
-        unsafe { copy(self.place(oid, at), NonNull::from(into).cast()) }
+        into.copy_from_slice(self.at::<Value>(oid, at));
     }
 
     /// Copies a value in.
     #[inline]
     pub fn set_value(&mut self, oid: Oid, at: usize, value: &Value) {
-        // SAFETY: as above.
-        unsafe { copy(NonNull::from(value).cast(), self.place(oid, at)) }
+        self.at_mut::<Value>(oid, at).copy_from_slice(value);
     }
 
     /// Packs the objects of `bytes` bytes that `links` lists the links to, by the library's own
@@ -219,17 +212,25 @@ impl<'p> Nodes<'p> {
         });
     }
 
+    /// A word, a link or a value in an object.
+    #[inline]
+    fn at<T>(&self, oid: Oid, at: usize) -> &T {
+        // SAFETY: a word, a link or a value is there, in a live object, at a multiple of eight, by the contract of `new`.
+        // What changes it takes `&mut self`.
+        unsafe { self.place(oid, at).cast().as_ref() }
+    }
+
+    /// The one there, to be changed.
+    #[inline]
+    fn at_mut<T>(&mut self, oid: Oid, at: usize) -> &mut T {
+        // SAFETY: there is room for one, in a live object, at a multiple of eight, by the contract of `new`; any bytes are
+        // a value of each of the three. `&mut self` keeps other accesses away.
+        unsafe { self.place(oid, at).cast().as_mut() }
+    }
+
     #[inline]
     fn place(&self, oid: Oid, at: usize) -> NonNull<u8> {
         // SAFETY: within the pool's mapping, as a live object is, by the contract of `new`.
         unsafe { self.base.add(oid.off as usize + at) }
     }
-}
-
-/// # Safety
-/// Both are places of a value, apart from each other.
-#[inline]
-unsafe fn copy(from: NonNull<u8>, to: NonNull<u8>) {
-    // SAFETY: the caller's.
-    unsafe { from.copy_to_nonoverlapping(to, VALUE_BYTES) }
 }

@@ -1,0 +1,167 @@
+//! Pools in files: made, opened, closed, checked.
+
+use core::ffi::c_int;
+use std::path::Path;
+
+use firn_heap::{LogKind, PoolKind, PoolOptions};
+use firn_mapped::{FileSystems, Mapped, MappedOptions};
+use firn_media::{Domain, Space};
+
+use super::errno_of;
+use super::pools::{Pobj, TYPE, hand_out, take_back};
+use super::thread::passing;
+use crate::given::Text;
+use crate::pool::layout;
+use crate::shelf::Handed;
+use crate::status::{Failure, Outcome, firn_last_status, result_of};
+
+/// Failures of pools are those of `errno.h`, by the thread's last status.
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_pmemobj_errno() -> c_int {
+    errno_of(firn_last_status())
+}
+
+fn options(layout: &str) -> PoolOptions {
+    PoolOptions {
+        kind: PoolKind::Explicit,
+        log: LogKind::Undo,
+        ..PoolOptions::new(layout)
+    }
+}
+
+/// How a pool of so many bytes is mapped: with addresses for what is emptied and kept, and as a program that was not
+/// written for Firn says in its environment.
+fn mapped_options(bytes: u64) -> Outcome<MappedOptions> {
+    let addresses = MappedOptions::DEFAULT_CAPACITY.max(bytes.saturating_mul(ADDRESSES));
+    let mut options = MappedOptions::default().capacity(addresses);
+    match std::env::var("FIRN_ANY_FILE_SYSTEM").as_deref() {
+        Err(_) | Ok("" | "0") => {}
+        Ok("1") => options = options.file_systems(FileSystems::Any),
+        Ok(other) => {
+            return Err(Failure::invalid(format!(
+                "FIRN_ANY_FILE_SYSTEM must be `0` or `1`, not `{other}`"
+            )));
+        }
+    }
+    match std::env::var("FIRN_ASSUME_PERSISTENT").as_deref() {
+        Err(_) | Ok("") => Ok(options),
+        Ok("adr") => Ok(options.assume_persistent(Domain::Adr)),
+        Ok("eadr") => Ok(options.assume_persistent(Domain::Eadr)),
+        Ok(other) => Err(Failure::invalid(format!(
+            "FIRN_ASSUME_PERSISTENT must be `adr` or `eadr`, not `{other}`"
+        ))),
+    }
+}
+
+fn handed_out(heap: firn_heap::Pool<Mapped>) -> Outcome<Handed<Pobj>> {
+    let pool = hand_out(heap)?;
+    let it = pool.open()?;
+    passing(it, || it.pin_root())?;
+    Ok(pool)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_pmemobj_create(
+    at: Text<'_>,
+    of: Text<'_>,
+    bytes: usize,
+    mode: u32,
+) -> Handed<Pobj> {
+    result_of(Handed::NULL, || {
+        let (at, layout) = (at.path()?, layout(of)?);
+        let mut options = options(layout);
+        // A file that is there, and empty, says by its length how long the pool may become.
+        let there = std::fs::metadata(at).ok();
+        let most = match (bytes, &there) {
+            (0, Some(file)) if file.len() > 0 => file.len(),
+            (0, _) => {
+                return Err(Failure::invalid(
+                    "a new pool needs a size of at least PMEMOBJ_MIN_POOL",
+                ));
+            }
+            (bytes, _) => bytes as u64,
+        };
+        options.max_bytes = Some(most.max(LEAST_BYTES));
+        let mapped = mapped_options(most)?.mode(mode & PERMISSIONS);
+        let medium = match bytes {
+            0 => Mapped::create_over(at, 0, &mapped)?,
+            _ => Mapped::create(at, 0, &mapped)?,
+        };
+        let made = firn_heap::Pool::create_unpublished(medium, &options)?;
+        // What keeps it from being handed out keeps it from being found, too.
+        let named = made
+            .register_pairs(TYPE)
+            .and_then(|_| made.publish().map(|()| made.clone()));
+        handed_out(named.inspect_err(|_| made.abandon())?)
+    })
+}
+
+/// How many times as many addresses a pool has as bytes: four for what is emptied and kept, and a power of two above.
+const ADDRESSES: u64 = 8;
+
+/// Those bits of a file's mode that `pmemobj_create` sets.
+const PERMISSIONS: u32 = 0o777;
+
+/// Bytes that a pool takes at least: what the program asks for is what its objects take, and the pool has tables.
+const LEAST_BYTES: u64 = 32 << 20;
+
+/// Opens a pool, with the limit that it was made with.
+fn open_heap(at: &Path, layout: &str) -> Outcome<firn_heap::Pool<Mapped>> {
+    // Zero where there is no file, which opening it will tell.
+    let length = std::fs::metadata(at).map_or(0, |file| file.len());
+    let medium = Mapped::open(at, &mapped_options(length)?)?;
+    let limit = firn_heap::stored_limit(&medium).unwrap_or(0);
+    // So that what is emptied and kept has addresses, too.
+    let medium = match limit.saturating_mul(ADDRESSES) > medium.capacity() {
+        true => {
+            drop(medium);
+            Mapped::open(at, &mapped_options(limit)?)?
+        }
+        false => medium,
+    };
+    Ok(firn_heap::Pool::open(medium, &options(layout))?)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_pmemobj_open(at: Text<'_>, of: Text<'_>) -> Handed<Pobj> {
+    result_of(Handed::NULL, || {
+        let (at, layout) = (at.path()?, layout(of)?);
+        handed_out(open_heap(at, layout)?)
+    })
+}
+
+/// # Safety
+///
+/// As the header asks: nobody uses the pool meanwhile, or afterwards.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn firn_pmemobj_close(pool: Handed<Pobj>) {
+    result_of((), || {
+        if pool.is_null() {
+            return Ok(());
+        }
+        let it = pool.open()?;
+        for slot in it.threads().iter() {
+            slot.check_no_transaction()?;
+        }
+        drop(it.collector().take());
+        for slot in it.threads().drain(..) {
+            slot.end();
+        }
+        it.left.let_in(&it.heap);
+        it.heap.clone().close()?;
+        // SAFETY: no thread has an operation in it any more, and the header asks that no other call is under way.
+        unsafe { take_back(pool, it.id) }
+    });
+}
+
+/// One if a pool is sound, zero if not, minus one if that cannot be found out.
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_pmemobj_check(at: Text<'_>, of: Text<'_>) -> c_int {
+    result_of(-1, || {
+        let (at, layout) = (at.path()?, layout(of)?);
+        let pool = open_heap(at, layout)?;
+        let findings = pool.check()?;
+        pool.close()?;
+        Ok(c_int::from(findings.is_empty()))
+    })
+}
