@@ -263,7 +263,7 @@ fn backing(stat: &Stat) -> String {
 
 fn state(stat: &Stat) -> String {
     let state = if stat.open {
-        "opened by a program, or left open by one that died"
+        "open by a program, or left open by one that died"
     } else {
         "closed"
     };
