@@ -43,7 +43,7 @@ pub enum MappedError {
         path: PathBuf,
     },
     /// Another open of the pool excludes this one.
-    #[error("{path}: already open in this or another process; close it there first")]
+    #[error("{path}: in use by this or another process; close it there first")]
     InUse {
         /// The path as it was given.
         path: PathBuf,
