@@ -23,7 +23,9 @@ pub enum MappedError {
         path: PathBuf,
     },
     /// Another process is making this very pool, which has no name yet.
-    #[error("{path}: another process is creating this pool; open it when that is done")]
+    #[error(
+        "{path}: exists already: another process is creating this pool; open it when that is done"
+    )]
     BeingCreated {
         /// The path as it was given.
         path: PathBuf,

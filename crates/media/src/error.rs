@@ -35,7 +35,7 @@ pub enum MediumError {
         medium: String,
     },
     /// The medium was to get a name that something else has by now.
-    #[error("{medium}: was created by somebody else meanwhile; open it, or choose another path")]
+    #[error("{medium}: exists already, created meanwhile; open it, or choose another path")]
     Exists {
         /// What the medium is called.
         medium: String,
