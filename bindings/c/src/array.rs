@@ -5,9 +5,9 @@ use core::ffi::c_void;
 use firn_heap::{Bytes, Refs, Untyped};
 
 use crate::given::{Out, Room, Source};
+use crate::handle_pool::Handed;
 use crate::operation::with_view;
 use crate::session::{Session, session};
-use crate::shelf::Handed;
 use crate::status::{Failure, Outcome, Status, object_of, result_of, status_of};
 
 /// Bytes of an array's length, in front of what it holds.

@@ -13,8 +13,8 @@ use firn_heap::collector::{
 use firn_mapped::Mapped;
 
 use crate::given::{In, Out, Text};
+use crate::handle_pool::Handed;
 use crate::pool::Pool;
-use crate::shelf::Handed;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 /// `firn_collecting`. The pages are a number here: a program may pass any.

@@ -3,7 +3,7 @@
 //! To the caller each of these types is one pointer; what it is named after is the header's promise. A program in C keeps
 //! that or not, as with any library. Code in Rust cannot break it: it makes such a pointer from a reference, which stays
 //! borrowed, or in an `unsafe` block. So the functions of the library that take no others are safe, and what is
-//! dereferenced for a program is dereferenced here. What the library itself handed out is in [`crate::shelf`].
+//! dereferenced for a program is dereferenced here. What the library itself handed out is in [`crate::handle_pool`].
 //!
 //! Nothing is borrowed from a program for longer than a call: that is what `'a` stands for.
 

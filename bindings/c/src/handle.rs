@@ -6,10 +6,10 @@ use core::sync::atomic::AtomicU64;
 use firn_heap::{Untyped, View};
 use firn_mapped::Mapped;
 
+use crate::handle_pool::{Handed, HandlePool, Pooled};
 use crate::operation::with_view;
 use crate::pool::Used;
 use crate::session::{Session, session};
-use crate::shelf::{Handed, Shelf, Shelved};
 use crate::status::{Outcome, object_of, result_of};
 
 /// `firn_handle`.
@@ -20,7 +20,7 @@ pub struct Handle {
     pool: Used,
 }
 
-impl Shelved for Handle {
+impl Pooled for Handle {
     const NAME: &'static str = "handle";
 
     fn mark(&self) -> &AtomicU64 {
@@ -33,7 +33,7 @@ impl Shelved for Handle {
     }
 }
 
-static SHELF: Shelf<Handle> = Shelf::new();
+static FREE_HANDLES: HandlePool<Handle> = HandlePool::new();
 
 fn made(pointer: Handed<Session>, object: *const c_void, is_weak: bool) -> Outcome<Handed<Handle>> {
     let it = session(pointer)?;
@@ -43,7 +43,7 @@ fn made(pointer: Handed<Session>, object: *const c_void, is_weak: bool) -> Outco
             true => heap.weak_handle(object),
             false => heap.handle(object),
         };
-        Ok(SHELF.hand_out(Handle {
+        Ok(FREE_HANDLES.hand_out(Handle {
             mark: AtomicU64::new(0),
             heap,
             pool: it.pool().clone(),
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn firn_handle_drop(handle: Handed<Handle>) {
     result_of((), || {
         if !handle.is_null() {
             // SAFETY: the header asks the program that nobody uses it meanwhile, and no call keeps a reference to one.
-            drop(unsafe { SHELF.take_back(handle) }?);
+            drop(unsafe { FREE_HANDLES.take_back(handle) }?);
         }
         Ok(())
     });

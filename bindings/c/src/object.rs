@@ -6,9 +6,9 @@ use firn_heap::{Obj, Untyped};
 
 use crate::describe::Type;
 use crate::given::{In, InOut, Room, Source};
+use crate::handle_pool::Handed;
 use crate::operation::with_view;
 use crate::session::{Session, session};
-use crate::shelf::Handed;
 use crate::status::{Failure, Status, object_of, result_of, status_of};
 
 /// What messages call the bytes that a new object begins with.

@@ -14,7 +14,7 @@ use firn_media::Domain;
 use crate::collection::{Collects, Wholly};
 use crate::describe::{Type, descriptor};
 use crate::given::{In, Out, Text};
-use crate::shelf::{Handed, Shelf, Shelved};
+use crate::handle_pool::{Handed, HandlePool, Pooled};
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 /// `firn_pool`.
@@ -49,7 +49,7 @@ impl Deref for Used {
 
     #[inline(always)]
     fn deref(&self) -> &Pool {
-        // SAFETY: the pool lies on the shelf, whose memory stays, and `firn_close` refuses to take it from there while
+        // SAFETY: the pool lies in the pool of handles, whose memory stays, and `firn_close` refuses to take it from there while
         // it counts this user.
         unsafe { &*self.0 }
     }
@@ -61,7 +61,7 @@ impl Drop for Used {
     }
 }
 
-impl Shelved for Pool {
+impl Pooled for Pool {
     const NAME: &'static str = "pool";
 
     fn mark(&self) -> &AtomicU64 {
@@ -74,7 +74,7 @@ impl Shelved for Pool {
     }
 }
 
-static SHELF: Shelf<Pool> = Shelf::new();
+static FREE_HANDLES: HandlePool<Pool> = HandlePool::new();
 
 impl Pool {
     pub(crate) fn collector(&self) -> MutexGuard<'_, Option<BackgroundCollector<Mapped>>> {
@@ -158,7 +158,7 @@ fn options(of: In<'_, Options<'_>>) -> Outcome<(PoolOptions, MappedOptions)> {
 
 /// Hands a pool out.
 fn hand_out(heap: firn_heap::Pool<Mapped>, collects: Collects) -> Handed<Pool> {
-    SHELF.hand_out(Pool {
+    FREE_HANDLES.hand_out(Pool {
         mark: AtomicU64::new(0),
         heap,
         collector: Mutex::new(None),
@@ -309,7 +309,7 @@ pub unsafe extern "C" fn firn_close(pool: Handed<Pool>) -> Status {
         drop(it.collector().take());
         it.heap.clone().close()?;
         // SAFETY: no session or handle refers to it, as was looked at, and the header asks that no other call is under way.
-        drop(unsafe { SHELF.take_back(pool) }?);
+        drop(unsafe { FREE_HANDLES.take_back(pool) }?);
         Ok(())
     })
 }

@@ -7,9 +7,9 @@ use firn_heap::{Error, Obj, RootKey, Untyped};
 
 use crate::describe::Type;
 use crate::given::{In, Text};
+use crate::handle_pool::{Handed, HandlePool, Pooled};
 use crate::operation::with_view;
 use crate::session::{Session, session};
-use crate::shelf::{Handed, Shelf, Shelved};
 use crate::status::{Failure, Outcome, Status, object_of, result_of, status_of};
 
 /// What messages call the name that a program passes.
@@ -21,7 +21,7 @@ pub struct RootName {
     pub(crate) name: firn_heap::RootName,
 }
 
-impl Shelved for RootName {
+impl Pooled for RootName {
     const NAME: &'static str = "name of a root";
 
     fn mark(&self) -> &AtomicU64 {
@@ -29,12 +29,12 @@ impl Shelved for RootName {
     }
 }
 
-static SHELF: Shelf<RootName> = Shelf::new();
+static FREE_HANDLES: HandlePool<RootName> = HandlePool::new();
 
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_root_name_new(name: Text<'_>) -> Handed<RootName> {
     result_of(Handed::NULL, || {
-        Ok(SHELF.hand_out(RootName {
+        Ok(FREE_HANDLES.hand_out(RootName {
             mark: AtomicU64::new(0),
             name: firn_heap::RootName::new(name.text(NAME)?)?,
         }))
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn firn_root_name_drop(name: Handed<RootName>) {
     result_of((), || {
         if !name.is_null() {
             // SAFETY: the header asks the program that nobody uses it meanwhile, and no call keeps a reference to one.
-            unsafe { SHELF.take_back(name) }?;
+            unsafe { FREE_HANDLES.take_back(name) }?;
         }
         Ok(())
     });

@@ -15,9 +15,9 @@ use crate::collection::Collects;
 use crate::containers::Found;
 use crate::describe::Type;
 use crate::given::{In, Out};
+use crate::handle_pool::{Handed, HandlePool, Pooled};
 use crate::operation::{Of, Typed, this_thread};
 use crate::pool::{Pool, Used};
-use crate::shelf::{Handed, Shelf, Shelved};
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 use crate::types::Types;
 
@@ -67,7 +67,7 @@ struct Known {
 /// Objects of which that is kept.
 const KNOWN: usize = 8;
 
-impl Shelved for Session {
+impl Pooled for Session {
     const NAME: &'static str = "session";
 
     fn mark(&self) -> &AtomicU64 {
@@ -80,7 +80,7 @@ impl Shelved for Session {
     }
 }
 
-static SHELF: Shelf<Session> = Shelf::new();
+static FREE_HANDLES: HandlePool<Session> = HandlePool::new();
 
 /// The session that a program's pointer leads to, on its thread.
 #[inline(always)]
@@ -327,7 +327,7 @@ pub extern "C" fn firn_session_open(pool: Handed<Pool>, to: Out<'_, Handed<Sessi
         let medium = it.heap.medium();
         let base = medium.base_address();
         let objects = core::ptr::with_exposed_provenance::<u8>(base);
-        to.put(SHELF.hand_out(Session {
+        to.put(FREE_HANDLES.hand_out(Session {
             objects: objects.wrapping_add(HEADER_BYTES as usize),
             mask: (medium.capacity() - 1) & !(ALIGNMENT - 1),
             pool_bits: it.heap.reference_bits(),
@@ -364,7 +364,7 @@ pub unsafe extern "C" fn firn_session_close(pointer: Handed<Session>) -> Status 
         }
         // SAFETY: this is the session's thread, no call of which is under way: no operation is open, and the functions
         // that call the program's do so inside one or hold nothing of the session.
-        drop(unsafe { SHELF.take_back(pointer) }?);
+        drop(unsafe { FREE_HANDLES.take_back(pointer) }?);
         Ok(())
     })
 }

@@ -151,7 +151,7 @@ pub struct Crash {
     pub logs: Vec<PathBuf>,
 }
 
-const DEFAULT_LETTERS: usize = 1;
+const DEFAULT_OPS: usize = 1;
 
 pub fn run(arguments: &Crash, output: &mut Output) -> Result<Verdict, Failure> {
     quieten();
@@ -226,7 +226,7 @@ fn campaign(arguments: &Crash) -> Result<Campaign, CrashError> {
         settings: settings(arguments)?,
         mode: match (arguments.injections, arguments.from_run) {
             (Some(each), from_run) => Mode::Injections { each, from_run },
-            (None, _) => Mode::Exhaustive(arguments.exhaustive.unwrap_or(DEFAULT_LETTERS)),
+            (None, _) => Mode::Exhaustive(arguments.exhaustive.unwrap_or(DEFAULT_OPS)),
         },
         depth: arguments.depth,
         exploration: crash::exploration(&arguments.exploration)?,
@@ -335,7 +335,7 @@ runs with a whole cycle and a page that it released and the program used again; 
 
 fn title(report: &CrashReport) -> String {
     let what = match (report.exhaustive, report.injections) {
-        (Some(letters), _) => format!("every crash of every sequence of up to {letters} letters"),
+        (Some(ops), _) => format!("every crash of every sequence of up to {ops} operations"),
         (None, each) => format!(
             "{} crashes of each setting, seed {}",
             count(each.unwrap_or_default()),
@@ -430,7 +430,7 @@ fn print_finding(finding: &Finding, output: &mut Output) -> std::io::Result<()> 
         ..
     } = finding;
     let what = match &finding.program {
-        Program::Sequence(letters) => letters.join(", "),
+        Program::Sequence(ops) => ops.join(", "),
         Program::Operations(operations) => {
             format!("{operations} operations of {threads} threads")
         }

@@ -64,7 +64,7 @@ pub const fn undo_done_at(lane: usize) -> VirtAddr {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntryHeader {
     /// Number of the transaction.
-    pub seq: u64,
+    pub lsn: u64,
     /// Redo: all numbers below are durable at home. Undo: number of the batch.
     pub watermark: u64,
     /// Words of the payload.
@@ -79,14 +79,14 @@ impl EntryHeader {
     /// The words on media.
     #[inline]
     pub fn to_words(self) -> [u64; ENTRY_HEADER_WORDS] {
-        [self.seq, self.watermark, self.sizes(), self.checksum]
+        [self.lsn, self.watermark, self.sizes(), self.checksum]
     }
 
     /// Reads the words; whether they mean anything only the checksum tells.
     #[inline]
     pub fn from_words(words: [u64; ENTRY_HEADER_WORDS]) -> Self {
         Self {
-            seq: words[0],
+            lsn: words[0],
             watermark: words[1],
             payload_words: words[2] & ((1 << EXTENT_SHIFT) - 1),
             extents: (words[2] >> EXTENT_SHIFT) as usize,
@@ -102,7 +102,7 @@ impl EntryHeader {
     /// is their list followed by what they hold.
     #[inline]
     pub fn checksum(self, payload: &[u8]) -> u64 {
-        let seed = self.seq ^ self.watermark.rotate_left(21) ^ self.sizes().rotate_left(42);
+        let seed = self.lsn ^ self.watermark.rotate_left(21) ^ self.sizes().rotate_left(42);
         checksum(payload, seed)
     }
 }
@@ -462,7 +462,7 @@ mod tests {
     #[test]
     fn the_checksum_covers_header_and_payload() {
         let header = EntryHeader {
-            seq: 5,
+            lsn: 5,
             watermark: 3,
             payload_words: 2,
             extents: 0,
@@ -471,7 +471,7 @@ mod tests {
         let good = header.checksum(b"0123456789abcdef");
         assert_ne!(
             good,
-            EntryHeader { seq: 6, ..header }.checksum(b"0123456789abcdef")
+            EntryHeader { lsn: 6, ..header }.checksum(b"0123456789abcdef")
         );
         assert_ne!(
             good,

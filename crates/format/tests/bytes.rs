@@ -120,7 +120,7 @@ fn an_entry_of_a_lane_lies_as_written_down() {
     ];
     assert_eq!(payload, expected);
     let header = EntryHeader {
-        seq: 0x1111,
+        lsn: 0x1111,
         watermark: 0x2222,
         payload_words: payload.len() as u64,
         extents: 3,

@@ -26,7 +26,7 @@ use crate::tx::records::{HEADROOM, apply};
 use crate::tx::undo::{self, UNDO_MARK};
 
 struct LoggedEntry {
-    seq: u64,
+    lsn: u64,
     watermark: u64,
     payload: Vec<u64>,
 }
@@ -110,20 +110,20 @@ impl<'m, M: Medium> Recovery<'m, M> {
         for (lane, slot) in slots {
             let at = slot_at(lane, slot);
             let header = load_header(self.medium, at);
-            if header.seq > MAX_VALUE - HEADROOM {
+            if header.lsn > MAX_VALUE - HEADROOM {
                 return Err(Error::Damaged {
                     what: "the number of a log entry",
                     at: at.0,
                 });
             }
-            self.highest = self.highest.max(header.seq);
-            if header.seq != 0
-                && header.seq >= self.pool_watermark
+            self.highest = self.highest.max(header.lsn);
+            if header.lsn != 0
+                && header.lsn >= self.pool_watermark
                 && header.watermark & UNDO_MARK == 0
                 && let Some(payload) = load_payload(self.medium, at, header)
             {
                 self.entries.push(LoggedEntry {
-                    seq: header.seq,
+                    lsn: header.lsn,
                     watermark: header.watermark,
                     payload,
                 });
@@ -143,12 +143,12 @@ impl<'m, M: Medium> Recovery<'m, M> {
     fn begin_at_watermark(&mut self) {
         let said = self.entries.iter().map(|entry| entry.watermark);
         self.watermark = said.fold(self.pool_watermark, u64::max);
-        self.entries.retain(|entry| entry.seq >= self.watermark);
+        self.entries.retain(|entry| entry.lsn >= self.watermark);
     }
 
     /// R7: in the order of their numbers. Numbers that are missing were not committed.
     fn put_in_order(&mut self) {
-        self.entries.sort_unstable_by_key(|entry| entry.seq);
+        self.entries.sort_unstable_by_key(|entry| entry.lsn);
     }
 
     /// C3: what entries change of an interrupted cycle's objects is copied first, then redone.
@@ -223,7 +223,7 @@ impl<M: Medium> Perturbed for Recovery<'_, M> {
         // A replay that fails is found as well.
         let replay: fn(&mut Self) = |recovery| recovery.replay().expect("sound entries");
         let stop_at_gap: fn(&mut Self) = |recovery| {
-            let follows = |(seq, entry): &(u64, &LoggedEntry)| entry.seq == *seq;
+            let follows = |(lsn, entry): &(u64, &LoggedEntry)| entry.lsn == *lsn;
             let entries = (recovery.watermark..).zip(&recovery.entries);
             let whole = entries.take_while(follows).count();
             recovery.entries.truncate(whole);

@@ -101,7 +101,7 @@ impl<M: Medium> Pool<M> {
     /// object ([`FieldKind::Pairs`]), or finds that it is.
     ///
     /// Errors: stored with another layout; the registry is full; addresses do not stay in this pool, so nobody
-    /// would find what such pairs refer to ([`Pool::forget_addresses`] says where they do).
+    /// would find what such pairs refer to ([`Pool::drop_forwarding`] says where they do).
     pub fn register_pairs(&self, name: &str) -> Result<TypeId, Error> {
         if !self.inner.keeps_addresses {
             let (what, needs) = (

@@ -23,18 +23,18 @@ pub(crate) struct Images {
     /// Lines of the volatile device.
     dram: Vec<u8>,
     /// The copy of a line that is still to be made, before anybody can tell.
-    owed: Owed,
+    owed: PendingCopy,
 }
 
 /// A line that the persistent device has accepted, where the two places in `memory` may not have reached the host's
 /// caches yet: copying it at once would wait for both.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Owed {
+struct PendingCopy {
     source: usize,
     target: usize,
 }
 
-impl Owed {
+impl PendingCopy {
     /// Places at which no line is.
     const NOTHING: Self = Self {
         source: usize::MAX,
@@ -55,7 +55,7 @@ impl Images {
         Self {
             memory,
             dram: vec![0; dram as usize],
-            owed: Owed::NOTHING,
+            owed: PendingCopy::NOTHING,
         }
     }
 
@@ -97,7 +97,7 @@ impl Images {
                 let target = pair(to.bytes()) + LINE;
                 prefetch(&self.memory[source..]);
                 prefetch(&self.memory[target..]);
-                self.owed = Owed { source, target };
+                self.owed = PendingCopy { source, target };
             }
             Some(at) => {
                 let line = &self.memory[source..source + LINE];
@@ -109,8 +109,9 @@ impl Images {
     /// Makes the copy that is owed.
     #[inline(always)]
     fn settle(&mut self) {
-        let Owed { source, target } = core::mem::replace(&mut self.owed, Owed::NOTHING);
-        if source != Owed::NOTHING.source {
+        let PendingCopy { source, target } =
+            core::mem::replace(&mut self.owed, PendingCopy::NOTHING);
+        if source != PendingCopy::NOTHING.source {
             self.memory.copy_within(source..source + LINE, target);
         }
     }

@@ -16,7 +16,7 @@
 //!   translation   its look-aside buffers
 //!   caches        which lines are where, without data
 //!     sets          what caches and look-aside buffers have in common
-//!   mechanism     hardware that somebody proposes, and the board it is plugged on
+//!   mechanism     hardware that somebody proposes, and the port it is plugged on
 //!   controller    what reads and writes come to
 //!     queue         the write-pending queue
 //!     device        latency, rows and bandwidth

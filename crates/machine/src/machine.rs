@@ -13,7 +13,7 @@ use firn_units::{FRAME_BYTES, PhysAddr, VirtAddr};
 
 use crate::computer::{DRAM_START, Overlap};
 use crate::description::Description;
-use crate::mechanism::{Asked, Board, Cores, Mechanism};
+use crate::mechanism::{Cores, Cost, Mechanism, MemoryPort};
 use crate::options::MachineOptions;
 use crate::state::State;
 use crate::statistics::Statistics;
@@ -68,7 +68,7 @@ impl Cores for Shared {
         self.act(|state| state.relocate(from, to, len, unit));
     }
 
-    fn ask(&self, ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut Board<'_>) -> Asked) {
+    fn ask(&self, ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut MemoryPort<'_>) -> Cost) {
         self.act(|state| state.ask(ask));
     }
 }
@@ -116,10 +116,10 @@ impl Machine {
     }
 
     /// Looks at memory without time: nothing that `look` loads counts, and no cache learns of it. It stores nothing.
-    pub fn aside<R>(&self, look: impl FnOnce() -> R) -> R {
-        self.shared.state.with(State::look_aside);
+    pub fn untimed<R>(&self, look: impl FnOnce() -> R) -> R {
+        self.shared.state.with(State::begin_untimed);
         let seen = look();
-        self.shared.state.with(State::look_back);
+        self.shared.state.with(State::end_untimed);
         seen
     }
 

@@ -3,7 +3,7 @@
 use firn_media::Domain;
 
 use crate::description::Description;
-use crate::mechanism::{Bundle, NONE, Site};
+use crate::mechanism::{MechanismSpec, NONE, Site};
 use crate::translation::PageSize;
 
 /// Window of addresses that the pool may grow to unless told otherwise.
@@ -15,7 +15,7 @@ pub struct MachineOptions {
     /// What it is made of.
     pub description: Description,
     /// The hardware that it has besides.
-    pub mechanism: &'static Bundle,
+    pub mechanism: &'static MechanismSpec,
     /// What survives a power failure: what the queue accepted, or what the caches hold as well.
     pub domain: Domain,
     /// Bytes of persistent memory; a power of two, at most 128 GiB. The host's memory is used where it is touched,

@@ -6,7 +6,7 @@ use firn_units::{FRAME_BYTES, LINE_BYTES, PhysAddr, VirtAddr, WORD_BYTES};
 
 use crate::computer::{Computer, DRAM_START, Overlap};
 use crate::image::Images;
-use crate::mechanism::{Asked, Board, Mechanism};
+use crate::mechanism::{Cost, Mechanism, MemoryPort};
 use crate::options::MachineOptions;
 use crate::range::lines_of;
 use crate::time::Ticks;
@@ -43,11 +43,11 @@ pub(crate) struct State {
     pub(crate) events: u64,
     /// The power fails before this one.
     fails_at: u64,
-    /// The first one that is unlike others: all of them without power, or while somebody looks aside.
-    unlike_from: u64,
+    /// The first one that is unlike others: all of them without power, or while somebody looks without time.
+    next_special: u64,
     pub(crate) dead: bool,
     /// Looks at memory that take no time, one within the other.
-    aside: u32,
+    untimed_depth: u32,
     /// Pauses since somebody stored.
     pub(crate) idle_pauses: u64,
     pub(crate) ticket: u64,
@@ -84,9 +84,9 @@ impl State {
             due,
             events: 0,
             fails_at: u64::MAX,
-            unlike_from: u64::MAX,
+            next_special: u64::MAX,
             dead: false,
-            aside: 0,
+            untimed_depth: 0,
             idle_pauses: 0,
             ticket: 0,
             random: fastrand::Rng::with_seed(options.seed),
@@ -114,7 +114,7 @@ impl State {
             self.computer.sync();
         }
         self.computer
-            .with_mechanism_now(|mechanism, board| mechanism.power_fails(board));
+            .with_mechanism_now(|mechanism, port| mechanism.power_fails(port));
         let mut images = self.computer.take_images();
         images.lose_power();
         let mut began = Self::with_images(options, images);
@@ -130,7 +130,7 @@ impl State {
     /// Puts physical memory together from what the devices hold, as far as the mechanism remembers where.
     fn recover_memory(&mut self, length: u64) {
         self.computer
-            .with_mechanism_now(|mechanism, board| mechanism.recovers(board));
+            .with_mechanism_now(|mechanism, port| mechanism.recovers(port));
         for line in (0..length).step_by(LINE_BYTES as usize).map(PhysAddr) {
             let home = self.computer.home(line);
             self.computer.images_mut().recover(line, home);
@@ -184,14 +184,14 @@ impl State {
     /// Whether what the current thread does takes time.
     #[inline(always)]
     pub(crate) fn takes_time(&self) -> bool {
-        self.aside == 0 && !self.dead
+        self.untimed_depth == 0 && !self.dead
     }
 
     /// Counts a memory operation. False if the power failed before it, or if it takes no time.
     #[inline(always)]
     pub(crate) fn happens(&mut self) -> bool {
         let event = self.events + 1;
-        if event >= self.unlike_from {
+        if event >= self.next_special {
             return self.happens_unlike();
         }
         self.events = event;
@@ -202,7 +202,7 @@ impl State {
     #[cold]
     #[inline(never)]
     fn happens_unlike(&mut self) -> bool {
-        if self.aside > 0 {
+        if self.untimed_depth > 0 {
             return false;
         }
         self.events += 1;
@@ -213,8 +213,8 @@ impl State {
     }
 
     fn set_unlike(&mut self) {
-        let is_common = !self.dead && self.aside == 0;
-        self.unlike_from = if is_common { self.fails_at } else { 0 };
+        let is_common = !self.dead && self.untimed_depth == 0;
+        self.next_special = if is_common { self.fails_at } else { 0 };
     }
 
     /// From now on the power fails before this memory operation.
@@ -223,22 +223,25 @@ impl State {
         self.set_unlike();
     }
 
-    /// Somebody begins to look at memory aside, within whoever does already.
-    pub(crate) fn look_aside(&mut self) {
-        self.aside += 1;
+    /// Somebody begins to look at memory without time, within whoever does already.
+    pub(crate) fn begin_untimed(&mut self) {
+        self.untimed_depth += 1;
         self.set_unlike();
     }
 
     /// Whoever began last has seen enough.
-    pub(crate) fn look_back(&mut self) {
-        self.aside -= 1;
+    pub(crate) fn end_untimed(&mut self) {
+        self.untimed_depth -= 1;
         self.set_unlike();
     }
 
     /// Begins an operation that changes memory.
     #[inline(always)]
     fn changes(&mut self) -> bool {
-        assert_eq!(self.aside, 0, "a look that takes no time stores nothing");
+        assert_eq!(
+            self.untimed_depth, 0,
+            "a look that takes no time stores nothing"
+        );
         self.happens()
     }
 
@@ -414,7 +417,7 @@ impl State {
     /// An instruction of the mechanism's, on the current thread's core. Nothing without power.
     pub(crate) fn ask(
         &mut self,
-        ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut Board<'_>) -> Asked,
+        ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut MemoryPort<'_>) -> Cost,
     ) {
         if self.happens() {
             let core = self.core();

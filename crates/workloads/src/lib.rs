@@ -7,7 +7,7 @@
 //! chain, list  those of them that are no collection of `firn-structures`
 //! key          keys of numbered entries
 //! reclaim      freeing
-//! subject/     the collections of `firn-structures` behind one interface that also says what they must hold
+//! under_test/  the collections of `firn-structures` behind one interface that also says what they must hold
 //! ```
 #![deny(unsafe_code)]
 
@@ -17,7 +17,7 @@ mod list;
 mod population;
 mod reclaim;
 mod shape;
-pub mod subject;
+pub mod under_test;
 mod way;
 
 pub use key::key;

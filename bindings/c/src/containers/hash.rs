@@ -8,9 +8,9 @@ use super::there;
 use super::{Entry, Scan, Span, answer_of, changing, collection, key, keyed, reading};
 use crate::collection::{Finding, tell_findings};
 use crate::given::{InOut, Out, Room, Source, Text};
+use crate::handle_pool::Handed;
 use crate::root::{NAME, RootName};
 use crate::session::{Session, session};
-use crate::shelf::Handed;
 use crate::status::{Failure, Status, object_of, result_of, status_of};
 
 collection!(HashMap: firn_hash_new, firn_hash_root, firn_hash_named, firn_hash_len, firn_hash_clear, firn_hash_check);

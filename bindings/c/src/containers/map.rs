@@ -7,9 +7,9 @@ use super::there;
 use super::{Entry, Scan, Span, answer_of, changing, collection, key, keyed, reading};
 use crate::collection::{Finding, tell_findings};
 use crate::given::{Out, Room, Source, Text};
+use crate::handle_pool::Handed;
 use crate::root::{NAME, RootName};
 use crate::session::{Session, session};
-use crate::shelf::Handed;
 use crate::status::{Failure, Status, object_of, result_of, status_of};
 
 collection!(Map: firn_map_new, firn_map_root, firn_map_named, firn_map_len, firn_map_clear, firn_map_check);

@@ -5,9 +5,9 @@ use core::ffi::c_void;
 use super::{Span, answer_of, changing, collection, reading};
 use crate::collection::{Finding, tell_findings};
 use crate::given::{Out, Source, Text};
+use crate::handle_pool::Handed;
 use crate::root::{NAME, RootName};
 use crate::session::{Session, session};
-use crate::shelf::Handed;
 use crate::status::{Status, object_of, result_of, status_of};
 
 const ELEMENT: &str = "the element";

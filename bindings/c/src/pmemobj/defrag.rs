@@ -14,7 +14,7 @@ use super::thread::{in_operation, leave};
 use super::{Oid, TYPE_BYTES, errno_of};
 use crate::collection::{Collecting, collector_options, page_size};
 use crate::given::{In, InOut, Out, Source};
-use crate::shelf::Handed;
+use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 /// `struct pobj_defrag_result`.
@@ -43,7 +43,7 @@ impl Pobj {
         if let Some(options) = paused {
             *watching = Some(Watching::start(&self.heap, options)?);
         }
-        self.left.guard(&self.heap);
+        self.vacated.guard(&self.heap);
         collected
     }
 
@@ -87,7 +87,7 @@ impl<'t> List<'t> {
                     continue;
                 }
                 let in_pool = pool.address(listed.pointer());
-                let object = guard.place_to_read(pool.check(oid)?);
+                let object = guard.resolve_to_read(pool.check(oid)?);
                 // It may be named by where it was before a collection.
                 if object.0 != oid.offset && in_pool.is_none() {
                     listed.put(pool.oid(object));
@@ -97,7 +97,7 @@ impl<'t> List<'t> {
                 };
                 bodies.push(body);
                 let place = match in_pool {
-                    Some(at) => Place::InPool(guard.place(at)),
+                    Some(at) => Place::InPool(guard.resolve(at)),
                     None => Place::Outside(listed),
                 };
                 oids.push((place, body));
@@ -158,7 +158,7 @@ impl<'t> List<'t> {
         for moved in moved {
             for place in self.of_object(moved.from) {
                 let Place::InPool(at) = *place else { continue };
-                let offset = place_now(at, all) + offset_of!(Oid, offset) as u64;
+                let offset = resolve_now(at, all) + offset_of!(Oid, offset) as u64;
                 tx.log(&[(offset, WORD_BYTES)])?;
                 tx.store(offset, &(moved.to + TYPE_BYTES).0.to_le_bytes())?;
             }
@@ -168,7 +168,7 @@ impl<'t> List<'t> {
 }
 
 /// Where a byte of the pool is once these objects have moved.
-fn place_now(at: VirtAddr, all: &BTreeMap<VirtAddr, Moved>) -> VirtAddr {
+fn resolve_now(at: VirtAddr, all: &BTreeMap<VirtAddr, Moved>) -> VirtAddr {
     match all.range(..=at).next_back() {
         Some((_, with)) if at - with.from < with.len => with.to + (at - with.from),
         _ => at,
@@ -250,8 +250,8 @@ pub extern "C" fn firn_pmemobj_forget_oids(pool: Handed<Pobj>) -> c_int {
     errno_of(status_of(|| {
         let it = pool.open()?;
         leave(it)?;
-        it.left.let_in(&it.heap);
-        Ok(it.heap.forget_addresses()?)
+        it.vacated.let_in(&it.heap);
+        Ok(it.heap.drop_forwarding()?)
     }))
 }
 

@@ -9,7 +9,7 @@ use super::Oid;
 use super::cache::InProgram;
 use super::pools::{Pobj, pool_around, pool_with_id};
 use super::thread::{fill, in_operation};
-use crate::shelf::Handed;
+use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 impl Pobj {
@@ -30,9 +30,9 @@ impl Pobj {
     }
 
     /// Where an object's byte may be stored to until the operation ends.
-    pub(crate) fn place(&self, oid: Oid) -> Outcome<VirtAddr> {
+    pub(crate) fn resolve(&self, oid: Oid) -> Outcome<VirtAddr> {
         let at = self.check(oid)?;
-        in_operation(self, |guard| Ok(guard.place(at)))
+        in_operation(self, |guard| Ok(guard.resolve(at)))
     }
 }
 
@@ -69,8 +69,8 @@ pub extern "C" fn firn_pmemobj_direct(
         in_operation(pool, |guard| {
             let at = VirtAddr(oid.offset);
             let at = match to_read {
-                0 => guard.place(at),
-                _ => guard.place_to_read(at),
+                0 => guard.resolve(at),
+                _ => guard.resolve_to_read(at),
             };
             Ok(pool.pointer(at))
         })

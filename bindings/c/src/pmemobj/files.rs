@@ -11,8 +11,8 @@ use super::errno_of;
 use super::pools::{Pobj, TYPE, hand_out, take_back};
 use super::thread::passing;
 use crate::given::Text;
+use crate::handle_pool::Handed;
 use crate::pool::layout;
-use crate::shelf::Handed;
 use crate::status::{Failure, Outcome, firn_last_status, result_of};
 
 /// Failures of pools are those of `errno.h`, by the thread's last status.
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn firn_pmemobj_close(pool: Handed<Pobj>) {
         for slot in it.threads().drain(..) {
             slot.end();
         }
-        it.left.let_in(&it.heap);
+        it.vacated.let_in(&it.heap);
         it.heap.clone().close()?;
         // SAFETY: no thread has an operation in it any more, and the header asks that no other call is under way.
         unsafe { take_back(pool, it.id) }

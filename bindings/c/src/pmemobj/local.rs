@@ -12,13 +12,13 @@ use std::sync::Arc;
 use super::pools::Pobj;
 use super::stages::Stages;
 use super::thread::{Slot, end_all};
-use crate::shelf::Handed;
+use crate::handle_pool::Handed;
 
 /// A thread's own. It is used by that thread alone.
 pub(crate) struct Local {
     pub(crate) stages: Stages,
     /// The pool that was used last, and the thread's slot of it.
-    pub(crate) here: Cell<(Handed<Pobj>, *const Slot)>,
+    pub(crate) last_used: Cell<(Handed<Pobj>, *const Slot)>,
     pub(crate) slots: RefCell<Slots>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn known() -> Option<&'static Local> {
 fn make() -> &'static Local {
     let local = Box::leak(Box::new(Local {
         stages: Stages::new(),
-        here: Cell::new(NOWHERE),
+        last_used: Cell::new(NOWHERE),
         slots: RefCell::default(),
     }));
     // SAFETY: the word is this thread's alone.
@@ -76,7 +76,7 @@ impl Drop for End {
         // SAFETY: it is null, or was made for this thread and is not looked at any more once the word is null.
         if let Some(local) = unsafe { self.0.get().as_ref() } {
             let slots = local.slots.take();
-            local.here.set(NOWHERE);
+            local.last_used.set(NOWHERE);
             end_all(slots);
             // SAFETY: the word is this thread's; what it led to came from a box in `make`, and nobody finds it any more.
             unsafe {

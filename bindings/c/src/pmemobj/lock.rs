@@ -17,7 +17,7 @@ use super::TYPE_BYTES;
 use super::locks::{LOCK_BYTES, Orphans};
 use super::object::in_tx_len;
 use super::pools::Pobj;
-use crate::shelf::Handed;
+use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome, result_of};
 
 impl Pobj {

@@ -7,7 +7,7 @@ use firn_media::{MediumExt, Memory};
 
 use super::pools::Pobj;
 use crate::given::Source;
-use crate::shelf::Handed;
+use crate::handle_pool::Handed;
 use crate::status::{Outcome, Status, status_of};
 
 /// `PMEMOBJ_F_MEM_NOFLUSH`: neither written back nor fenced.

@@ -9,7 +9,7 @@
 //! lock      locks in persistent memory  locks     those of a pool that are in use
 //! defrag    keeping a pool compact
 //! local     what a thread knows         biased    a lock that costs its owner next to nothing
-//! left      memory that objects have left, which stops a program that is being debugged
+//! vacated   memory that objects have left, which stops a program that is being debugged
 //! sanitizer what ThreadSanitizer is told of memory that goes from one thread to another
 //! ```
 //!
@@ -25,7 +25,6 @@ mod cache;
 mod defrag;
 mod direct;
 mod files;
-mod left;
 mod local;
 mod lock;
 mod locks;
@@ -37,6 +36,7 @@ mod sanitizer;
 mod stages;
 mod thread;
 mod tx;
+mod vacated;
 
 pub use cache::{Cache, InProgram};
 pub use defrag::*;

@@ -15,7 +15,7 @@ use super::sanitizer::{gives_up, was_given};
 use super::thread::{in_operation, passing, with_room};
 use super::{Oid, TYPE_BYTES};
 use crate::given::InOut;
-use crate::shelf::Handed;
+use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 /// `PMEMOBJ_MAX_ALLOC_SIZE`.
@@ -34,7 +34,7 @@ impl Pobj {
     ///
     /// Errors: none begins there.
     pub(crate) fn body(&self, oid: Oid) -> Outcome<VirtAddr> {
-        let at = self.place(oid)?;
+        let at = self.resolve(oid)?;
         let body = VirtAddr(at.0.wrapping_sub(TYPE_BYTES));
         self.len_of(body).map(|_| body)
     }
@@ -92,7 +92,7 @@ impl Pobj {
     ) -> Outcome<()> {
         match self.address(to.pointer()) {
             Some(at) => {
-                let at = tx.place(at);
+                let at = tx.resolve(at);
                 tx.log(&[(at, size_of::<Oid>() as u64)])?;
                 tx.store(at, bytemuck::cast_slice(&[oid.pool, oid.offset]))?;
             }
@@ -287,7 +287,7 @@ pub extern "C" fn firn_pmemobj_next(oid: Oid) -> Oid {
             return Ok(Oid::NULL);
         }
         let it = pool_with_id(oid.pool)?;
-        passing(it, || it.next(it.place(oid)?))
+        passing(it, || it.next(it.resolve(oid)?))
     })
 }
 

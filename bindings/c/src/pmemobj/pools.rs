@@ -12,12 +12,12 @@ use firn_media::Space;
 use firn_units::VirtAddr;
 
 use super::Oid;
-use super::left::Left;
 use super::local::local;
 use super::locks::Locks;
 use super::thread::{Slot, forget_pointers_in_children, leave};
+use super::vacated::Vacated;
 use crate::collection::{Collects, Wholly};
-use crate::shelf::{Handed, Shelf, Shelved};
+use crate::handle_pool::{Handed, HandlePool, Pooled};
 use crate::status::{Failure, Outcome, object_of, result_of};
 
 /// The name of the type of all objects.
@@ -57,14 +57,14 @@ pub struct Pobj {
     pub(crate) collector: Mutex<Option<Watching>>,
     collects: Collects,
     wholly: Wholly,
-    pub(crate) left: Left,
+    pub(crate) vacated: Vacated,
     pub(crate) locks: Locks,
     /// What each thread has of it.
     pub(crate) threads: Mutex<Vec<Arc<Slot>>>,
     user_data: AtomicPtr<c_void>,
 }
 
-impl Shelved for Pobj {
+impl Pooled for Pobj {
     const NAME: &'static str = "pool";
 
     fn mark(&self) -> &AtomicU64 {
@@ -77,7 +77,7 @@ impl Shelved for Pobj {
     }
 }
 
-static SHELF: Shelf<Pobj> = Shelf::new();
+static FREE_HANDLES: HandlePool<Pobj> = HandlePool::new();
 
 /// Open pools, by their ids.
 static POOLS: RwLock<Vec<(u64, Handed<Pobj>)>> = RwLock::new(Vec::new());
@@ -85,7 +85,7 @@ static POOLS: RwLock<Vec<(u64, Handed<Pobj>)>> = RwLock::new(Vec::new());
 /// The pool with an id. Its memory stays when it is closed.
 #[inline]
 pub(crate) fn pool_with_id(id: u64) -> Outcome<&'static Pobj> {
-    match local().here.get().0.open() {
+    match local().last_used.get().0.open() {
         Ok(last) if last.id == id => Ok(last),
         _ => look_up(id),
     }
@@ -140,7 +140,7 @@ pub(super) fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<Handed<Pobj>> {
     let medium = heap.medium();
     let (base, capacity) = (medium.base_address() as u64, medium.capacity());
     let id = heap.pair_id();
-    let pool = SHELF.hand_out(Pobj {
+    let pool = FREE_HANDLES.hand_out(Pobj {
         mark: AtomicU64::new(0),
         id,
         base,
@@ -152,7 +152,7 @@ pub(super) fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<Handed<Pobj>> {
         collector: Mutex::new(collector),
         collects,
         wholly: Wholly::default(),
-        left: Left::new(around_now)?,
+        vacated: Vacated::new(around_now)?,
         locks: Locks::default(),
         threads: Mutex::new(Vec::new()),
         user_data: AtomicPtr::new(ptr::null_mut()),
@@ -173,7 +173,7 @@ pub(super) unsafe fn take_back(pool: Handed<Pobj>, id: u64) -> Outcome<()> {
     pools.retain(|(known, _)| *known != id);
     drop(pools);
     // SAFETY: nobody finds it in the list any more, and the caller vouches for who has found it.
-    drop(unsafe { SHELF.take_back(pool) }?);
+    drop(unsafe { FREE_HANDLES.take_back(pool) }?);
     Ok(())
 }
 
@@ -219,14 +219,14 @@ impl Pobj {
             Collects::AtSafepoints => self.wholly.collect(&self.heap),
             Collects::WhenAsked | Collects::Beside => Ok(()),
         }?;
-        self.left.guard(&self.heap);
+        self.vacated.guard(&self.heap);
         Ok(())
     }
 
     /// The program's pointer to it.
     #[inline(always)]
     pub(crate) fn handed(&self) -> Handed<Self> {
-        // SAFETY: `hand_out` alone makes one, on the shelf.
+        // SAFETY: `hand_out` alone makes one, in the pool of handles.
         unsafe { Handed::new(ptr::from_ref(self).cast_mut()) }
     }
 

@@ -10,7 +10,7 @@ use firn_units::VirtAddr;
 use super::pools::Pobj;
 use super::thread::{in_operation, passing};
 use super::{Oid, TYPE_BYTES};
-use crate::shelf::Handed;
+use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome, Status, result_of};
 
 /// The name of the root under which the program's root object lies.

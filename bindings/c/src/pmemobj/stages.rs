@@ -15,7 +15,7 @@ use core::ptr;
 
 use super::locks::Orphans;
 use super::pools::Pobj;
-use crate::shelf::Handed;
+use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome};
 
 /// `enum pobj_tx_stage`.

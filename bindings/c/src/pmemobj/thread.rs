@@ -12,8 +12,8 @@ use super::cache::{InProgram, Told};
 use super::local::{Slots, known, local};
 use super::pools::Pobj;
 use super::sanitizer::{gives_up, was_given};
+use crate::handle_pool::forked;
 use crate::operation::{Open, Raw};
-use crate::shelf::forked;
 use crate::status::{Failure, Outcome, Status};
 
 /// A thread's part of a pool. The thread uses it, and whoever closes the pool while the thread is outside. Whoever fills
@@ -120,16 +120,16 @@ fn with_state<R>(pool: &Pobj, body: impl FnOnce(&State) -> Outcome<R>) -> Outcom
     if !pool.heap.is_ours() {
         return Err(forked::<Pobj>());
     }
-    let (of, here) = local().here.get();
+    let (of, last_used) = local().last_used.get();
     if of == pool.handed() {
         // SAFETY: slots stay until their thread ends, which forgets this one first; it is this thread's.
-        let inside = unsafe { (*here).0.enter() };
+        let inside = unsafe { (*last_used).0.enter() };
         if !inside.operation.is_closed() {
             return body(&inside);
         }
     }
     let slot = slot(pool)?;
-    local().here.set((pool.handed(), Arc::as_ptr(&slot)));
+    local().last_used.set((pool.handed(), Arc::as_ptr(&slot)));
     // SAFETY: `slot` found it among this thread's, or made it.
     let inside = unsafe { slot.0.enter() };
     body(&inside)

@@ -15,7 +15,7 @@ use super::stages::{Callback, Stage, Stages, Unlock};
 use super::thread::{self, in_transaction};
 use super::{Oid, TYPE_BYTES, errno_of};
 use crate::given::Source;
-use crate::shelf::Handed;
+use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 #[inline(always)]
@@ -189,7 +189,7 @@ pub extern "C" fn firn_pmemobj_tx_add_range(
         }
         let start = pool.check(oid)?;
         in_transaction(pool, |tx| {
-            let at = tx.place(start).0.checked_add(offset).map(VirtAddr);
+            let at = tx.resolve(start).0.checked_add(offset).map(VirtAddr);
             let at = at.ok_or_else(|| {
                 Failure::invalid(format!("offset {offset} is beyond the largest object"))
             })?;
@@ -246,7 +246,7 @@ pub unsafe extern "C" fn firn_pmemobj_tx_realloc(oid: Oid, bytes: usize, type_nu
                 let body = pool.allocate(tx, bytes as u64, type_num)?;
                 return Ok(pool.oid(body + TYPE_BYTES));
             }
-            let old = VirtAddr(pool.place(oid)?.0.wrapping_sub(TYPE_BYTES));
+            let old = VirtAddr(pool.resolve(oid)?.0.wrapping_sub(TYPE_BYTES));
             let new = pool.reallocated(tx, old, bytes as u64, type_num)?;
             Ok(pool.oid(new + TYPE_BYTES))
         })
@@ -268,7 +268,7 @@ pub unsafe extern "C" fn firn_pmemobj_tx_free(oid: Oid) -> c_int {
                 "the object and the transaction belong to different pools",
             ));
         }
-        let body = VirtAddr(pool.place(oid)?.0.wrapping_sub(TYPE_BYTES));
+        let body = VirtAddr(pool.resolve(oid)?.0.wrapping_sub(TYPE_BYTES));
         // SAFETY: libpmemobj asks the program what the heap asks: it does not use what it frees any more.
         let orphans = in_transaction(pool, |tx| unsafe { pool.discard(tx, body) })?;
         stages().add_orphans(orphans);

@@ -21,7 +21,7 @@ pub enum Ended {
     NothingToWin,
     /// The scheme moves nothing.
     NothingMoves,
-    /// Where addresses stay, what is kept to lead on from old ones has come to its limit (`Pool::forget_addresses`).
+    /// Where addresses stay, what is kept to lead on from old ones has come to its limit (`Pool::drop_forwarding`).
     AddressesKept,
     /// More is to be won, and there is no room for a plan and the first objects that it moves: in the pool by its
     /// limit, or on the device.

@@ -35,7 +35,7 @@ impl<M: Medium> Pool<M> {
     /// Stops the world while every reference is healed: as long as it takes to read the pool.
     ///
     /// Errors: an operation stayed open, a collection is under way; the pool is read only or damaged.
-    pub fn forget_addresses(&self) -> Result<(), Error> {
+    pub fn drop_forwarding(&self) -> Result<(), Error> {
         if !self.inner.writable {
             return Err(Error::ReadOnly);
         }
@@ -62,7 +62,7 @@ impl<M: Medium> Pool<M> {
         Ok(())
     }
 
-    /// One for each 4 KiB of the pool, in a pool in which addresses stay: zero where [`crate::RawGuard::place`] has
+    /// One for each 4 KiB of the pool, in a pool in which addresses stay: zero where [`crate::RawGuard::resolve`] has
     /// nothing to do for any address. They change while no operation is open, so a thread inside one may look at
     /// them instead of calling.
     pub fn place_marks(&self) -> &[AtomicU8] {

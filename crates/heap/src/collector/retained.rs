@@ -162,7 +162,7 @@ impl<M: Medium> Inner<M> {
 impl<M: Medium> Pool<M> {
     /// How many cycles have ended whose addresses are kept, and the ranges that those emptied that came after the
     /// first `seen` of them. Nobody has a right to load or store there; no byte of them is used again before
-    /// [`Pool::forget_addresses`] or the pool's end.
+    /// [`Pool::drop_forwarding`] or the pool's end.
     pub fn emptied_since(&self, seen: usize) -> (usize, Vec<(VirtAddr, u64)>) {
         let table = self.inner.collector.retained.table(&self.inner.medium);
         let cycles = table.cycles();

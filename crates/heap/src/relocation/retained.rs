@@ -223,7 +223,7 @@ impl RetainedCycles {
         Ok(kept)
     }
 
-    /// One a frame: not zero where [`crate::RawGuard::place`] has something to do. They change while no operation
+    /// One a frame: not zero where [`crate::RawGuard::resolve`] has something to do. They change while no operation
     /// is open.
     pub(crate) fn marks(&self) -> &[AtomicU8] {
         &self.marks

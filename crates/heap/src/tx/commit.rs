@@ -209,7 +209,7 @@ impl<'c, M: Medium> Commit<'c, M> {
         let slot = core::mem::take(&mut self.slot);
         let (entry, overflow) = (&mut self.entry, &self.overflow);
         self.done = redo.commit(medium, self.lane, self.ring, slot, entry, overflow);
-        let number = self.done.seq;
+        let number = self.done.lsn;
         self.inner
             .allocator
             .keep_log(medium, number, &self.overflow);

@@ -62,7 +62,7 @@ pub(crate) fn load_payload<M: Medium>(
     header: EntryHeader,
 ) -> Option<Vec<u64>> {
     let body = at + ENTRY_HEADER_WORDS as u64 * 8;
-    if header.seq == 0 || header.payload_words * 8 > medium.len() {
+    if header.lsn == 0 || header.payload_words * 8 > medium.len() {
         return None;
     }
     if header.extents == 0 {

@@ -47,7 +47,7 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// Begins to move objects with these bodies, which [`RawGuard::place_to_read`] returned. Large ones stay, and what
+    /// Begins to move objects with these bodies, which [`RawGuard::resolve_to_read`] returned. Large ones stay, and what
     /// lies beside an object that is pinned ([`crate::Pool::pin`]).
     ///
     /// Errors: the frame table is damaged.

@@ -49,15 +49,15 @@ impl<'t, M: Medium> RawTx<'t, M> {
         self.guard.view()
     }
 
-    /// See [`RawGuard::place`].
-    pub fn place(self, at: VirtAddr) -> VirtAddr {
-        self.guard.place(at)
+    /// See [`RawGuard::resolve`].
+    pub fn resolve(self, at: VirtAddr) -> VirtAddr {
+        self.guard.resolve(at)
     }
 
     /// Logs what the ranges hold now, under one fence; they may be stored to from then on. What was logged
     /// before is not logged again.
     ///
-    /// Errors: a range outside the pool's data; one of an object that is elsewhere ([`RawGuard::place`]); a
+    /// Errors: a range outside the pool's data; one of an object that is elsewhere ([`RawGuard::resolve`]); a
     /// transaction too large, a full pool.
     pub fn log(self, ranges: &[(VirtAddr, u64)]) -> Result<(), Error> {
         let inner = self.inner();
@@ -128,7 +128,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
             return Err(bad);
         }
         // Rule 9: what recovery restores lies in a copy that counts.
-        match self.place(at) == at {
+        match self.resolve(at) == at {
             true => Ok((at.0, end)),
             false => Err(Error::NotAllocated { at: at.0 }),
         }

@@ -19,7 +19,7 @@ use crate::view::Reading;
 use crate::walk::next_allocated;
 
 /// An operation of a program that reads and stores in place, through raw addresses. Those that it gets from
-/// [`RawGuard::place`] hold until it ends.
+/// [`RawGuard::resolve`] hold until it ends.
 pub struct RawGuard<'s, M: Medium> {
     pub(super) access: Access<'s, M>,
     pub(super) kept: Ref<'s, RetainedSnapshot>,
@@ -53,7 +53,7 @@ impl<'s, M: Medium> RawGuard<'s, M> {
     ///
     /// Issues one fence at most, if this is the first store to an object that is being moved (rule 9: the heap does not see
     /// the store, so the copy must count before it). A store is durable after the thread's next fence, as always.
-    pub fn place(&self, at: VirtAddr) -> VirtAddr {
+    pub fn resolve(&self, at: VirtAddr) -> VirtAddr {
         let at = self.kept.resolve(at);
         let medium = &self.access.inner.medium;
         match &self.access.cycle {
@@ -66,8 +66,8 @@ impl<'s, M: Medium> RawGuard<'s, M> {
         }
     }
 
-    /// Translates an address as [`RawGuard::place`] does, for reads alone.
-    pub fn place_to_read(&self, at: VirtAddr) -> VirtAddr {
+    /// Translates an address as [`RawGuard::resolve`] does, for reads alone.
+    pub fn resolve_to_read(&self, at: VirtAddr) -> VirtAddr {
         let at = self.kept.resolve(at);
         match &self.access.cycle {
             Some(cycle) if let Some((unit, to)) = cycle.holding(at) => {
@@ -78,7 +78,7 @@ impl<'s, M: Medium> RawGuard<'s, M> {
         }
     }
 
-    /// The object whose body is at `body`, which [`RawGuard::place`] returned: the number of its type, and the
+    /// The object whose body is at `body`, which [`RawGuard::resolve`] returned: the number of its type, and the
     /// bytes that the program asked for. `None` if none is allocated there. What the open transaction has
     /// allocated is not there yet.
     ///
@@ -109,7 +109,7 @@ impl<'s, M: Medium> RawGuard<'s, M> {
     pub fn next_object(&self, body: VirtAddr) -> Result<Option<VirtAddr>, Error> {
         let medium = &self.access.inner.medium;
         let found = next_allocated(medium, self.access.cycle.as_deref(), body)?;
-        Ok(found.map(|slot| self.place_to_read(slot.at + HEADER_BYTES)))
+        Ok(found.map(|slot| self.resolve_to_read(slot.at + HEADER_BYTES)))
     }
 
     /// Begins a transaction within the operation: addresses that the program has go on to hold.

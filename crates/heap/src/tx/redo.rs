@@ -4,7 +4,7 @@
 //! values are stored in place, and the entry is retired when they are durable at home. The rules
 //! R1 to R12 are those of `docs/protocol.md`; each step below names the one that it keeps.
 //!
-//! Volatile state of a slot, one word: `seq << 2 | state`. A lower bound of the number, then the
+//! Volatile state of a slot, one word: `lsn << 2 | state`. A lower bound of the number, then the
 //! number in flight, then applied (stored in place), then durable (at home).
 
 use firn_format::geometry;
@@ -341,16 +341,16 @@ impl<M: Medium> RedoLog<M> {
         if medium.keeps(&steps::LOWER_BOUND) {
             self.slots.store(index, ring.last << 2 | IN_FLIGHT);
         }
-        let seq = self.shared.fetch_add(NEXT_LSN, 1);
-        self.slots.store(index, seq << 2 | IN_FLIGHT);
-        ring.last = seq;
+        let lsn = self.shared.fetch_add(NEXT_LSN, 1);
+        self.slots.store(index, lsn << 2 | IN_FLIGHT);
+        ring.last = lsn;
         // R5: homes that this commit's own fence covers do not count for its W.
         if medium.leaves_out(&steps::OWN_HOMES_AFTER_FENCE) {
             self.fenced(ring);
         }
         let scans = slot.is_multiple_of(SCAN_EVERY) || core::mem::take(&mut ring.has_helped);
         let watermark = if scans {
-            early.map_or_else(|| self.scan(medium, seq), |least| self.know(least.min(seq)))
+            early.map_or_else(|| self.scan(medium, lsn), |least| self.know(least.min(lsn)))
         } else {
             self.known_durable()
         };
@@ -358,7 +358,7 @@ impl<M: Medium> RedoLog<M> {
         let at = slot_at(lane, slot);
         let payload_words = entry.len() - ENTRY_HEADER_WORDS;
         let mut header = EntryHeader {
-            seq,
+            lsn,
             watermark,
             payload_words: payload_words as u64,
             extents: overflow.len(),
@@ -378,7 +378,7 @@ impl<M: Medium> RedoLog<M> {
         self.fenced(ring);
         self.show(watermark);
         ring.next = (slot + 1) % SLOTS;
-        Committed { index, seq }
+        Committed { index, lsn }
     }
 
     /// The homes hold the values; locks may go. Whoever sees the slot applied may help it.
@@ -389,13 +389,13 @@ impl<M: Medium> RedoLog<M> {
         } else {
             DURABLE
         };
-        self.slots.store(done.index, done.seq << 2 | state);
+        self.slots.store(done.index, done.lsn << 2 | state);
     }
 
     /// Notes an applied entry, whose homes are written back before this thread's next fence ([`Ring::homes`]).
     pub(crate) fn note_applied(&self, medium: &M, ring: &mut Ring, done: &Committed) {
         if medium.domain().needs_flush() {
-            ring.pending.push((done.index, done.seq << 2 | APPLIED));
+            ring.pending.push((done.index, done.lsn << 2 | APPLIED));
         }
     }
 }
@@ -404,15 +404,15 @@ impl<M: Medium> RedoLog<M> {
 #[derive(Default)]
 pub(crate) struct Committed {
     index: usize,
-    pub(crate) seq: u64,
+    pub(crate) lsn: u64,
 }
 
-/// Writes back the homes of the entry `seq` in a slot. False if the slot holds another by now; then
+/// Writes back the homes of the entry `lsn` in a slot. False if the slot holds another by now; then
 /// nothing may be concluded.
-fn write_back_homes<M: Medium>(medium: &M, lane: usize, slot: usize, seq: u64) -> bool {
+fn write_back_homes<M: Medium>(medium: &M, lane: usize, slot: usize, lsn: u64) -> bool {
     let at = slot_at(lane, slot);
     let header = load_header(medium, at);
-    if header.seq != seq {
+    if header.lsn != lsn {
         return false;
     }
     let Some(payload) = load_payload(medium, at, header) else {

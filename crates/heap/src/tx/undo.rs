@@ -161,7 +161,7 @@ impl Log {
 
     fn store<M: Medium>(&self, medium: &M, mark: u64, payload: &[u64], overflow: &[FrameRun]) {
         let header = EntryHeader {
-            seq: self.number,
+            lsn: self.number,
             watermark: self.batches | UNDO_MARK | mark,
             payload_words: payload.len() as u64,
             extents: overflow.len(),
@@ -274,7 +274,7 @@ fn batches_of<M: Medium>(medium: &M, lane: usize, number: u64) -> Result<Vec<Vec
     let mut entries = 0;
     while at + ENTRY_HEADER_WORDS as u64 * 8 <= end {
         let header = load_header(medium, at);
-        if header.seq != number || header.watermark & !GOES_ON != entries | UNDO_MARK {
+        if header.lsn != number || header.watermark & !GOES_ON != entries | UNDO_MARK {
             break;
         }
         let Some(payload) = load_payload(medium, at, header) else {

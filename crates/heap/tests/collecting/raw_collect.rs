@@ -103,7 +103,7 @@ impl Program {
                 // It refers to the middle of itself.
                 tx.store(new + PAIR, bytemuck::cast_slice(&[id, new.0 + 8]))?;
                 tx.store(new + (len - 8), &(!value).to_le_bytes())?;
-                put(tx, tx.place(table) + key * 16, &[id, new.0])?;
+                put(tx, tx.resolve(table) + key * 16, &[id, new.0])?;
                 Ok::<_, Error>(new)
             })
             .unwrap();
@@ -124,9 +124,9 @@ impl Program {
         let table = self.table;
         session
             .raw_transaction(|tx| {
-                put(tx, tx.place(table) + key * 16, &[0, 0])?;
+                put(tx, tx.resolve(table) + key * 16, &[0, 0])?;
                 // SAFETY: the table had the only reference to it, but for its own.
-                unsafe { tx.free(tx.place(known.addresses[0])) }
+                unsafe { tx.free(tx.resolve(known.addresses[0])) }
             })
             .unwrap();
     }
@@ -141,14 +141,14 @@ impl Program {
         if logged {
             session
                 .raw_transaction(|tx| {
-                    put(tx, tx.place(first), &[value])?;
-                    put(tx, tx.place(last) + end, &[!value])
+                    put(tx, tx.resolve(first), &[value])?;
+                    put(tx, tx.resolve(last) + end, &[!value])
                 })
                 .unwrap();
         } else {
             let guard = session.raw_guard().unwrap();
             let medium = self.pool.medium();
-            let at = guard.place(last);
+            let at = guard.resolve(last);
             medium.store_u64(at, value);
             medium.store_u64(at + end, !value);
             medium.persist(at, known.len);
@@ -163,7 +163,7 @@ impl Program {
         assert_eq!(self.pool.has_place_marks(), is_marked);
         let guard = session.raw_guard().unwrap();
         let medium = self.pool.medium();
-        let table = guard.place_to_read(self.table);
+        let table = guard.resolve_to_read(self.table);
         let id = self.pool.pair_id();
         for key in 0..ROOT_PAIRS {
             let pair = [0, 8].map(|i| medium.load_u64(table + key * 16 + i));
@@ -172,10 +172,10 @@ impl Program {
                 continue;
             };
             assert_eq!(pair[0], id);
-            let now = guard.place_to_read(VirtAddr(pair[1]));
+            let now = guard.resolve_to_read(VirtAddr(pair[1]));
             for &old in &known.addresses {
-                assert_eq!(guard.place_to_read(old), now, "{key} by {old}");
-                assert_eq!(guard.place_to_read(old + 8), now + 8);
+                assert_eq!(guard.resolve_to_read(old), now, "{key} by {old}");
+                assert_eq!(guard.resolve_to_read(old + 8), now + 8);
             }
             is_sound(&guard, medium, id, now, known);
             if known.addresses.last() != Some(&now) {
@@ -190,7 +190,7 @@ fn is_sound(guard: &RawGuard<'_, Mapped>, medium: &Mapped, id: u64, now: VirtAdd
     assert_eq!(medium.load_u64(now + (known.len - 8)), !known.value);
     assert_eq!(medium.load_u64(now + PAIR), id);
     let own = VirtAddr(medium.load_u64(now + PAIR + 8));
-    assert_eq!(guard.place_to_read(own), now + 8);
+    assert_eq!(guard.resolve_to_read(own), now + 8);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn a_program_without_addresses_gets_their_space_back() {
     let mut lens = Vec::new();
     for round in 0..8 {
         thin_out(&mut program, &mut session, round % 4);
-        pool.forget_addresses().unwrap();
+        pool.drop_forwarding().unwrap();
         program.table = {
             let guard = session.raw_guard().unwrap();
             let table = Obj::<Untyped, _>::of_root(guard.view(), "table")
@@ -372,7 +372,7 @@ fn what_is_pinned_stays() {
     pool.pin(pinned).unwrap();
     thin_out(&mut program, &mut session, 3);
     let guard = session.raw_guard().unwrap();
-    assert_eq!(guard.place(pinned), pinned);
+    assert_eq!(guard.resolve(pinned), pinned);
     assert!(pool.pin(pinned + 8).is_err());
 }
 
@@ -383,7 +383,7 @@ impl Program {
     /// Bytes of objects that begin in a page, where they are now.
     fn bytes_in(&self, session: &mut Session<Mapped>, page: u64) -> u64 {
         let guard = session.raw_guard().unwrap();
-        let page_of = |known: &Known| guard.place(known.addresses[0]).0 / PAGE;
+        let page_of = |known: &Known| guard.resolve(known.addresses[0]).0 / PAGE;
         let there = self.objects.values().filter(|known| page_of(known) == page);
         there.map(|known| known.len).sum()
     }
@@ -429,7 +429,7 @@ fn a_page_that_something_pins_is_filled_first() {
     let (_, emptied) = pool.emptied_since(seen);
     assert!(emptied.iter().all(|(at, _)| at.0 / PAGE != page));
     let guard = session.raw_guard().unwrap();
-    assert_eq!(guard.place(pinned), pinned);
+    assert_eq!(guard.resolve(pinned), pinned);
 }
 
 #[test]
@@ -697,7 +697,7 @@ fn a_copy_of_a_pool_with_addresses_is_durable_when_it_is_there() {
         let mut session = pool.session().unwrap();
         let guard = session.raw_guard().unwrap();
         for known in program.objects.values() {
-            let at = guard.place_to_read(*known.addresses.last().unwrap());
+            let at = guard.resolve_to_read(*known.addresses.last().unwrap());
             assert_eq!(crashed.load_u64(at), known.value);
             assert_eq!(crashed.load_u64(at + (known.len - 8)), !known.value);
         }

@@ -145,7 +145,7 @@ impl Program {
                 self.session.raw_transaction(|tx| {
                     let new = tx.alloc_of(what, len as u64)?;
                     tx.store(new, &vec![byte(index); len])?;
-                    put(tx, tx.place(at) + place as u64 * 16, [id, new.0])
+                    put(tx, tx.resolve(at) + place as u64 * 16, [id, new.0])
                 })?;
             }
         }
@@ -189,8 +189,8 @@ impl Program {
                 let at = self.tables[table];
                 let medium = self.pool.medium();
                 self.session.raw_transaction(|tx| {
-                    let pair = tx.place(at) + place as u64 * 16;
-                    let object = tx.place(VirtAddr(medium.load_u64(pair + 8)));
+                    let pair = tx.resolve(at) + place as u64 * 16;
+                    let object = tx.resolve(VirtAddr(medium.load_u64(pair + 8)));
                     put(tx, pair, [0, 0])?;
                     // SAFETY: the table had the only reference.
                     unsafe { tx.free(object) }
@@ -215,11 +215,11 @@ impl Program {
             Some(_) => {
                 let guard = self.session.raw_guard().unwrap();
                 let medium = self.pool.medium();
-                let pair = guard.place_to_read(self.tables[table]) + place as u64 * 16;
+                let pair = guard.resolve_to_read(self.tables[table]) + place as u64 * 16;
                 if medium.load_u64(pair) == 0 {
                     return false;
                 }
-                let at = guard.place_to_read(VirtAddr(medium.load_u64(pair + 8)));
+                let at = guard.resolve_to_read(VirtAddr(medium.load_u64(pair + 8)));
                 let mut bytes = vec![0; self.len[index]];
                 medium.load_bytes(at, &mut bytes);
                 is_right(&bytes)

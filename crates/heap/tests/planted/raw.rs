@@ -144,7 +144,7 @@ impl Raw {
         assert!(collection.begin().unwrap(), "nothing moves");
         {
             let guard = session.raw_guard().unwrap();
-            let at = guard.place(made.objects[0]);
+            let at = guard.resolve(made.objects[0]);
             for at in [at, at + FAR] {
                 medium.store_u64(at, 2);
                 medium.persist(at, 8);
@@ -156,11 +156,11 @@ impl Raw {
             put(tx, at + FAR, &[value])
         };
         session
-            .raw_transaction(|tx| both(tx, tx.place(made.objects[1]), 2))
+            .raw_transaction(|tx| both(tx, tx.resolve(made.objects[1]), 2))
             .unwrap();
         medium.note(COMMITTED);
         let aborted = session.raw_transaction(|tx| {
-            both(tx, tx.place(made.objects[2]), 9)?;
+            both(tx, tx.resolve(made.objects[2]), 9)?;
             Err::<(), _>(Error::ReadOnly)
         });
         assert!(aborted.is_err());
@@ -172,7 +172,7 @@ impl Raw {
         let medium = pool.medium();
         {
             let guard = session.raw_guard().unwrap();
-            let at = guard.place(made.table) + 48;
+            let at = guard.resolve(made.table) + 48;
             medium.store_u64(at, pool.pair_id());
             medium.store_u64(at + 8, made.objects[0].0);
             medium.persist(at, 16);
@@ -181,9 +181,9 @@ impl Raw {
         session
             .raw_transaction(|tx| {
                 // SAFETY: the table's reference is replaced.
-                unsafe { tx.free(tx.place(made.objects[1])) }?;
+                unsafe { tx.free(tx.resolve(made.objects[1])) }?;
                 let new = allocate(pool, tx, 7)?;
-                put(tx, tx.place(made.table) + 16, &[pool.pair_id(), new.0])
+                put(tx, tx.resolve(made.table) + 16, &[pool.pair_id(), new.0])
             })
             .unwrap();
         medium.note(REPLACED);
@@ -223,19 +223,19 @@ impl Raw {
             let seen = Seen::by(&pool, &guard)?;
             seen.check(done)?;
             // Addresses stay as long as the pool was not closed.
-            if done < REPLACED && guard.place_to_read(made.objects[0]) != seen.objects[0] {
+            if done < REPLACED && guard.resolve_to_read(made.objects[0]) != seen.objects[0] {
                 return Err("an old address leads elsewhere".into());
             }
             seen
         };
         // The program goes on, and closes the pool.
-        let changed = session.raw_transaction(|tx| put(tx, tx.place(found.objects[2]) + 8, &[5]));
+        let changed = session.raw_transaction(|tx| put(tx, tx.resolve(found.objects[2]) + 8, &[5]));
         changed.map_err(|e| e.to_string())?;
         // Nothing is allocated where an old address would lead to another object.
         let allocated = session.raw_transaction(|tx| {
             for _ in 0..OBJECTS {
                 let new = allocate(&pool, tx, 1)?;
-                if tx.place(new) != new {
+                if tx.resolve(new) != new {
                     return Err(Error::NotAllocated { at: new.0 });
                 }
             }
@@ -303,10 +303,10 @@ impl Seen {
             return Err(format!("the table holds {pairs:?}"));
         }
         let words = pairs.map(|pair| VirtAddr(pair[1]));
-        let objects = words.map(|at| guard.place(at));
+        let objects = words.map(|at| guard.resolve(at));
         for at in objects {
             let own = [PAIR, PAIR + 8].map(|i| medium.load_u64(at + i));
-            if own[0] != id || guard.place_to_read(VirtAddr(own[1])) != at + 8 {
+            if own[0] != id || guard.resolve_to_read(VirtAddr(own[1])) != at + 8 {
                 return Err(format!("the object at {at} refers to {own:?}"));
             }
         }
@@ -317,7 +317,7 @@ impl Seen {
             objects,
             values: objects.map(|at| [at, at + FAR].map(|at| medium.load_u64(at))),
             last,
-            last_object: names.then(|| guard.place(VirtAddr(last[1]))),
+            last_object: names.then(|| guard.resolve(VirtAddr(last[1]))),
         })
     }
 

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use firn_crash::Exploration;
 use firn_media::{Domain, Step};
-use firn_workloads::subject::Structure;
+use firn_workloads::under_test::Structure;
 
 use super::error::CrashError;
 use super::named::stock_schemes;
 use super::setting::Setting;
 
-/// Letters of a sequence at most.
-pub const MOST_LETTERS: usize = 3;
+/// Operations of a sequence at most.
+pub const MOST_OPS: usize = 3;
 /// Threads that a program may have.
 const THREADS: [usize; 4] = [1, 2, 4, 8];
 const MOST_DEPTH: u32 = 2;
@@ -21,7 +21,7 @@ const MOST_RUNS: u64 = 1 << 40;
 /// What the explorations of a campaign are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Every crash of every sequence of up to so many letters.
+    /// Every crash of every sequence of up to so many operations.
     Exhaustive(usize),
     /// Crashes at random moments of long random runs.
     Injections {
@@ -118,9 +118,9 @@ impl Campaign {
             }
         }
         match self.mode {
-            Mode::Exhaustive(letters) if !(1..=MOST_LETTERS).contains(&letters) => {
-                let most = format!("1 to {MOST_LETTERS}");
-                Err(out_of_range("the length of sequences", most, letters))
+            Mode::Exhaustive(ops) if !(1..=MOST_OPS).contains(&ops) => {
+                let most = format!("1 to {MOST_OPS}");
+                Err(out_of_range("the length of sequences", most, ops))
             }
             Mode::Injections { each, .. } if !(1..=MOST_RUNS).contains(&each) => {
                 let range = format!("1 to {MOST_RUNS}");

@@ -9,9 +9,9 @@ use firn_tools::Progress;
 use super::campaign::{Campaign, Mode};
 use super::crew;
 use super::error::CrashError;
-use super::ground::Ground;
-use super::letter::{Letter, sequences};
+use super::fixture::Fixture;
 use super::log::{Log, Piece};
+use super::op::{Op, sequences};
 use super::report::{CrashReport, Part};
 use super::runs::{CRASHES, OPERATIONS, Runs};
 use super::sequences::{FEW_KEYS, Sequences};
@@ -32,7 +32,7 @@ struct Work {
 
 enum Kind {
     /// The shortest first, so that a finding's is one of the shortest.
-    Sequences(Vec<Vec<Letter>>),
+    Sequences(Vec<Vec<Op>>),
     /// Runs of these numbers, with so many crashes each.
     Runs(Range<u64>, u32),
 }
@@ -69,7 +69,7 @@ impl Campaign {
         let started = Instant::now();
         let works = self.works(log.as_deref());
         let ticker = Ticker::default();
-        let grounds: Vec<Mutex<Option<Ground>>> =
+        let fixtures: Vec<Mutex<Option<Fixture>>> =
             self.settings.iter().map(|_| Mutex::default()).collect();
         let mut parts: Vec<Option<Part>> = works.iter().map(|_| None).collect();
         progress.begin("exploring", Some(works.iter().map(Work::steps).sum()));
@@ -79,7 +79,7 @@ impl Campaign {
             &ticker,
             |work| {
                 let before = thread_cpu_ns();
-                let part = self.explore(work, &grounds[work.place], &ticker)?;
+                let part = self.explore(work, &fixtures[work.place], &ticker)?;
                 let seconds = (thread_cpu_ns() - before) / 1e9;
                 Ok(Part { seconds, ..part })
             },
@@ -121,9 +121,9 @@ impl Campaign {
     fn works(&self, log: Option<&Log>) -> Vec<Work> {
         let mut works = Vec::new();
         match self.mode {
-            Mode::Exhaustive(letters) => {
+            Mode::Exhaustive(ops) => {
                 for (place, setting) in self.settings.iter().enumerate() {
-                    let lengths = 1..=letters;
+                    let lengths = 1..=ops;
                     let all = lengths.flat_map(|n| sequences(n, setting.scheme));
                     let kind = Kind::Sequences(all.collect());
                     works.push(Work { place, kind });
@@ -164,25 +164,25 @@ impl Campaign {
     fn explore(
         &self,
         work: &Work,
-        ground: &Mutex<Option<Ground>>,
+        fixture: &Mutex<Option<Fixture>>,
         ticker: &Ticker,
     ) -> Result<Part, CrashError> {
         let setting = &self.settings[work.place];
         match &work.kind {
             Kind::Sequences(all) => {
-                let ground = Ground::new(setting, FEW_KEYS)?;
-                let sequences = Sequences::new(&ground, self.plant, self.depth, ticker);
+                let fixture = Fixture::new(setting, FEW_KEYS)?;
+                let sequences = Sequences::new(&fixture, self.plant, self.depth, ticker);
                 Ok(sequences.tried(self.exploration).explore(all.clone()))
             }
             Kind::Runs(numbers, crashes) => {
-                let mut made = ground.lock().unwrap_or_else(PoisonError::into_inner);
-                let ground = match &mut *made {
-                    Some(ground) => ground.clone(),
-                    none => none.insert(Runs::ground(setting)?).clone(),
+                let mut made = fixture.lock().unwrap_or_else(PoisonError::into_inner);
+                let fixture = match &mut *made {
+                    Some(fixture) => fixture.clone(),
+                    none => none.insert(Runs::fixture(setting)?).clone(),
                 };
                 drop(made);
                 let runs = Runs {
-                    ground: &ground,
+                    fixture: &fixture,
                     plant: self.plant,
                     depth: self.depth,
                     threads: setting.threads,

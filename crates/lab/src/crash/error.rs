@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use firn_workloads::subject::UnknownStructure;
+use firn_workloads::under_test::UnknownStructure;
 use thiserror::Error;
 
 /// A campaign was not run, or a finding could not be kept.

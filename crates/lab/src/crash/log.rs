@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use firn_heap::collector::scheme::SCHEMES;
-use firn_workloads::subject::Structure;
+use firn_workloads::under_test::Structure;
 use serde::{Deserialize, Serialize};
 
 use super::campaign::Campaign;

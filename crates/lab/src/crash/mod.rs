@@ -10,9 +10,9 @@
 //! campaign   what it is                               conduct    every setting, over all processors
 //! named      what command lines and findings name     report     what is told, and what replays it
 //! setting    what is crashed                          log        what was done, to go on with
-//! sequences  short sequences, crashed everywhere      letter     what they are made of
+//! sequences  short sequences, crashed everywhere      op         what they are made of
 //! runs/      long random runs, crashed now and then   replay     findings as files, and run again
-//! ground     the pool that everything starts from     oracle     what is asked after a crash
+//! fixture    the pool that everything starts from     oracle     what is asked after a crash
 //! places     where objects are that move              crew       work for all processors
 //! ticker     how far they are
 //! ```
@@ -21,10 +21,10 @@ mod campaign;
 mod conduct;
 mod crew;
 mod error;
-pub(crate) mod ground;
-mod letter;
+pub(crate) mod fixture;
 mod log;
 mod named;
+mod op;
 mod oracle;
 mod places;
 mod replay;
@@ -34,10 +34,10 @@ mod sequences;
 pub(crate) mod setting;
 mod ticker;
 
-pub use campaign::{Campaign, MOST_LETTERS, Mode};
+pub use campaign::{Campaign, MOST_OPS, Mode};
 pub use crew::EXPLORER;
 pub use error::CrashError;
-pub use firn_workloads::subject::Structure;
+pub use firn_workloads::under_test::Structure;
 pub use log::{Log, read_logs};
 pub use named::{domain, exploration, plant, scheme, stock_schemes};
 pub use replay::replay;

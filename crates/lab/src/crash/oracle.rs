@@ -9,9 +9,9 @@ use firn_heap::collector::scheme::NONE;
 use firn_heap::{Error, Pool, Session};
 use firn_media::{MediumExt, Memory};
 use firn_units::WORD_BYTES;
-use firn_workloads::subject::Content;
+use firn_workloads::under_test::Content;
 
-use super::ground::Ground;
+use super::fixture::Fixture;
 use super::places::Places;
 
 /// What lives in a pool.
@@ -50,7 +50,7 @@ impl Living {
 
 /// A pool that a crash left, recovered.
 pub(super) struct Survivor<'g> {
-    ground: &'g Ground,
+    fixture: &'g Fixture,
     pool: Pool<Crash>,
     session: Option<Session<Crash>>,
 }
@@ -65,11 +65,11 @@ impl Drop for Survivor<'_> {
 
 impl<'g> Survivor<'g> {
     /// Recovers what a crash left. The explorer crashes it until here.
-    pub(super) fn open(ground: &'g Ground, crash: Crash) -> Result<Self, String> {
-        let pool = Pool::open(crash, &ground.pool_options()).map_err(|e| e.to_string())?;
+    pub(super) fn open(fixture: &'g Fixture, crash: Crash) -> Result<Self, String> {
+        let pool = Pool::open(crash, &fixture.pool_options()).map_err(|e| e.to_string())?;
         pool.medium().end_of_recovery();
         Ok(Self {
-            ground,
+            fixture,
             pool,
             session: None,
         })
@@ -89,10 +89,10 @@ impl<'g> Survivor<'g> {
 
     /// What the structure holds, if it, its neighbour and the pool are sound.
     pub(super) fn content(&mut self, when: &str) -> Result<Content, String> {
-        let ground = self.ground;
+        let fixture = self.fixture;
         let content = self
             .session()?
-            .read(|view| ground.read(view))
+            .read(|view| fixture.read(view))
             .map_err(|e| format!("{when}: {e}"))?;
         let findings = self.pool.check().map_err(said(when))?;
         match findings.first() {
@@ -106,7 +106,7 @@ impl<'g> Survivor<'g> {
         if !self.pool.has_open_cycle() {
             return Ok(false);
         }
-        let collect = self.ground.collect();
+        let collect = self.fixture.collect();
         let collection = self.pool.collection(&collect);
         let ended = collection.and_then(|mut collection| collection.finish());
         ended.map_err(said("ending the interrupted cycle"))?;
@@ -115,7 +115,7 @@ impl<'g> Survivor<'g> {
 
     /// Runs whole cycles until nothing more is to be won.
     pub(super) fn collect(&mut self) -> Result<(), String> {
-        let collected = self.pool.collect(&self.ground.collect());
+        let collected = self.pool.collect(&self.fixture.collect());
         collected.map(drop).map_err(said("collecting"))
     }
 
@@ -126,7 +126,7 @@ impl<'g> Survivor<'g> {
         if self.pool.needs_trace() {
             let reclaim = CollectOptions {
                 scheme: &NONE,
-                ..self.ground.collect()
+                ..self.fixture.collect()
             };
             let collection = self.pool.collection(&reclaim);
             let reclaimed = collection.and_then(|mut collection| collection.begin());

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use firn_heap::PoolKind;
-use firn_workloads::subject::Structure;
+use firn_workloads::under_test::Structure;
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{check_depth, check_threads, out_of_range};
 use super::crew::EXPLORER;
 use super::error::CrashError;
-use super::ground::Ground;
-use super::letter::{Letter, MOST_IN_A_NOTE};
+use super::fixture::Fixture;
 use super::named;
+use super::op::{MOST_IN_A_NOTE, Op};
 use super::report::{Finding, Program};
 use super::runs::Runs;
 use super::sequences::{FEW_KEYS, Sequences};
@@ -130,18 +130,18 @@ fn judge(finding: &Finding) -> Result<Result<Result<(), String>, String>, CrashE
     match &finding.program {
         Program::Sequence(names) => {
             if names.len() > MOST_IN_A_NOTE {
-                let most = format!("at most {MOST_IN_A_NOTE} letters long");
+                let most = format!("at most {MOST_IN_A_NOTE} operations long");
                 return Err(out_of_range("a sequence", most, names.len()));
             }
-            let letters = names.iter().map(|name| Letter::named(name));
-            let letters = letters.collect::<Result<Vec<_>, _>>()?;
+            let ops = names.iter().map(|name| Op::named(name));
+            let ops = ops.collect::<Result<Vec<_>, _>>()?;
             let one = Setting {
                 threads: 1,
                 ..setting
             };
-            let ground = Ground::new(&one, FEW_KEYS)?;
-            let sequences = Sequences::new(&ground, plant, finding.depth, &ticker);
-            Ok(sequences.replay(letters, &finding.replay))
+            let fixture = Fixture::new(&one, FEW_KEYS)?;
+            let sequences = Sequences::new(&fixture, plant, finding.depth, &ticker);
+            Ok(sequences.replay(ops, &finding.replay))
         }
         &Program::Operations(operations) => {
             check_threads(finding.threads)?;
@@ -149,9 +149,9 @@ fn judge(finding: &Finding) -> Result<Result<Result<(), String>, String>, CrashE
                 let most = format!("at most {MOST_OPERATIONS}");
                 return Err(out_of_range("the number of operations", most, operations));
             }
-            let ground = Runs::ground(&setting)?;
+            let fixture = Runs::fixture(&setting)?;
             let runs = Runs {
-                ground: &ground,
+                fixture: &fixture,
                 plant,
                 depth: finding.depth,
                 threads: finding.threads,

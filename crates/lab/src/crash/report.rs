@@ -7,7 +7,7 @@ use firn_heap::PoolKind;
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{Campaign, Mode};
-use super::letter::Letter;
+use super::op::Op;
 use super::setting::{Setting, pool_name};
 
 /// What a campaign did and found.
@@ -15,7 +15,7 @@ use super::setting::{Setting, pool_name};
 pub struct CrashReport {
     /// Whether nothing was found.
     pub ok: bool,
-    /// Letters of a sequence; none if runs were injected into.
+    /// Operations of a sequence; none if runs were injected into.
     pub exhaustive: Option<usize>,
     /// Crashes to be injected into the runs of each setting; none if sequences were explored.
     pub injections: Option<u64>,
@@ -116,15 +116,15 @@ fn traced() -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Program {
-    /// These letters.
+    /// These operations.
     Sequence(Vec<String>),
     /// So many operations, of all threads, as the replay line's seed draws them.
     Operations(u64),
 }
 
 impl Program {
-    pub(super) fn of_letters(letters: &[Letter]) -> Self {
-        Self::Sequence(letters.iter().map(|l| l.name().to_owned()).collect())
+    pub(super) fn of_ops(ops: &[Op]) -> Self {
+        Self::Sequence(ops.iter().map(|l| l.name().to_owned()).collect())
     }
 }
 
@@ -248,7 +248,7 @@ impl CrashReport {
     /// That of a campaign of which nothing is explored yet.
     pub(super) fn of(campaign: &Campaign, is_whole: bool) -> Self {
         let (exhaustive, injections) = match campaign.mode {
-            Mode::Exhaustive(letters) => (Some(letters), None),
+            Mode::Exhaustive(ops) => (Some(ops), None),
             Mode::Injections { each, .. } => (None, Some(each)),
         };
         let mut report = Self {

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use firn_crash::{Crash, CrashState, Exploration, ExploreOptions, Explorer, Schedule};
 use firn_heap::Pool;
 use firn_media::Step;
-use firn_workloads::subject::{Content, Key};
+use firn_workloads::under_test::{Content, Key};
 
-use super::ground::Ground;
-use super::letter::{History, Letter, content_after};
+use super::fixture::Fixture;
+use super::op::{History, Op, content_after};
 use super::oracle::{Living, Survivor};
 use super::report::{Part, Program};
 use super::ticker::Ticker;
@@ -23,18 +23,18 @@ pub(super) const FEW_KEYS: Key = 6;
 /// Reached where hardware settles many large objects line by line: each line is there or not.
 const MOST_STATES: u64 = 2_000_000;
 
-/// The exploration of some sequences on one ground.
+/// The exploration of some sequences on one fixture.
 pub(super) struct Sequences<'a> {
-    ground: &'a Ground,
+    fixture: &'a Fixture,
     plant: Option<&'static Step>,
     depth: u32,
     ticker: &'a Ticker,
     /// How images are tried.
     exploration: Exploration,
     /// The sequence at hand.
-    now: RefCell<Vec<Letter>>,
-    /// What lives after the program's letters of a sequence, counted once.
-    living: RefCell<HashMap<Vec<Letter>, Living>>,
+    now: RefCell<Vec<Op>>,
+    /// What lives after the program's operations of a sequence, counted once.
+    living: RefCell<HashMap<Vec<Op>, Living>>,
     /// By note.
     legal: RefCell<HashMap<u64, Rc<Legal>>>,
 }
@@ -49,13 +49,13 @@ struct Legal {
 
 impl<'a> Sequences<'a> {
     pub(super) fn new(
-        ground: &'a Ground,
+        fixture: &'a Fixture,
         plant: Option<&'static Step>,
         depth: u32,
         ticker: &'a Ticker,
     ) -> Self {
         Self {
-            ground,
+            fixture,
             plant,
             depth,
             ticker,
@@ -76,7 +76,7 @@ impl<'a> Sequences<'a> {
 
     fn explorer(&self) -> Explorer<'_> {
         let options = ExploreOptions {
-            medium: self.ground.medium(self.plant, 0),
+            medium: self.fixture.medium(self.plant, 0),
             recovery_depth: self.depth,
             exploration: self.exploration,
             max_states: MOST_STATES,
@@ -84,9 +84,9 @@ impl<'a> Sequences<'a> {
         };
         Explorer::from_image(
             options,
-            &self.ground.image,
+            &self.fixture.image,
             |crash| {
-                if let Err(what) = run(self.ground, crash, &self.now.borrow()) {
+                if let Err(what) = run(self.fixture, crash, &self.now.borrow()) {
                     // What a workload cannot do it says by a panic.
                     panic!("{what}");
                 }
@@ -99,7 +99,7 @@ impl<'a> Sequences<'a> {
     }
 
     /// Crashes every sequence, one after the other, until something fails.
-    pub(super) fn explore(&self, sequences: Vec<Vec<Letter>>) -> Part {
+    pub(super) fn explore(&self, sequences: Vec<Vec<Op>>) -> Part {
         let explorer = self.explorer();
         let mut sequences = sequences.into_iter();
         let report = explorer.explore_each(|last| {
@@ -109,14 +109,14 @@ impl<'a> Sequences<'a> {
             *self.now.borrow_mut() = sequences.next()?;
             Some(Schedule::Sequential)
         });
-        let program = Program::of_letters(&self.now.borrow());
+        let program = Program::of_ops(&self.now.borrow());
         Part::of(report, program)
     }
 
     /// Runs again what a finding's line says of one sequence.
     pub(super) fn replay(
         &self,
-        sequence: Vec<Letter>,
+        sequence: Vec<Op>,
         line: &str,
     ) -> Result<Result<(), String>, String> {
         *self.now.borrow_mut() = sequence;
@@ -125,7 +125,7 @@ impl<'a> Sequences<'a> {
 
     fn verify(&self, crash: Crash, state: &CrashState) -> Result<(), String> {
         let legal = self.legal(state.note(0))?;
-        let mut survivor = Survivor::open(self.ground, crash)?;
+        let mut survivor = Survivor::open(self.fixture, crash)?;
         if !survivor.goes_on(legal.digest) {
             return Ok(());
         }
@@ -155,9 +155,9 @@ impl<'a> Sequences<'a> {
             return Ok(Rc::clone(known));
         }
         let history = History::of_note(note);
-        let outcomes = history.outcomes().map(|letters| {
-            let content = content_after(self.ground, letters);
-            Ok((content, self.living_after(letters)?))
+        let outcomes = history.outcomes().map(|ops| {
+            let content = content_after(self.fixture, ops);
+            Ok((content, self.living_after(ops)?))
         });
         let outcomes = outcomes.collect::<Result<Vec<_>, String>>()?;
         let mut digest = DefaultHasher::new();
@@ -168,47 +168,47 @@ impl<'a> Sequences<'a> {
         Ok(legal)
     }
 
-    /// What lives after the letters where nothing crashes.
-    fn living_after(&self, letters: &[Letter]) -> Result<Living, String> {
-        let programs = letters.iter().copied().filter(|l| !l.is_collectors());
-        let programs: Vec<Letter> = programs.collect();
+    /// What lives after the operations where nothing crashes.
+    fn living_after(&self, ops: &[Op]) -> Result<Living, String> {
+        let programs = ops.iter().copied().filter(|l| !l.is_collectors());
+        let programs: Vec<Op> = programs.collect();
         if let Some(&known) = self.living.borrow().get(&programs) {
             return Ok(known);
         }
-        let crash = Crash::from_image(&self.ground.image, self.ground.medium(None, 0));
-        run(self.ground, &crash, &programs)?;
-        let living = Survivor::open(self.ground, crash)?.living()?;
+        let crash = Crash::from_image(&self.fixture.image, self.fixture.medium(None, 0));
+        run(self.fixture, &crash, &programs)?;
+        let living = Survivor::open(self.fixture, crash)?.living()?;
         self.living.borrow_mut().insert(programs, living);
         Ok(living)
     }
 }
 
 /// Does a sequence and says so by notes.
-fn run(ground: &Ground, crash: &Crash, sequence: &[Letter]) -> Result<(), String> {
+fn run(fixture: &Fixture, crash: &Crash, sequence: &[Op]) -> Result<(), String> {
     let failed = |e: firn_heap::Error| e.to_string();
-    let pool = Pool::open(crash.clone(), &ground.pool_options()).map_err(|e| e.to_string())?;
+    let pool = Pool::open(crash.clone(), &fixture.pool_options()).map_err(|e| e.to_string())?;
     let mut session = pool.session().map_err(failed)?;
     let (mut collection, mut history) = (None, History::default());
-    for (number, &letter) in (1..).zip(sequence) {
-        history.begun.push(letter);
+    for (number, &op) in (1..).zip(sequence) {
+        history.begun.push(op);
         history.returned = false;
         crash.note(history.note());
-        match letter {
-            Letter::Begin => {
-                let collecting = pool.collection(&ground.collect()).map_err(failed)?;
+        match op {
+            Op::Begin => {
+                let collecting = pool.collection(&fixture.collect()).map_err(failed)?;
                 collection.insert(collecting).begin().map_err(failed)?;
             }
-            Letter::Step => {
+            Op::Step => {
                 if let Some(collection) = &mut collection {
                     collection.compact(1).map_err(failed)?;
                 }
             }
-            Letter::Finish => {
+            Op::Finish => {
                 if let Some(mut collection) = collection.take() {
                     collection.finish().map_err(failed)?;
                 }
             }
-            _ => letter.run(ground, &mut session, number).map_err(failed)?,
+            _ => op.run(fixture, &mut session, number).map_err(failed)?,
         }
         history.returned = true;
         crash.note(history.note());
@@ -228,29 +228,29 @@ mod tests {
         RECOVERED_COPY_FENCE, SETTLED_STAYS,
     };
     use firn_media::Domain;
-    use firn_workloads::subject::Structure;
+    use firn_workloads::under_test::Structure;
 
     use super::super::setting::Setting;
     use super::*;
 
-    fn ground(structure: Structure) -> Ground {
+    fn fixture(structure: Structure) -> Fixture {
         ground_in(structure, Domain::Adr)
     }
 
-    fn ground_in(structure: Structure, domain: Domain) -> Ground {
+    fn ground_in(structure: Structure, domain: Domain) -> Fixture {
         ground_with(structure, &PIGGYBACK, domain)
     }
 
-    fn ground_with(structure: Structure, scheme: &'static Scheme, domain: Domain) -> Ground {
+    fn ground_with(structure: Structure, scheme: &'static Scheme, domain: Domain) -> Fixture {
         let settings = Setting::every(&[structure], &[scheme], &[domain]);
-        Ground::new(&settings[0], FEW_KEYS).unwrap()
+        Fixture::new(&settings[0], FEW_KEYS).unwrap()
     }
 
     /// Objects that a whole cycle moves.
-    fn moved(ground: &Ground) -> u64 {
-        let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
-        let pool = Pool::open(crash, &ground.pool_options()).unwrap();
-        let collected = pool.collect(&ground.collect()).unwrap();
+    fn moved(fixture: &Fixture) -> u64 {
+        let crash = Crash::from_image(&fixture.image, fixture.medium(None, 0));
+        let pool = Pool::open(crash, &fixture.pool_options()).unwrap();
+        let collected = pool.collect(&fixture.collect()).unwrap();
         assert!(collected.cycles >= 1 && collected.moved == collected.planned);
         pool.abandon();
         collected.moved
@@ -259,10 +259,10 @@ mod tests {
     #[test]
     fn a_cycle_moves_objects_of_every_structure() {
         for structure in Structure::ALL {
-            let ground = ground(structure);
-            let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
+            let fixture = fixture(structure);
+            let crash = Crash::from_image(&fixture.image, fixture.medium(None, 0));
             let objects = Statistics::read(&crash).unwrap().objects;
-            let moved = moved(&ground);
+            let moved = moved(&fixture);
             // Two of a kind at least, thin pages being emptied: the neighbour's and its own.
             assert!(moved >= 2, "{structure:?}: {moved} of {objects} objects");
         }
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn pools_hold_64_kib_at_most() {
         for structure in Structure::ALL {
-            let bytes = ground(structure).image.occupied_bytes();
+            let bytes = fixture(structure).image.occupied_bytes();
             assert!(bytes <= 64 << 10, "{structure:?}: {bytes} bytes");
         }
     }
@@ -279,15 +279,15 @@ mod tests {
     #[test]
     fn every_letter_does_what_it_says() {
         for structure in Structure::ALL {
-            let ground = ground(structure);
-            for letters in super::super::letter::sequences(2, &PIGGYBACK) {
-                let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
-                run(&ground, &crash, &letters).unwrap();
+            let fixture = fixture(structure);
+            for ops in super::super::op::sequences(2, &PIGGYBACK) {
+                let crash = Crash::from_image(&fixture.image, fixture.medium(None, 0));
+                run(&fixture, &crash, &ops).unwrap();
                 let history = History::of_note(crash.notes()[0]);
-                assert!(history.returned && history.begun == letters, "{letters:?}");
-                let mut survivor = Survivor::open(&ground, crash).unwrap();
+                assert!(history.returned && history.begun == ops, "{ops:?}");
+                let mut survivor = Survivor::open(&fixture, crash).unwrap();
                 let content = survivor.content("at the end").unwrap();
-                assert_eq!(content, content_after(&ground, &letters), "{letters:?}");
+                assert_eq!(content, content_after(&fixture, &ops), "{ops:?}");
             }
         }
     }
@@ -297,13 +297,13 @@ mod tests {
     fn compare(structure: Structure, plant: Option<&'static Step>, images: u128) -> (u32, u32) {
         let (mut compared, mut wrong) = (0, 0);
         for domain in [Domain::Adr, Domain::Eadr, Domain::Process] {
-            let ground = ground_in(structure, domain);
+            let fixture = ground_in(structure, domain);
             let ticker = Ticker::default();
-            for letters in super::super::letter::sequences(1, &PIGGYBACK) {
+            for ops in super::super::op::sequences(1, &PIGGYBACK) {
                 let explore = |exploration| {
-                    let sequences = Sequences::new(&ground, plant, 0, &ticker);
+                    let sequences = Sequences::new(&fixture, plant, 0, &ticker);
                     let sequences = sequences.tried(exploration);
-                    sequences.explore(vec![letters.clone()])
+                    sequences.explore(vec![ops.clone()])
                 };
                 let lazy = explore(Exploration::Lazy);
                 if lazy.images >= images {
@@ -312,7 +312,7 @@ mod tests {
                 let eager = explore(Exploration::Eager);
                 assert!(
                     lazy.found.is_none() == eager.found.is_none(),
-                    "{domain}, {letters:?}"
+                    "{domain}, {ops:?}"
                 );
                 assert!(lazy.found.is_some() || (lazy.exhaustive && eager.exhaustive));
                 compared += 1;
@@ -358,17 +358,17 @@ mod tests {
                 Some(&RECOVERED_COPY_FENCE),
                 Some(&HOMES_WRITE_BACK),
             ] {
-                let ground = ground_with(structure, &FFCCD, Domain::Adr);
+                let fixture = ground_with(structure, &FFCCD, Domain::Adr);
                 let ticker = Ticker::default();
-                for letters in super::super::letter::sequences(1, &FFCCD) {
+                for ops in super::super::op::sequences(1, &FFCCD) {
                     let explore = |exploration| {
-                        let sequences = Sequences::new(&ground, plant, 1, &ticker);
+                        let sequences = Sequences::new(&fixture, plant, 1, &ticker);
                         let sequences = sequences.tried(exploration);
-                        sequences.explore(vec![letters.clone()])
+                        sequences.explore(vec![ops.clone()])
                     };
                     let lazy = explore(Exploration::Lazy);
                     let whole = explore(Exploration::EachWord);
-                    let case = format!("{structure:?}, {plant:?}, {letters:?}");
+                    let case = format!("{structure:?}, {plant:?}, {ops:?}");
                     assert!(lazy.found.is_none() == whole.found.is_none(), "{case}");
                     assert!(
                         lazy.found.is_some() || (lazy.exhaustive && whole.exhaustive),

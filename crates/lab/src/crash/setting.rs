@@ -6,7 +6,7 @@ use core::str::FromStr;
 use firn_heap::PoolKind;
 use firn_heap::collector::scheme::{FFCCD, SFCCD, Scheme};
 use firn_media::Domain;
-use firn_workloads::subject::Structure;
+use firn_workloads::under_test::Structure;
 
 use super::error::CrashError;
 use super::named;

@@ -45,14 +45,14 @@ pub struct DamageCampaign {
 }
 
 /// What a campaign knows of one structure in one condition.
-struct Ground {
+struct Fixture {
     sample: Sample,
     row: DamageRow,
     answers: BTreeSet<String>,
     corpus: Vec<Vec<Mutation>>,
 }
 
-impl Ground {
+impl Fixture {
     fn new(structure: Structure, condition: Condition) -> Result<Self, DamageError> {
         Ok(Self {
             sample: Sample::new(structure, condition)?,
@@ -133,14 +133,14 @@ impl DamageCampaign {
 
     fn damage(&self) -> Result<DamageReport, DamageError> {
         let started = Instant::now();
-        let mut grounds = Vec::new();
+        let mut fixtures = Vec::new();
         for &structure in &self.structures {
             for condition in Condition::ALL {
-                grounds.push(Ground::new(structure, condition)?);
+                fixtures.push(Fixture::new(structure, condition)?);
             }
         }
         if let Some(directory) = &self.corpus {
-            load(directory, &mut grounds)?;
+            load(directory, &mut fixtures)?;
         }
         let mut rng = Rng::with_seed(self.seed);
         let mut findings: BTreeMap<String, DamageFinding> = BTreeMap::new();
@@ -150,22 +150,25 @@ impl DamageCampaign {
             Until::Runs(all) => runs < all,
             Until::Time(all) => began.elapsed() < all,
         };
-        while goes_on(runs) && !grounds.is_empty() {
-            let at = runs as usize % grounds.len();
+        while goes_on(runs) && !fixtures.is_empty() {
+            let at = runs as usize % fixtures.len();
             runs += 1;
-            let mutations = grounds[at].draw(&mut rng);
-            let verdict = judge(&grounds[at].sample, &mutations);
-            self.take_in(&mut grounds[at], mutations, verdict, &mut findings)?;
+            let mutations = fixtures[at].draw(&mut rng);
+            let verdict = judge(&fixtures[at].sample, &mutations);
+            self.take_in(&mut fixtures[at], mutations, verdict, &mut findings)?;
         }
-        let all: BTreeSet<&String> = grounds.iter().flat_map(|ground| &ground.answers).collect();
+        let all: BTreeSet<&String> = fixtures
+            .iter()
+            .flat_map(|fixture| &fixture.answers)
+            .collect();
         Ok(DamageReport {
             ok: findings.is_empty(),
             seed: self.seed,
             runs,
-            unnoticed: grounds.iter().map(|ground| ground.row.unnoticed).sum(),
+            unnoticed: fixtures.iter().map(|fixture| fixture.row.unnoticed).sum(),
             answers: all.len(),
-            corpus: grounds.iter().map(|ground| ground.corpus.len()).sum(),
-            rows: grounds.into_iter().map(|ground| ground.row).collect(),
+            corpus: fixtures.iter().map(|fixture| fixture.corpus.len()).sum(),
+            rows: fixtures.into_iter().map(|fixture| fixture.row).collect(),
             findings: findings.into_values().collect(),
             seconds: started.elapsed().as_secs_f64(),
         })
@@ -173,26 +176,26 @@ impl DamageCampaign {
 
     fn take_in(
         &self,
-        ground: &mut Ground,
+        fixture: &mut Fixture,
         mutations: Vec<Mutation>,
         verdict: Verdict,
         findings: &mut BTreeMap<String, DamageFinding>,
     ) -> Result<(), DamageError> {
-        ground.row.runs += 1;
-        ground.row.unnoticed += u64::from(verdict.unnoticed);
+        fixture.row.runs += 1;
+        fixture.row.unnoticed += u64::from(verdict.unnoticed);
         let damage = |message, mutations| DamageFinding {
-            structure: ground.row.structure.to_owned(),
-            condition: ground.row.condition,
+            structure: fixture.row.structure.to_owned(),
+            condition: fixture.row.condition,
             message,
             mutations,
         };
         if let Some(failure) = verdict.failure {
             let kind = kind(&failure);
-            ground.row.findings += 1;
+            fixture.row.findings += 1;
             if let std::collections::btree_map::Entry::Vacant(place) = findings.entry(kind.clone())
             {
                 let fails = |mutations: &[Mutation]| {
-                    let failure = judge(&ground.sample, mutations).failure;
+                    let failure = judge(&fixture.sample, mutations).failure;
                     failure.is_some_and(|failure| self::kind(&failure) == kind)
                 };
                 place.insert(damage(failure, shrink(mutations, fails)));
@@ -201,30 +204,30 @@ impl DamageCampaign {
         }
         let new: Vec<String> = verdict
             .answers
-            .difference(&ground.answers)
+            .difference(&fixture.answers)
             .cloned()
             .collect();
         let Some(first) = new.first().cloned() else {
             return Ok(());
         };
-        ground.answers.extend(new);
-        ground.row.answers = ground.answers.len();
+        fixture.answers.extend(new);
+        fixture.row.answers = fixture.answers.len();
         if let Some(directory) = &self.corpus {
             let name = format!(
                 "{}-{}-{:05}",
-                ground.row.structure,
-                ground.row.condition.name(),
-                ground.corpus.len()
+                fixture.row.structure,
+                fixture.row.condition.name(),
+                fixture.corpus.len()
             );
             damage(first, mutations.clone()).write(directory, &name)?;
         }
-        ground.corpus.push(mutations);
+        fixture.corpus.push(mutations);
         Ok(())
     }
 }
 
-/// Reads a corpus: what is of these grounds is damage to start from, whatever it leads to now. A new one is empty.
-fn load(directory: &Path, grounds: &mut [Ground]) -> Result<(), DamageError> {
+/// Reads a corpus: what is of these fixtures is damage to start from, whatever it leads to now. A new one is empty.
+fn load(directory: &Path, fixtures: &mut [Fixture]) -> Result<(), DamageError> {
     let failed = |source| DamageError::File {
         path: directory.to_path_buf(),
         doing: "reading the corpus",
@@ -241,13 +244,13 @@ fn load(directory: &Path, grounds: &mut [Ground]) -> Result<(), DamageError> {
         .filter(|file| file.extension().is_some_and(|end| end == "json"))
     {
         let damage = DamageFinding::read(file)?;
-        let of = |ground: &&mut Ground| {
-            (ground.row.structure, ground.row.condition) == (&*damage.structure, damage.condition)
+        let of = |fixture: &&mut Fixture| {
+            (fixture.row.structure, fixture.row.condition) == (&*damage.structure, damage.condition)
         };
-        if let Some(ground) = grounds.iter_mut().find(of) {
-            let answers = judge(&ground.sample, &damage.mutations).answers;
-            ground.answers.extend(answers);
-            ground.corpus.push(damage.mutations);
+        if let Some(fixture) = fixtures.iter_mut().find(of) {
+            let answers = judge(&fixture.sample, &damage.mutations).answers;
+            fixture.answers.extend(answers);
+            fixture.corpus.push(damage.mutations);
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use firn_workloads::subject::UnknownStructure;
+use firn_workloads::under_test::UnknownStructure;
 use thiserror::Error;
 
 use crate::crash::CrashError;

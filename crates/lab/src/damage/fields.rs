@@ -124,7 +124,7 @@ fn entry(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     let mut header = EntryHeader::from_words(of.try_into().ok()?);
     let (places, mut payload) = covered(&sample.image, at, &header);
     match rng.u32(0..7) {
-        0 => header.seq = wrong(header.seq, rng),
+        0 => header.lsn = wrong(header.lsn, rng),
         1 => header.watermark = wrong(header.watermark, rng),
         2 => header.payload_words = rng.u64(0..=header.payload_words),
         3 => header.extents = rng.usize(0..3),

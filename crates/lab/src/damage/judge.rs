@@ -8,12 +8,12 @@ use firn_crash::{Crash, CrashOptions, Schedule};
 use firn_heap::{
     Bytes, Error, Occupancy, Pool, PoolKind, Reading, Refs, Session, Statistics, View,
 };
-use firn_workloads::subject::{Content, Key};
+use firn_workloads::under_test::{Content, Key};
 
 use super::mutation::{self, Mutation};
 use super::sample::{Condition, KEYS, Sample};
 use super::undoing;
-use crate::crash::ground::{Ground, ROOT, value};
+use crate::crash::fixture::{Fixture, ROOT, value};
 
 /// Steps of the simulated medium that the use of one pool may take: many times what it takes when nothing is
 /// damaged.
@@ -85,19 +85,19 @@ fn without_numbers(text: &str) -> String {
 pub(super) fn judge(sample: &Sample, mutations: &[Mutation]) -> Verdict {
     let medium = CrashOptions {
         max_steps: MAX_STEPS,
-        ..sample.ground.medium(None, 0)
+        ..sample.fixture.medium(None, 0)
     };
     let crash = Crash::from_image(&sample.image, medium);
     mutation::apply(&crash, mutations.iter());
     let told = Arc::new(Mutex::new(Told::default()));
-    let (of_thread, ground, content) = (
+    let (of_thread, fixture, content) = (
         Arc::clone(&told),
-        sample.ground.clone(),
+        sample.fixture.clone(),
         sample.content.clone(),
     );
     let using = crash.clone();
     let condition = sample.condition;
-    let job = move || use_pool(&ground, condition, using, content, &of_thread);
+    let job = move || use_pool(&fixture, condition, using, content, &of_thread);
     let begun = Instant::now();
     let run = crash.run(vec![Box::new(job)], Schedule::Sequential);
     let took_long = (begun.elapsed() > LIMIT).then(|| "it took too long".to_owned());
@@ -122,7 +122,7 @@ impl Drop for Leaving {
 }
 
 fn use_pool(
-    ground: &Ground,
+    fixture: &Fixture,
     condition: Condition,
     crash: Crash,
     content: Content,
@@ -131,22 +131,22 @@ fn use_pool(
     let mut told = Told::default();
     told.error("statistics", Statistics::read(&crash));
     told.error("occupancy", Occupancy::read(&crash));
-    let opened = Pool::open(crash.clone(), &ground.pool_options());
+    let opened = Pool::open(crash.clone(), &fixture.pool_options());
     if let Some(pool) = told.error("open", opened) {
         let leaving = Leaving(pool.clone());
-        use_open(ground, &pool, content, &mut told);
+        use_open(fixture, &pool, content, &mut told);
         drop(leaving);
         told.error("close", pool.close());
     }
     if condition.is_undoing() {
-        told.error("undo", undoing::use_again(ground, &crash));
+        told.error("undo", undoing::use_again(fixture, &crash));
     }
     *shared.lock().unwrap_or_else(PoisonError::into_inner) = told;
 }
 
 /// What its own checks say of the pool and the structure: nothing, if both are sound.
 fn checks(
-    ground: &Ground,
+    fixture: &Fixture,
     pool: &Pool<Crash>,
     session: &mut Session<Crash>,
     told: &mut Told,
@@ -156,7 +156,7 @@ fn checks(
         told.answer("check", &finding.to_string());
     }
     let sound = findings.is_some_and(|findings| findings.is_empty());
-    let read = session.read(|view| ground.read(view));
+    let read = session.read(|view| fixture.read(view));
     let content = told.error("read", read)?;
     sound.then_some(content)
 }
@@ -174,16 +174,16 @@ fn iterate(view: Reading<'_, Crash>) -> Result<(), Error> {
     Ok(())
 }
 
-fn use_open(ground: &Ground, pool: &Pool<Crash>, mut expected: Content, told: &mut Told) {
+fn use_open(fixture: &Fixture, pool: &Pool<Crash>, mut expected: Content, told: &mut Told) {
     let Some(mut session) = told.error("session", pool.session()) else {
         return;
     };
-    let first = checks(ground, pool, &mut session, told);
+    let first = checks(fixture, pool, &mut session, told);
     // Whatever was done to it, nobody can tell: so it must be as good as new.
     let as_it_was = first.as_ref() == Some(&expected);
-    let (subject, order) = (ground.subject, ground.subject.order());
+    let (under_test, order) = (fixture.under_test, fixture.under_test.order());
     for key in [OLD, NEW] {
-        told.error("get", session.read(|view| subject.get(view, ROOT, key)));
+        told.error("get", session.read(|view| under_test.get(view, ROOT, key)));
     }
     if pool.kind() == PoolKind::Explicit {
         told.error("iterate", session.read(iterate));
@@ -192,8 +192,8 @@ fn use_open(ground: &Ground, pool: &Pool<Crash>, mut expected: Content, told: &m
     let mut change =
         |told: &mut Told, session: &mut Session<Crash>, step: &str, key: Key, insert: bool| {
             let done: Result<(), Error> = session.transaction(|tx| match insert {
-                true => subject.insert(tx, ROOT, key, &value(NUMBER)),
-                false => subject.remove(tx, ROOT, key),
+                true => under_test.insert(tx, ROOT, key, &value(NUMBER)),
+                false => under_test.remove(tx, ROOT, key),
             });
             match (told.error(step, done), insert) {
                 (Some(()), true) => order.insert(&mut expected, key, value(NUMBER)),
@@ -205,9 +205,9 @@ fn use_open(ground: &Ground, pool: &Pool<Crash>, mut expected: Content, told: &m
         change(told, &mut session, "remove", OLD + key, false);
         change(told, &mut session, "insert", NEW - key, true);
     }
-    let collected = told.error("collect", pool.collect(&ground.collect()));
+    let collected = told.error("collect", pool.collect(&fixture.collect()));
     told.error("trace", pool.trace());
-    let last = checks(ground, pool, &mut session, told);
+    let last = checks(fixture, pool, &mut session, told);
     told.error("space", pool.release_free_space());
     told.unnoticed = as_it_was && whole && collected.is_some() && told.answers.is_empty();
     if as_it_was && whole && last.as_ref().is_some_and(|last| *last != expected) {

@@ -10,12 +10,12 @@ use firn_heap::collector::scheme::PIGGYBACK;
 use firn_heap::{Error, Pool, PoolKind};
 use firn_media::{Domain, Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
-use firn_workloads::subject::{Content, Key};
+use firn_workloads::under_test::{Content, Key};
 use serde::{Deserialize, Serialize};
 
 use super::error::DamageError;
 use super::undoing;
-use crate::crash::ground::{Ground, ROOT, value};
+use crate::crash::fixture::{Fixture, ROOT, value};
 use crate::crash::{Setting, Structure};
 
 /// Keys below this are in use.
@@ -85,7 +85,7 @@ impl Condition {
 /// A pool to damage.
 pub(super) struct Sample {
     pub(super) condition: Condition,
-    pub(super) ground: Ground,
+    pub(super) fixture: Fixture,
     pub(super) image: Image,
     /// What the structure holds.
     pub(super) content: Content,
@@ -157,22 +157,22 @@ impl Sample {
             pool: condition.kind(),
             threads: 2,
         };
-        let ground = Ground::new(&setting, KEYS)?;
-        let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
+        let fixture = Fixture::new(&setting, KEYS)?;
+        let crash = Crash::from_image(&fixture.image, fixture.medium(None, 0));
         let failed = |what: String| DamageError::Sample {
             structure: structure.name(),
             condition: condition.name(),
             what,
         };
-        let content = use_it(&ground, &crash, condition).map_err(failed)?;
+        let content = use_it(&fixture, &crash, condition).map_err(failed)?;
         let image = match condition.is_undoing() {
-            true => undoing::leave(&ground, &crash).map_err(|e| failed(e.to_string()))?,
+            true => undoing::leave(&fixture, &crash).map_err(|e| failed(e.to_string()))?,
             false => crash.cache_image(),
         };
         let map = Map::of(&Crash::from_image(&image, CrashOptions::default()));
         Ok(Self {
             condition,
-            ground,
+            fixture,
             image,
             content,
             map,
@@ -181,26 +181,26 @@ impl Sample {
 }
 
 /// Fills the structure, and leaves the pool in its condition. Returns what the structure holds.
-fn use_it(ground: &Ground, crash: &Crash, condition: Condition) -> Result<Content, String> {
-    let pool = Pool::open(crash.clone(), &ground.pool_options()).map_err(|e| e.to_string())?;
-    use_pool(ground, pool, condition).map_err(|e| e.to_string())
+fn use_it(fixture: &Fixture, crash: &Crash, condition: Condition) -> Result<Content, String> {
+    let pool = Pool::open(crash.clone(), &fixture.pool_options()).map_err(|e| e.to_string())?;
+    use_pool(fixture, pool, condition).map_err(|e| e.to_string())
 }
 
-fn use_pool(ground: &Ground, pool: Pool<Crash>, condition: Condition) -> Result<Content, Error> {
-    let (subject, order) = (ground.subject, ground.subject.order());
-    let mut content = ground.content();
+fn use_pool(fixture: &Fixture, pool: Pool<Crash>, condition: Condition) -> Result<Content, Error> {
+    let (under_test, order) = (fixture.under_test, fixture.under_test.order());
+    let mut content = fixture.content();
     let mut session = pool.session()?;
     let mut insert = |keys: core::ops::Range<Key>| {
         for key in keys {
             let value = value(key as u8);
-            session.transaction(|tx| subject.insert(tx, ROOT, key, &value))?;
+            session.transaction(|tx| under_test.insert(tx, ROOT, key, &value))?;
             order.insert(&mut content, key, value);
         }
         Ok::<_, Error>(())
     };
     insert(0..KEYS - IN_LOG)?;
     if matches!(condition, Condition::Moving | Condition::ExplicitMoving) {
-        let how = ground.collect();
+        let how = fixture.collect();
         let mut collection = pool.collection(&how)?;
         if collection.begin()? {
             collection.compact(1)?;

@@ -11,7 +11,7 @@ use firn_media::Memory;
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 use super::sample::Map;
-use crate::crash::ground::Ground;
+use crate::crash::fixture::Fixture;
 
 /// The root of what is allocated beside the structure.
 const RAW: &str = "raw";
@@ -21,18 +21,21 @@ const CHANGED: u64 = 48;
 const BATCHES: usize = 3;
 const TOGETHER: usize = 4;
 
-fn open(ground: &Ground, crash: &Crash) -> Result<Pool<Crash>, OpenError> {
+fn open(fixture: &Fixture, crash: &Crash) -> Result<Pool<Crash>, OpenError> {
     let options = PoolOptions {
         log: LogKind::Undo,
-        ..ground.pool_options()
+        ..fixture.pool_options()
     };
     Pool::open(crash.clone(), &options)
 }
 
 /// The pool as a crash leaves it when two sessions have changed what their logs can bring back: the roots and
 /// all objects of two pages, whose log lies outside its lane, and a few objects elsewhere.
-pub(super) fn leave(ground: &Ground, crash: &Crash) -> Result<Image, Box<dyn core::error::Error>> {
-    let pool = open(ground, crash)?;
+pub(super) fn leave(
+    fixture: &Fixture,
+    crash: &Crash,
+) -> Result<Image, Box<dyn core::error::Error>> {
+    let pool = open(fixture, crash)?;
     let references = Map::of(crash).references.into_iter();
     let mut objects: Vec<VirtAddr> = references.map(|(_, word)| word.address()).collect();
     objects.retain(|&at| Frame::holding(at).chunk().is_data());
@@ -67,8 +70,11 @@ fn spoil(tx: RawTx<'_, Crash>, at: VirtAddr) -> Result<(), Error> {
 }
 
 /// Opens the pool with an undo log, and commits and aborts in it.
-pub(super) fn use_again(ground: &Ground, crash: &Crash) -> Result<(), Box<dyn core::error::Error>> {
-    let pool = open(ground, crash)?;
+pub(super) fn use_again(
+    fixture: &Fixture,
+    crash: &Crash,
+) -> Result<(), Box<dyn core::error::Error>> {
+    let pool = open(fixture, crash)?;
     let used = use_pool(&pool);
     match used {
         Ok(()) => pool.close()?,
@@ -107,7 +113,7 @@ pub(super) fn batches(crash: &Crash, lane: usize) -> Vec<VirtAddr> {
         let at = lane_at(lane) + used;
         let word = |i: usize| crash.load_u64(at + i as u64 * WORD_BYTES);
         let header = EntryHeader::from_words(core::array::from_fn(word));
-        if header.seq != done + 1 {
+        if header.lsn != done + 1 {
             break;
         }
         found.push(at);

@@ -1,7 +1,7 @@
 //! What can be simulated: machines, mechanisms and workloads.
 
 use firn_machine::description::{Description, Kind, NAMES, Number};
-use firn_machine::mechanism::{Bundle, MECHANISMS};
+use firn_machine::mechanism::{MECHANISMS, MechanismSpec};
 use firn_workloads::Shape;
 use serde::Serialize;
 
@@ -115,17 +115,17 @@ pub fn mechanisms() -> Vec<MechanismLine> {
     MECHANISMS.into_iter().map(mechanism_line).collect()
 }
 
-fn mechanism_line(bundle: &'static Bundle) -> MechanismLine {
-    let parts = bundle.parts.iter().map(|part| PartLine {
+fn mechanism_line(spec: &'static MechanismSpec) -> MechanismLine {
+    let parts = spec.parts.iter().map(|part| PartLine {
         name: part.name,
         bytes: part.bytes,
         printed_bytes: part.printed_bytes,
         printed_area_mm2: part.printed_area_mm2,
     });
     MechanismLine {
-        name: bundle.name,
-        about: bundle.about,
-        source: bundle.source,
+        name: spec.name,
+        about: spec.about,
+        source: spec.source,
         parts: parts.collect(),
     }
 }

@@ -4,7 +4,7 @@ use firn_heap::collector::scheme::Scheme;
 use firn_heap::collector::{Forwarding, Marking, PageSize};
 use firn_heap::{Error, OpenError};
 use firn_machine::description::DescriptionError;
-use firn_machine::mechanism::{Bundle, MECHANISMS, NONE, ffccd};
+use firn_machine::mechanism::{MECHANISMS, MechanismSpec, NONE, ffccd};
 use firn_workloads::UnknownWorkload;
 
 /// Most objects: of more, the host would have to keep two images of tens of gigabytes.
@@ -42,7 +42,7 @@ pub struct SimulationPlan {
     /// A machine's name, or the file of its description.
     pub machine: String,
     /// The hardware that it has besides.
-    pub mechanism: &'static Bundle,
+    pub mechanism: &'static MechanismSpec,
     /// A workload's name.
     pub workload: String,
     /// Objects that are inserted first.
@@ -143,15 +143,15 @@ pub enum SimulationError {
 /// The mechanism of this name.
 ///
 /// Errors: there is none.
-pub fn mechanism(name: &str) -> Result<&'static Bundle, SimulationError> {
-    Bundle::named(name).ok_or_else(|| SimulationError::Mechanism {
+pub fn mechanism(name: &str) -> Result<&'static MechanismSpec, SimulationError> {
+    MechanismSpec::named(name).ok_or_else(|| SimulationError::Mechanism {
         name: name.to_owned(),
-        known: MECHANISMS.map(|bundle| bundle.name).join(", "),
+        known: MECHANISMS.map(|spec| spec.name).join(", "),
     })
 }
 
 /// The mechanism that a scheme needs.
-pub fn mechanism_for(scheme: &Scheme) -> &'static Bundle {
+pub fn mechanism_for(scheme: &Scheme) -> &'static MechanismSpec {
     match (scheme.checks_lookup(), scheme.relocates()) {
         (true, _) => &ffccd::CHECKLOOKUP,
         (false, true) => &ffccd::RELOCATE,

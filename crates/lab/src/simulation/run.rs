@@ -214,7 +214,7 @@ fn run(machine: &Machine, plan: &SimulationPlan, shape: Shape) -> Result<Made, S
         let phase = measured.phase(name, numbers.len() as u64, footprint.mean());
         made.phases.push(phase);
         if place == 0 {
-            made.packed_ratio = machine.aside(|| pool.ratio(plan.pages));
+            made.packed_ratio = machine.untimed(|| pool.ratio(plan.pages));
             if plan.ratio_of == RatioOf::Packed {
                 collector = Collector::start(&pool, plan, made.packed_ratio)?;
             }
@@ -237,7 +237,7 @@ struct Footprint {
 impl Footprint {
     fn look(&mut self, machine: &Machine, pages: PageSize) -> Result<(), SimulationError> {
         let seen = machine
-            .aside(|| PoolStatistics::read(machine))
+            .untimed(|| PoolStatistics::read(machine))
             .map_err(Error::from)?;
         self.page_bytes += match pages {
             PageSize::Small => seen.footprint_4k_bytes,

@@ -55,18 +55,18 @@ fn every_structure_is_crashed_everywhere_in_every_domain() {
 
 #[test]
 fn two_letters_cover_what_one_does_and_more() {
-    let of = |letters| {
+    let of = |ops| {
         run(&Campaign {
             settings: every(&["strings"], &[&ESPRESSO], &[Domain::Process]),
-            mode: Mode::Exhaustive(letters),
+            mode: Mode::Exhaustive(ops),
             ..Campaign::default()
         })
     };
     let (one, two) = (of(1), of(2));
     assert!(one.ok && two.ok, "{:?} {:?}", one.findings, two.findings);
     assert!(two.states > one.states && two.rows[0].exhaustive);
-    // At rest: a beginning leads to nine letters, seven others to eight. Under way: an end leads to
-    // eight, eight others to nine. And all of one letter.
+    // At rest: a beginning leads to nine operations, seven others to eight. Under way: an end leads to
+    // eight, eight others to nine. And all of one operation.
     let at_rest = 9 + 7 * 8;
     let under_way = 8 + 8 * 9;
     assert_eq!(two.rows[0].executions, at_rest + under_way + 17);
@@ -85,7 +85,7 @@ fn a_fence_that_is_left_out_is_missed_and_found_again() {
         });
         let finding = report.findings.first().expect("the fence is missed");
         match &finding.program {
-            Program::Sequence(letters) => assert_eq!(letters.len(), 1, "the shortest"),
+            Program::Sequence(ops) => assert_eq!(ops.len(), 1, "the shortest"),
             Program::Operations(operations) => assert!(*operations < 500, "{operations}"),
         }
         found_again(finding);
@@ -101,7 +101,7 @@ fn the_printed_scheme_loses_a_commit() {
     let finding = report.findings.first().expect("S1 is found");
     let begun = ["begin".to_owned(), "step".to_owned()];
     assert!(
-        matches!(&finding.program, Program::Sequence(letters) if letters.starts_with(&begun)),
+        matches!(&finding.program, Program::Sequence(ops) if ops.starts_with(&begun)),
         "{finding:?}"
     );
     found_again(finding);

@@ -6,12 +6,12 @@ use firn_lab::crash::{Campaign, Mode, Setting, Structure, stock_schemes};
 use firn_media::Domain;
 use firn_tools::Silent;
 
-/// Crashes every sequence of up to so many letters, and the recoveries to this depth.
-fn crash(schemes: &[&'static Scheme], letters: usize, depth: u32) {
+/// Crashes every sequence of up to so many operations, and the recoveries to this depth.
+fn crash(schemes: &[&'static Scheme], ops: usize, depth: u32) {
     let domains = [Domain::Adr, Domain::Eadr, Domain::Process];
     let campaign = Campaign {
         settings: Setting::every(&Structure::ALL, schemes, &domains),
-        mode: Mode::Exhaustive(letters),
+        mode: Mode::Exhaustive(ops),
         depth,
         ..Campaign::default()
     };
@@ -24,7 +24,7 @@ fn crash(schemes: &[&'static Scheme], letters: usize, depth: u32) {
     assert!(cut.is_empty(), "{cut:?}");
     let images: u128 = report.rows.iter().map(|row| row.images).sum();
     println!(
-        "{letters} letters, depth {depth}: {} states of {images} images in {:.0} s",
+        "{ops} operations, depth {depth}: {} states of {images} images in {:.0} s",
         report.states, report.seconds
     );
 }

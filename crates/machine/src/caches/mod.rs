@@ -20,13 +20,13 @@ use word::{SHARED, sharer, sharers};
 
 /// A line that goes to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Departure {
+pub(crate) struct Eviction {
     pub(crate) line: u64,
     pub(crate) dirty: bool,
     pub(crate) pending: bool,
 }
 
-impl Departure {
+impl Eviction {
     fn of(line: u64, word: u32) -> Option<Self> {
         (word & flag::KEPT != 0).then_some(Self {
             line,
@@ -44,7 +44,7 @@ pub(crate) struct Found {
     /// Another core's caches were asked: for the line, or to give it up.
     pub(crate) transfer: bool,
     /// A line that had to go.
-    pub(crate) departure: Option<Departure>,
+    pub(crate) eviction: Option<Eviction>,
 }
 
 impl Found {
@@ -52,7 +52,7 @@ impl Found {
         Self {
             level: level as u8,
             transfer: false,
-            departure: None,
+            eviction: None,
         }
     }
 }
@@ -161,7 +161,7 @@ impl Caches {
             Place::Put(slot, victim) => {
                 found.level += 1;
                 let word = core::mem::take(self.last.word(slot));
-                found.departure = victim.and_then(|victim| self.leave_last(victim, word));
+                found.eviction = victim.and_then(|victim| self.leave_last(victim, word));
                 slot
             }
         };
@@ -274,12 +274,12 @@ impl Caches {
 
     /// A line leaves the last level, and so all of them.
     #[inline(always)]
-    fn leave_last(&mut self, line: u64, word: u32) -> Option<Departure> {
+    fn leave_last(&mut self, line: u64, word: u32) -> Option<Eviction> {
         let kept = match word & SHARED {
             0 => 0,
             _ => self.leave_cores(line, word),
         };
-        Departure::of(line, word | kept)
+        Eviction::of(line, word | kept)
     }
 
     /// A line leaves the cores whose caches hold it. Returns what was known of it there.
@@ -315,7 +315,7 @@ impl Caches {
     }
 
     /// Writes a line back, which stays where it is (clwb).
-    pub(crate) fn clean(&mut self, line: u64) -> Option<Departure> {
+    pub(crate) fn clean(&mut self, line: u64) -> Option<Eviction> {
         let slot = self.last.lines.find(line)?;
         let word = *self.last.word(slot);
         let cores = sharers(word);
@@ -323,7 +323,7 @@ impl Caches {
             known | self.forget(core, line, flag::KEPT)
         });
         *self.last.word(slot) &= !flag::KEPT;
-        Departure::of(line, known)
+        Eviction::of(line, known)
     }
 
     /// A `relocate` did not store to this line after all.
@@ -337,17 +337,17 @@ impl Caches {
     }
 
     /// Every line that memory has not seen as it is.
-    pub(crate) fn dirty(&mut self) -> Vec<Departure> {
+    pub(crate) fn dirty(&mut self) -> Vec<Eviction> {
         let lines: Vec<(usize, u64)> = self.last.lines.tags().collect();
-        let departure = |(slot, line)| {
+        let eviction = |(slot, line)| {
             let word = *self.last.word(slot);
             let cores = sharers(word);
             let known = cores.fold(word, |known, core| known | self.forget(core, line, 0));
-            Departure::of(line, known)
+            Eviction::of(line, known)
         };
-        let mut departures: Vec<Departure> = lines.into_iter().filter_map(departure).collect();
-        departures.sort_unstable_by_key(|departure| departure.line);
-        departures
+        let mut evictions: Vec<Eviction> = lines.into_iter().filter_map(eviction).collect();
+        evictions.sort_unstable_by_key(|eviction| eviction.line);
+        evictions
     }
 }
 

@@ -17,7 +17,7 @@ fn level(lines: u64, ways: u32) -> description::Cache {
     }
 }
 
-/// What memory lacks, by a plain account of stores and departures.
+/// What memory lacks, by a plain account of stores and evictions.
 #[derive(Default)]
 struct Account {
     dirty: BTreeMap<u64, u32>,
@@ -31,17 +31,17 @@ impl Account {
         self.stored += 1;
     }
 
-    fn depart(&mut self, departure: Option<Departure>) {
-        let Some(departure) = departure else { return };
-        let flags = self.dirty.remove(&departure.line);
-        assert_eq!(flags, Some(flags_of(departure)), "{departure:?}");
+    fn depart(&mut self, eviction: Option<Eviction>) {
+        let Some(eviction) = eviction else { return };
+        let flags = self.dirty.remove(&eviction.line);
+        assert_eq!(flags, Some(flags_of(eviction)), "{eviction:?}");
         self.departed += 1;
     }
 }
 
-fn flags_of(departure: Departure) -> u32 {
-    let pending = if departure.pending { flag::PENDING } else { 0 };
-    pending | if departure.dirty { flag::DIRTY } else { 0 }
+fn flags_of(eviction: Eviction) -> u32 {
+    let pending = if eviction.pending { flag::PENDING } else { 0 };
+    pending | if eviction.dirty { flag::DIRTY } else { 0 }
 }
 
 /// What the module's header promises.
@@ -57,7 +57,7 @@ fn check(caches: &mut Caches, account: &Account) {
     let dirty: BTreeMap<u64, u32> = caches
         .dirty()
         .into_iter()
-        .map(|departure| (departure.line, flags_of(departure)))
+        .map(|eviction| (eviction.line, flags_of(eviction)))
         .collect();
     assert_eq!(dirty, account.dirty);
 }
@@ -113,7 +113,7 @@ fn nothing_is_lost_on_the_way_to_memory() {
                 }
             };
             let found = access(&mut caches, core, line, flags);
-            account.depart(found.departure);
+            account.depart(found.eviction);
             if flags != 0 {
                 account.store(line, flags);
             }
@@ -121,7 +121,7 @@ fn nothing_is_lost_on_the_way_to_memory() {
             let near = Found {
                 level: 0,
                 transfer: false,
-                departure: None,
+                eviction: None,
             };
             assert_eq!(again, near, "{line} is there now");
             check(&mut caches, &account);

@@ -2,7 +2,7 @@
 
 use firn_units::{LINE_BYTES, PhysAddr};
 
-use crate::caches::{Departure, Found};
+use crate::caches::{Eviction, Found};
 use crate::controller::FIRST_DRAM_LINE;
 use crate::time::{CYCLE, Ticks};
 use crate::traffic::Cause;
@@ -54,15 +54,15 @@ impl Computer {
         if let (true, Some(under_way)) = (found.transfer, &mut self.under_way) {
             under_way.is_seen(line);
         }
-        if let Some(departure) = found.departure {
-            self.depart(departure, now + self.path(), Cause::Eviction);
+        if let Some(eviction) = found.eviction {
+            self.depart(eviction, now + self.path(), Cause::Eviction);
         }
         let level = usize::from(found.level);
         let asked = if level == 0 { 0 } else { self.levels[level] };
         let memory = if level + 1 == self.levels.len() {
-            let (mechanism, mut board) = self.board(cause);
+            let (mechanism, mut port) = self.port(cause);
             let at = PhysAddr(line * LINE_BYTES);
-            mechanism.read(at, now + asked, &mut board) - (now + asked)
+            mechanism.read(at, now + asked, &mut port) - (now + asked)
         } else {
             0
         };
@@ -99,11 +99,11 @@ impl Computer {
     }
 
     /// A line leaves the caches: from here on it is on its way to be persistent. Returns when it is accepted.
-    pub(super) fn depart(&mut self, departure: Departure, now: Ticks, cause: Cause) -> Ticks {
+    pub(super) fn depart(&mut self, eviction: Eviction, now: Ticks, cause: Cause) -> Ticks {
         if let Some(under_way) = &mut self.under_way {
-            under_way.is_seen(departure.line);
+            under_way.is_seen(eviction.line);
         }
-        let (mechanism, mut board) = self.board(cause);
-        mechanism.write(departure.into(), now, &mut board)
+        let (mechanism, mut port) = self.port(cause);
+        mechanism.write(eviction.into(), now, &mut port)
     }
 }

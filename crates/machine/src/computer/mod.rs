@@ -13,7 +13,7 @@ use crate::caches::{Caches, Found, flag};
 use crate::controller::{Controller, FIRST_DRAM_LINE};
 use crate::description::Description;
 use crate::image::Images;
-use crate::mechanism::{Asked, Board, Bundle, Departure, Mechanism, NONE, Site};
+use crate::mechanism::{Cost, Mechanism, MechanismSpec, MemoryPort, NONE, OutgoingLine, Site};
 use crate::processor::Processor;
 use crate::statistics::{CoreStatistics, MOST_LEVELS, Statistics};
 use crate::time::{CYCLE, Ticks, cycles};
@@ -100,8 +100,8 @@ impl Computer {
     }
 
     /// This computer with a mechanism.
-    pub fn with_mechanism(mut self, bundle: &Bundle, site: &Site<'_>) -> Self {
-        self.mechanism = (bundle.build)(site);
+    pub fn with_mechanism(mut self, spec: &MechanismSpec, site: &Site<'_>) -> Self {
+        self.mechanism = (spec.build)(site);
         self
     }
 
@@ -231,12 +231,12 @@ impl Computer {
     /// Writes the line at `at` back (clwb). The core goes on; its next fence waits until the line is accepted.
     pub fn write_back(&mut self, core: usize, at: PhysAddr) {
         self.begin(core, at).counts.write_backs += 1;
-        let Some(departure) = self.caches.clean(at.bytes() / LINE_BYTES) else {
+        let Some(eviction) = self.caches.clean(at.bytes() / LINE_BYTES) else {
             return;
         };
         let processor = &self.processors[core];
         let leaves_at = processor.now.max(processor.stores.empty_at()) + self.path();
-        let accepted_at = self.depart(departure, leaves_at, Cause::WriteBack);
+        let accepted_at = self.depart(eviction, leaves_at, Cause::WriteBack);
         let processor = &mut self.processors[core];
         processor.accepted_at = processor.accepted_at.max(accepted_at);
     }
@@ -256,16 +256,16 @@ impl Computer {
     /// and the controller. Returns when the line is there, or accepted.
     #[inline]
     pub fn request(&mut self, at: PhysAddr, request: Request, now: Ticks) -> Ticks {
-        let (mechanism, mut board) = self.board(Cause::Outside);
+        let (mechanism, mut port) = self.port(Cause::Outside);
         match request {
-            Request::Read => mechanism.read(at, now, &mut board),
+            Request::Read => mechanism.read(at, now, &mut port),
             Request::Write => {
-                let leaving = Departure {
+                let leaving = OutgoingLine {
                     at,
                     is_dirty: true,
                     is_relocated: false,
                 };
-                mechanism.write(leaving, now, &mut board)
+                mechanism.write(leaving, now, &mut port)
             }
         }
     }
@@ -293,41 +293,41 @@ impl Computer {
 
     // ---- the mechanism ----
 
-    /// The mechanism, and the board that it is plugged on, on behalf of `cause`.
+    /// The mechanism, and the port that it is plugged on, on behalf of `cause`.
     #[inline(always)]
-    fn board(&mut self, cause: Cause) -> (&mut dyn Mechanism, Board<'_>) {
-        let board = Board {
+    fn port(&mut self, cause: Cause) -> (&mut dyn Mechanism, MemoryPort<'_>) {
+        let port = MemoryPort {
             cause,
             caches: &mut self.caches,
             controller: Some(&mut self.controller),
             images: self.images.as_mut(),
         };
-        (&mut *self.mechanism, board)
+        (&mut *self.mechanism, port)
     }
 
     /// Does something of the mechanism's, without time.
     pub(crate) fn with_mechanism_now<R>(
         &mut self,
-        act: impl FnOnce(&mut dyn Mechanism, &mut Board<'_>) -> R,
+        act: impl FnOnce(&mut dyn Mechanism, &mut MemoryPort<'_>) -> R,
     ) -> R {
-        let (mechanism, mut board) = self.board(Cause::Mechanism);
-        board.controller = None;
-        act(mechanism, &mut board)
+        let (mechanism, mut port) = self.port(Cause::Mechanism);
+        port.controller = None;
+        act(mechanism, &mut port)
     }
 
     /// An instruction of the mechanism's, on a core: it takes the ticks of its parts, then touches its lines.
     pub(crate) fn ask(
         &mut self,
         core: usize,
-        ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut Board<'_>) -> Asked,
+        ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut MemoryPort<'_>) -> Cost,
     ) {
         self.work(core, 1);
-        let (mechanism, mut board) = self.board(Cause::Mechanism);
-        let asked = ask(core, mechanism, &mut board);
+        let (mechanism, mut port) = self.port(Cause::Mechanism);
+        let cost = ask(core, mechanism, &mut port);
         let processor = &mut self.processors[core];
-        processor.counts.stalls.mechanism += asked.ticks;
-        processor.now += asked.ticks;
-        for (place, at) in asked.loads.into_iter().enumerate() {
+        processor.counts.stalls.mechanism += cost.ticks;
+        processor.now += cost.ticks;
+        for (place, at) in cost.loads.into_iter().enumerate() {
             let overlap = match place {
                 0 => Overlap::Chain,
                 _ => Overlap::Independent,
@@ -348,8 +348,8 @@ impl Computer {
 
     /// Lets the mechanism do what is due at `now`.
     pub(crate) fn wake(&mut self, now: Ticks) {
-        let (mechanism, mut board) = self.board(Cause::Mechanism);
-        let until = mechanism.wake(now, &mut board);
+        let (mechanism, mut port) = self.port(Cause::Mechanism);
+        let until = mechanism.wake(now, &mut port);
         for core in 0..self.cores() {
             let before = self.processors[core].now;
             self.idle(core, until);

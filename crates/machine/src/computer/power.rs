@@ -78,10 +78,10 @@ impl Computer {
         if let Some(under_way) = &mut self.under_way {
             under_way.settle();
         }
-        let (mechanism, mut board) = self.board(Cause::Mechanism);
-        board.controller = None;
-        for leaving in board.flush() {
-            mechanism.write(leaving, 0, &mut board);
+        let (mechanism, mut port) = self.port(Cause::Mechanism);
+        port.controller = None;
+        for leaving in port.flush() {
+            mechanism.write(leaving, 0, &mut port);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! the cores, and every hook has a default, which is what happens without it:
 //!
 //! ```text
-//! core ── instructions ──▶ caches ── misses, departures ──▶ MECHANISM ──▶ board: queue, devices, what they hold
+//! core ── instructions ──▶ caches ── misses, evictions ──▶ MECHANISM ──▶ port: queue, devices, what they hold
 //!   └──── instructions of its own ────────────────────────────▲
 //! ```
 //!
@@ -15,13 +15,13 @@
 //!
 //! `docs/mechanisms.md` adds one step by step.
 
-pub mod board;
 pub mod ffccd;
 mod none;
+pub mod port;
 mod start_gap;
 
-pub use board::{Board, Departure, Regions};
 pub use none::NONE;
+pub use port::{MemoryPort, OutgoingLine, Regions};
 pub use start_gap::START_GAP;
 
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::description::Description;
 use crate::time::Ticks;
 
 /// A mechanism as the command line knows it.
-pub struct Bundle {
+pub struct MechanismSpec {
     /// What it is called.
     pub name: &'static str,
     /// What it does, in a sentence.
@@ -52,18 +52,19 @@ pub struct Bundle {
 }
 
 /// Every mechanism there is.
-pub static MECHANISMS: [&Bundle; 4] = [&NONE, &ffccd::RELOCATE, &ffccd::CHECKLOOKUP, &START_GAP];
+pub static MECHANISMS: [&MechanismSpec; 4] =
+    [&NONE, &ffccd::RELOCATE, &ffccd::CHECKLOOKUP, &START_GAP];
 
-impl Bundle {
+impl MechanismSpec {
     /// The mechanism of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
-        MECHANISMS.into_iter().find(|bundle| bundle.name == name)
+        MECHANISMS.into_iter().find(|spec| spec.name == name)
     }
 }
 
-impl core::fmt::Debug for Bundle {
+impl core::fmt::Debug for MechanismSpec {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("Bundle").field(&self.name).finish()
+        f.debug_tuple("MechanismSpec").field(&self.name).finish()
     }
 }
 
@@ -95,12 +96,12 @@ pub trait Cores: Send + Sync {
 
     /// Asks the mechanism, with the number of the core, and lets the core wait for what the answer took. Asks nobody
     /// without power.
-    fn ask(&self, ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut Board<'_>) -> Asked);
+    fn ask(&self, ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut MemoryPort<'_>) -> Cost);
 }
 
 /// What one instruction of a mechanism's took.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Asked {
+pub struct Cost {
     /// Ticks of its own parts.
     pub ticks: Ticks,
     /// Lines that the core loads for it, the first one before the others.
@@ -115,13 +116,13 @@ pub trait Mechanism: Send {
     // ---- memory ----
 
     /// A line that no cache has is wanted at `now`. Returns when it is there.
-    fn read(&mut self, at: PhysAddr, now: Ticks, board: &mut Board<'_>) -> Ticks {
-        board.read(at.unmapped(), now)
+    fn read(&mut self, at: PhysAddr, now: Ticks, port: &mut MemoryPort<'_>) -> Ticks {
+        port.read(at.unmapped(), now)
     }
 
     /// A line leaves the caches at `now`. Returns when a power failure does not lose it any more.
-    fn write(&mut self, leaving: Departure, now: Ticks, board: &mut Board<'_>) -> Ticks {
-        board.write(leaving.at.unmapped(), leaving.at, now)
+    fn write(&mut self, leaving: OutgoingLine, now: Ticks, port: &mut MemoryPort<'_>) -> Ticks {
+        port.write(leaving.at.unmapped(), leaving.at, now)
     }
 
     /// Where a line of persistent memory lies.
@@ -137,51 +138,51 @@ pub trait Mechanism: Send {
     }
 
     /// The time has come. Returns until when all cores stand still, if beyond `now`.
-    fn wake(&mut self, now: Ticks, board: &mut Board<'_>) -> Ticks {
-        let _ = board;
+    fn wake(&mut self, now: Ticks, port: &mut MemoryPort<'_>) -> Ticks {
+        let _ = port;
         now
     }
 
     // ---- power ----
 
     /// The power fails: what batteries and capacitors do, in no time. Caches are gone.
-    fn power_fails(&mut self, board: &mut Board<'_>) {
-        let _ = board;
+    fn power_fails(&mut self, port: &mut MemoryPort<'_>) {
+        let _ = port;
     }
 
     /// The power is back; nothing but the devices remembers. Once it returns, [`Mechanism::home`] says where the
     /// program's memory is.
-    fn recovers(&mut self, board: &mut Board<'_>) {
-        let _ = board;
+    fn recovers(&mut self, port: &mut MemoryPort<'_>) {
+        let _ = port;
     }
 
     // ---- instructions of its own ----
 
     /// Whether the line of a copy reached persistence. For [`firn_media::Relocate`].
-    fn reached(&mut self, at: PhysAddr, board: &mut Board<'_>) -> (bool, Asked) {
-        let _ = (at, board);
-        (false, Asked::default())
+    fn reached(&mut self, at: PhysAddr, port: &mut MemoryPort<'_>) -> (bool, Cost) {
+        let _ = (at, port);
+        (false, Cost::default())
     }
 
     /// Nothing of these lines has reached persistence. For [`firn_media::Relocate`].
-    fn clear_reached(&mut self, at: PhysAddr, len: u64, board: &mut Board<'_>) -> Asked {
-        let _ = (at, len, board);
-        Asked::default()
+    fn clear_reached(&mut self, at: PhysAddr, len: u64, port: &mut MemoryPort<'_>) -> Cost {
+        let _ = (at, len, port);
+        Cost::default()
     }
 
     /// Software says what moves. For [`firn_media::CheckLookup`].
-    fn install_lookup(&mut self, moves: &mut dyn Iterator<Item = Move>) -> Asked {
+    fn install_lookup(&mut self, moves: &mut dyn Iterator<Item = Move>) -> Cost {
         let _ = moves;
-        Asked::default()
+        Cost::default()
     }
 
     /// Nothing moves any more. For [`firn_media::CheckLookup`].
     fn retire_lookup(&mut self) {}
 
     /// Where an object goes. For [`firn_media::CheckLookup`].
-    fn check_lookup(&mut self, core: usize, at: PhysAddr) -> (Lookup, Asked) {
+    fn check_lookup(&mut self, core: usize, at: PhysAddr) -> (Lookup, Cost) {
         let _ = (core, at);
-        (Lookup::Stays, Asked::default())
+        (Lookup::Stays, Cost::default())
     }
 
     // ---- figures ----
@@ -198,13 +199,13 @@ mod tests {
 
     #[test]
     fn names_tell_mechanisms_apart() {
-        for (place, bundle) in MECHANISMS.iter().enumerate() {
-            let found = Bundle::named(bundle.name).unwrap();
-            assert!(core::ptr::eq(found, *bundle));
+        for (place, spec) in MECHANISMS.iter().enumerate() {
+            let found = MechanismSpec::named(spec.name).unwrap();
+            assert!(core::ptr::eq(found, *spec));
             assert!(
                 MECHANISMS[..place]
                     .iter()
-                    .all(|other| other.name != bundle.name)
+                    .all(|other| other.name != spec.name)
             );
         }
     }

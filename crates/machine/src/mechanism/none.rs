@@ -2,14 +2,14 @@
 
 use firn_media::Offers;
 
-use super::{Bundle, Mechanism, Regions};
+use super::{Mechanism, MechanismSpec, Regions};
 
 struct Nothing;
 
 impl Mechanism for Nothing {}
 
 /// The machine as it is described.
-pub static NONE: Bundle = Bundle {
+pub static NONE: MechanismSpec = MechanismSpec {
     name: "none",
     about: "the machine as it is described",
     source: "",

@@ -9,7 +9,7 @@
 use firn_media::Offers;
 use firn_units::{DevAddr, LINE_BYTES, PhysAddr};
 
-use super::{Board, Bundle, Counts, Departure, Mechanism, Regions, Site};
+use super::{Counts, Mechanism, MechanismSpec, MemoryPort, OutgoingLine, Regions, Site};
 use crate::DRAM_START;
 use crate::time::Ticks;
 
@@ -43,18 +43,18 @@ impl StartGap {
         DevAddr((self.lines + 1) * LINE_BYTES)
     }
 
-    fn move_gap(&mut self, now: Ticks, board: &mut Board<'_>) {
+    fn move_gap(&mut self, now: Ticks, port: &mut MemoryPort<'_>) {
         let line = |number: u64| DevAddr(number * LINE_BYTES);
         let (from, start) = match self.gap {
             0 => (self.lines, (self.start + 1) % self.lines),
             gap => (gap - 1, self.start),
         };
-        let moved_at = board.transfer(line(from), line(self.gap), now);
+        let moved_at = port.transfer(line(from), line(self.gap), now);
         (self.gap, self.start) = (from, start);
         let registers = self.registers();
         // One word, so that a power failure leaves both or neither.
-        board.set_word(registers, self.start << 32 | self.gap << 1 | 1);
-        board.send(registers, moved_at);
+        port.set_word(registers, self.start << 32 | self.gap << 1 | 1);
+        port.send(registers, moved_at);
         self.moves += 1;
     }
 }
@@ -68,23 +68,23 @@ impl Mechanism for StartGap {
         DevAddr((line + u64::from(line >= self.gap)) * LINE_BYTES)
     }
 
-    fn read(&mut self, at: PhysAddr, now: Ticks, board: &mut Board<'_>) -> Ticks {
-        board.read(self.home(at), now)
+    fn read(&mut self, at: PhysAddr, now: Ticks, port: &mut MemoryPort<'_>) -> Ticks {
+        port.read(self.home(at), now)
     }
 
-    fn write(&mut self, leaving: Departure, now: Ticks, board: &mut Board<'_>) -> Ticks {
-        let accepted_at = board.write(self.home(leaving.at), leaving.at, now);
+    fn write(&mut self, leaving: OutgoingLine, now: Ticks, port: &mut MemoryPort<'_>) -> Ticks {
+        let accepted_at = port.write(self.home(leaving.at), leaving.at, now);
         if leaving.at < DRAM_START {
             self.writes += 1;
             if self.writes.is_multiple_of(PERIOD) {
-                self.move_gap(accepted_at, board);
+                self.move_gap(accepted_at, port);
             }
         }
         accepted_at
     }
 
-    fn recovers(&mut self, board: &mut Board<'_>) {
-        let word = board.word(self.registers());
+    fn recovers(&mut self, port: &mut MemoryPort<'_>) {
+        let word = port.word(self.registers());
         if word & 1 != 0 {
             (self.start, self.gap) = (word >> 32, word >> 1 & 0x7fff_ffff);
         }
@@ -96,7 +96,7 @@ impl Mechanism for StartGap {
 }
 
 /// Wear levelling by a wandering gap.
-pub static START_GAP: Bundle = Bundle {
+pub static START_GAP: MechanismSpec = MechanismSpec {
     name: "start-gap",
     about: "wear levelling: a gap wanders through persistent memory, a line every hundred writes",
     source: "Qureshi and others, MICRO 2009, section 4; the example of docs/mechanisms.md",

@@ -8,7 +8,7 @@ use firn_heap::{Error, Pool, PoolOptions};
 use firn_machine::description::{
     Buffer, Cache, Controller, Core, Description, Device, Latency, Translation,
 };
-use firn_machine::mechanism::{Bundle, NONE, START_GAP, ffccd};
+use firn_machine::mechanism::{MechanismSpec, NONE, START_GAP, ffccd};
 use firn_machine::{Job, Machine, MachineOptions, RunEnd};
 use firn_media::{Domain, MediumError, MediumExt, Memory, Runtime, Space, Words};
 use firn_structures::List;
@@ -21,7 +21,7 @@ const PRESENT: u64 = 400;
 const CHANGES: u64 = 60;
 
 /// Small caches, so that lines are written back by themselves while the program runs.
-fn machine(domain: Domain, seed: u64, mechanism: &'static Bundle) -> Machine {
+fn machine(domain: Domain, seed: u64, mechanism: &'static MechanismSpec) -> Machine {
     let device = |cycles| Device {
         latency: Latency::Fixed {
             read: cycles,
@@ -164,7 +164,7 @@ fn jobs(
 }
 
 /// Mechanisms, a scheme that uses each, and what it counts.
-const CASES: [(&Bundle, &Scheme, &[&str]); 4] = [
+const CASES: [(&MechanismSpec, &Scheme, &[&str]); 4] = [
     (&NONE, &PIGGYBACK, &[]),
     (
         &ffccd::RELOCATE,
@@ -227,7 +227,7 @@ fn nothing_is_lost_when_the_power_fails() {
     }
 }
 
-fn power_fails(domain: Domain, mechanism: &'static Bundle, scheme: &'static Scheme) {
+fn power_fails(domain: Domain, mechanism: &'static MechanismSpec, scheme: &'static Scheme) {
     let all = {
         let machine = machine(domain, 0, mechanism);
         let (pool, content) = set_up(&machine);

@@ -1,7 +1,7 @@
 //! Do mechanisms take the time that their papers say, and move what they should? Closed forms of single parts.
 
 use firn_machine::description::Description;
-use firn_machine::mechanism::{Bundle, NONE, START_GAP, ffccd};
+use firn_machine::mechanism::{MechanismSpec, NONE, START_GAP, ffccd};
 use firn_machine::{Machine, MachineOptions};
 use firn_media::{CheckLookup, Hardware, Lookup, MediumExt, Memory, Move, Relocate, Space};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr};
@@ -16,7 +16,7 @@ fn lookups(machine: &Machine) -> &dyn CheckLookup {
 
 const BYTES: u64 = 16 << 20;
 
-fn machine(mechanism: &'static Bundle) -> Machine {
+fn machine(mechanism: &'static MechanismSpec) -> Machine {
     let mut description = Description::of("ffccd").unwrap();
     description.core.count = 1;
     let machine = Machine::new(MachineOptions {

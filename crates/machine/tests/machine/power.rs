@@ -1,7 +1,7 @@
 //! Does a power failure leave what it should: of caches, of the queue, and of stores that no cache has seen?
 
 use firn_machine::description::Description;
-use firn_machine::mechanism::{Bundle, NONE, ffccd};
+use firn_machine::mechanism::{MechanismSpec, NONE, ffccd};
 use firn_machine::{Job, Machine, MachineOptions, RunEnd};
 use firn_media::{Domain, Hardware, MediumExt, Memory, Probe, Relocate, Runtime, Space, Words};
 use firn_units::{LINE_BYTES, VirtAddr};
@@ -14,7 +14,7 @@ const BYTES: u64 = 1 << 20;
 /// Cycles in which a store to a line of persistent memory that no cache has enters the nearest one.
 const ENTERS: u64 = (25 + 360) / 4;
 
-fn machine_with(domain: Domain, cores: u32, mechanism: &'static Bundle) -> Machine {
+fn machine_with(domain: Domain, cores: u32, mechanism: &'static MechanismSpec) -> Machine {
     let mut description = Description::of("ffccd").unwrap();
     description.core.count = cores;
     let machine = Machine::new(MachineOptions {

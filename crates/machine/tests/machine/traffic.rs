@@ -1,7 +1,7 @@
 //! Is every line that a device moves counted once, for whom it was moved, and is its energy what the paper says?
 
 use firn_machine::description::{BitEnergy, Description, Latency};
-use firn_machine::mechanism::{Bundle, MECHANISMS, NONE, START_GAP, Site};
+use firn_machine::mechanism::{MECHANISMS, MechanismSpec, NONE, START_GAP, Site};
 use firn_machine::statistics::{Cause, DeviceCounts, Energy, Statistics, Traffic};
 use firn_machine::{Computer, DRAM_START, Overlap, Request};
 use firn_units::{LINE_BYTES, PhysAddr};
@@ -16,7 +16,7 @@ fn described() -> Description {
     described
 }
 
-fn computer(mechanism: &'static Bundle) -> Computer {
+fn computer(mechanism: &'static MechanismSpec) -> Computer {
     let described = described();
     let site = Site {
         description: &described,

@@ -160,16 +160,16 @@ pub fn fill_raw<M: Medium>(pool: &Pool<M>) -> Result<(), Error> {
         session.raw_transaction(|tx| {
             let new = paired(tx, (what, id), number, 100 + number)?;
             let table = table(tx.view())?;
-            put(tx, tx.place(table) + number * 16, &[id, new.0])
+            put(tx, tx.resolve(table) + number * 16, &[id, new.0])
         })?;
     }
     for number in (1..PAIRS).filter(|number| number % 4 != 0) {
         session.raw_transaction(|tx| {
-            let slot = tx.place(table(tx.view())?) + number * 16;
+            let slot = tx.resolve(table(tx.view())?) + number * 16;
             let at = VirtAddr(pool.medium().load_u64(slot + 8));
             put(tx, slot, &[0, 0])?;
             // SAFETY: the table had the only reference to it, but for its own.
-            unsafe { tx.free(tx.place(at)) }
+            unsafe { tx.free(tx.resolve(at)) }
         })?;
     }
     Ok(())

@@ -260,7 +260,7 @@ fn torn_or_long(image: &Image, log: LogKind) -> u64 {
                 .map(|i| image.load_u64(payload + i * WORD_BYTES));
             let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
             let torn = header.extents == 0
-                && header.seq != 0
+                && header.lsn != 0
                 && header.checksum(&bytes) != header.checksum;
             count += u64::from(torn) + 2 * u64::from(header.extents != 0);
         }

@@ -178,12 +178,12 @@ pub fn write_raw<M: Medium>(
         let (buffer, table) = match known {
             None => (raw_root(tx.view(), RAW_ROOTS[writer as usize])?, None),
             Some(known) => {
-                let table = tx.place(table(tx.view())?);
+                let table = tx.resolve(table(tx.view())?);
                 let buffer = VirtAddr(medium.load_u64(table + 8));
                 (buffer, Some((table, known)))
             }
         };
-        let buffer = tx.place(buffer);
+        let buffer = tx.resolve(buffer);
         // Each writer has its part.
         let half = buffer + writer * (BUFFER / 2) * 8;
         let batches = if number % 2 == 1 { 9 } else { 2 };
@@ -202,7 +202,7 @@ pub fn write_raw<M: Medium>(
         if there.0 != 0 {
             put(tx, slot, &[0, 0])?;
             // SAFETY: the table had the only reference to it, but for its own.
-            return unsafe { tx.free(tx.place(there)) };
+            return unsafe { tx.free(tx.resolve(there)) };
         }
         let new = paired(tx, known, place, stamp)?;
         put(tx, slot, &[known.1, new.0])
@@ -350,7 +350,7 @@ fn described_structures<M: Medium>(view: Reading<'_, M>, out: &mut String) -> Re
 fn described_pairs<M: Medium>(pool: &Pool<M>, session: &mut Session<M>) -> Result<String, Error> {
     let (medium, id) = (pool.medium(), pool.pair_id());
     let guard = session.raw_guard()?;
-    let table = guard.place_to_read(table(guard.view())?);
+    let table = guard.resolve_to_read(table(guard.view())?);
     let (mut out, mut count, mut all) = (String::new(), 0u64, Vec::new());
     for place in 0..PAIRS {
         let pair = [0, 8].map(|i| medium.load_u64(table + place * 16 + i));
@@ -358,14 +358,18 @@ fn described_pairs<M: Medium>(pool: &Pool<M>, session: &mut Session<M>) -> Resul
             continue;
         }
         assert_eq!(pair[0], id, "the pair at {place}");
-        let at = guard.place_to_read(VirtAddr(pair[1]));
+        let at = guard.resolve_to_read(VirtAddr(pair[1]));
         let (_, len) = guard.object(at)?.ok_or(Error::NotAllocated { at: at.0 })?;
         let mut content = vec![0; len as usize];
         medium.load_bytes(at, &mut content);
         if place > 0 {
             // It refers to itself, wherever it lies now.
             let own = u64::from_le_bytes(content[16..24].try_into().unwrap());
-            assert_eq!(guard.place_to_read(VirtAddr(own)), at + 8, "place {place}");
+            assert_eq!(
+                guard.resolve_to_read(VirtAddr(own)),
+                at + 8,
+                "place {place}"
+            );
             content[8..24].fill(0);
         }
         count += 1;

@@ -32,7 +32,7 @@ fn follow(pool: &Pool<Mapped>, guard: &RawGuard<'_, Mapped>, at: VirtAddr) -> Op
         return None;
     }
     assert_eq!(pair[0], pool.pair_id());
-    Some(guard.place_to_read(VirtAddr(pair[1])))
+    Some(guard.resolve_to_read(VirtAddr(pair[1])))
 }
 
 fn items(pool: &Pool<Mapped>, guard: &RawGuard<'_, Mapped>) -> Vec<VirtAddr> {
@@ -105,13 +105,13 @@ pub fn reverse(pool: &Pool<Mapped>) {
     let items = items(pool, &session.raw_guard().unwrap());
     let done = session.raw_transaction(|tx| {
         let mut before = [0, 0];
-        for item in items.iter().map(|item| tx.place(*item)) {
+        for item in items.iter().map(|item| tx.resolve(*item)) {
             tx.log(&[(item, 16)])?;
             tx.store(item, bytemuck::cast_slice(&before))?;
             before = [id, item.0];
         }
         let root = Obj::<Untyped, _>::of_root(tx.view(), "pmemobj root")?;
-        let root = tx.place(root.expect("a root object").address() + DATA);
+        let root = tx.resolve(root.expect("a root object").address() + DATA);
         tx.log(&[(root + HEAD, 16)])?;
         tx.store(root + HEAD, bytemuck::cast_slice(&before))?;
         Ok::<_, Error>(())

@@ -4,7 +4,7 @@
 use core::hint::black_box;
 
 use firn_machine::description::Description;
-use firn_machine::mechanism::{Bundle, NONE};
+use firn_machine::mechanism::{MechanismSpec, NONE};
 use firn_machine::{Machine, MachineOptions};
 use firn_media::{CheckLookup, Hardware, Memory, Move, Relocate, Space};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
@@ -34,9 +34,9 @@ pub(super) fn subjects(described: &Description) -> Vec<Subject> {
         let one = one.clone();
         move || make(&one)
     };
-    let with = |bundle: &'static Bundle| {
+    let with = |spec: &'static MechanismSpec| {
         let one = one.clone();
-        move || exercised(&one, bundle)
+        move || exercised(&one, spec)
     };
     let about = |name: &str| format!("mix over 64 MiB with data images, lines moved: {name}");
     let mut all = vec![
@@ -55,16 +55,16 @@ pub(super) fn subjects(described: &Description) -> Vec<Subject> {
         .slow(),
         Subject::new(CONTROL, &about("no mechanism"), Goal::None, with(&NONE)),
     ];
-    all.extend(mechanisms().map(|bundle| {
-        let name = format!("with_{}", bundle.name);
+    all.extend(mechanisms().map(|spec| {
+        let name = format!("with_{}", spec.name);
         let goal = Goal::ShareOf(CONTROL, KEPT);
-        Subject::new(&name, &about(bundle.name), goal, with(bundle))
+        Subject::new(&name, &about(spec.name), goal, with(spec))
     }));
     all
 }
 
 /// A machine whose memory the host has given already.
-fn machine(described: &Description, bytes: u64, mechanism: &'static Bundle) -> Machine {
+fn machine(described: &Description, bytes: u64, mechanism: &'static MechanismSpec) -> Machine {
     let machine = Machine::new(MachineOptions {
         mechanism,
         capacity: bytes,
@@ -118,7 +118,7 @@ fn random(described: &Description) -> Run {
 
 /// The mix of a program that moves lines and asks where objects are: by the mechanism where that offers it, by
 /// loads and stores where it does not.
-fn exercised(described: &Description, mechanism: &'static Bundle) -> Run {
+fn exercised(described: &Description, mechanism: &'static MechanismSpec) -> Run {
     let machine = machine(described, MEDIUM, mechanism);
     if let Some(lookups) = machine.offers().get::<dyn CheckLookup>() {
         let frames = (0..MEDIUM / FRAME_BYTES / 2).step_by(MOVING as usize);

@@ -21,7 +21,7 @@ mod workload;
 use std::path::Path;
 
 use firn_machine::description::Description;
-use firn_machine::mechanism::{Bundle, MECHANISMS, NONE};
+use firn_machine::mechanism::{MECHANISMS, MechanismSpec, NONE};
 use firn_tools::Progress;
 
 pub use rate::{Rate, Undisturbed};
@@ -92,9 +92,9 @@ impl Subject {
 }
 
 /// Mechanisms, but for none.
-fn mechanisms() -> impl Iterator<Item = &'static Bundle> {
+fn mechanisms() -> impl Iterator<Item = &'static MechanismSpec> {
     let all = MECHANISMS.into_iter();
-    all.filter(|bundle| !core::ptr::eq(*bundle, &NONE))
+    all.filter(|spec| !core::ptr::eq(*spec, &NONE))
 }
 
 fn subjects(described: &Description) -> Vec<Subject> {

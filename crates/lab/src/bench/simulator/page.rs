@@ -128,9 +128,9 @@ pub(super) fn page(host: &Machine, options: &SimulatorOptions, rates: &[Rate]) -
     let peers = PEERS.iter().map(|row| row.map(str::to_owned).to_vec());
     table(&mut page, &columns, peers);
     page.push_str("\n## Mechanisms\n\n");
-    for bundle in mechanisms() {
+    for spec in mechanisms() {
         // Writing to a string does not fail.
-        let _ = writeln!(page, "- `{}`: {}", bundle.name, bundle.about);
+        let _ = writeln!(page, "- `{}`: {}", spec.name, spec.about);
     }
     page.push_str("\n## All figures\n\n");
     let columns = [

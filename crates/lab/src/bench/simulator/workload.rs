@@ -4,7 +4,7 @@
 use firn_heap::collector::PageSize;
 use firn_heap::collector::scheme::{FFCCD, FFCCD_CHECKLOOKUP, PIGGYBACK, Scheme};
 use firn_machine::description::Description;
-use firn_machine::mechanism::{Bundle, NONE};
+use firn_machine::mechanism::{MechanismSpec, NONE};
 
 use super::{Goal, Run, Subject, mechanisms};
 use crate::simulation::{Driver, SimulationPlan, mechanism_for, simulate_on};
@@ -21,41 +21,41 @@ const OPERATIONS: u64 = 300;
 const FEWEST: u64 = 1_000;
 
 pub(super) fn subjects(described: &Description) -> Vec<Subject> {
-    let with = |bundle: &'static Bundle| {
+    let with = |spec: &'static MechanismSpec| {
         let described = described.clone();
-        move || listed(&described, bundle)
+        move || listed(&described, spec)
     };
     let about = |name: &str| format!("the heap with a list, simulated: {name}");
     let control = Subject::new(CONTROL, &about("no mechanism"), Goal::None, with(&NONE));
-    let others = mechanisms().map(|bundle| {
-        let name = format!("list_{}", bundle.name);
+    let others = mechanisms().map(|spec| {
+        let name = format!("list_{}", spec.name);
         let goal = Goal::ShareOf(CONTROL, KEPT);
-        Subject::new(&name, &about(bundle.name), goal, with(bundle))
+        Subject::new(&name, &about(spec.name), goal, with(spec))
     });
     [control].into_iter().chain(others).collect()
 }
 
 /// The scheme that uses a mechanism, or the one that needs none.
-fn scheme_for(bundle: &'static Bundle) -> &'static Scheme {
+fn scheme_for(spec: &'static MechanismSpec) -> &'static Scheme {
     let schemes = [&FFCCD_CHECKLOOKUP, &FFCCD].into_iter();
-    let mut using = schemes.filter(|scheme| core::ptr::eq(mechanism_for(scheme), bundle));
+    let mut using = schemes.filter(|scheme| core::ptr::eq(mechanism_for(scheme), spec));
     using.next().unwrap_or(&PIGGYBACK)
 }
 
-fn listed(described: &Description, bundle: &'static Bundle) -> Run {
+fn listed(described: &Description, spec: &'static MechanismSpec) -> Run {
     let described = described.clone();
     Box::new(move |count| {
         let objects = (count / OPERATIONS).max(FEWEST);
-        Ok(simulate_on(described.clone(), &plan(bundle, objects))?.events)
+        Ok(simulate_on(described.clone(), &plan(spec, objects))?.events)
     })
 }
 
 /// The program looks at its pool itself, so that a run is as long as its objects are many; they move on pages of
 /// 4 KiB, which become sparse soon.
-fn plan(bundle: &'static Bundle, objects: u64) -> SimulationPlan {
+fn plan(spec: &'static MechanismSpec, objects: u64) -> SimulationPlan {
     SimulationPlan {
-        mechanism: bundle,
-        scheme: scheme_for(bundle),
+        mechanism: spec,
+        scheme: scheme_for(spec),
         driver: Driver::Program { every: EVERY },
         pages: PageSize::Small,
         ..SimulationPlan::of("linked_list", objects)
@@ -70,16 +70,11 @@ mod tests {
     #[test]
     fn every_mechanism_has_something_to_do() {
         let described = Description::of("ffccd").unwrap();
-        for bundle in [&NONE].into_iter().chain(mechanisms()) {
-            let simulated = simulate_on(described.clone(), &plan(bundle, FEWEST)).unwrap();
-            assert!(simulated.moved > 0, "{}", bundle.name);
+        for spec in [&NONE].into_iter().chain(mechanisms()) {
+            let simulated = simulate_on(described.clone(), &plan(spec, FEWEST)).unwrap();
+            assert!(simulated.moved > 0, "{}", spec.name);
             let counted: u64 = simulated.counts.iter().map(|(_, count)| count).sum();
-            assert_eq!(
-                counted > 0,
-                !core::ptr::eq(bundle, &NONE),
-                "{}",
-                bundle.name
-            );
+            assert_eq!(counted > 0, !core::ptr::eq(spec, &NONE), "{}", spec.name);
         }
     }
 }

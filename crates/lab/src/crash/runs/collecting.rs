@@ -8,7 +8,7 @@ use firn_heap::collector::{CollectOptions, Workflow, WorkflowOptions};
 use firn_heap::{Error, Pool};
 use firn_media::Runtime;
 
-use super::super::ground::Ground;
+use super::super::fixture::Fixture;
 use super::Meeting;
 
 /// Objects that the collector moves between two looks at something else.
@@ -20,25 +20,25 @@ const TRIGGER: f64 = 1.05;
 
 /// FFCCD's workflow for a run whose program collects by itself: of two runs one, drawn, where anything moves.
 pub(super) fn workflow(
-    ground: &Ground,
+    fixture: &Fixture,
     pool: &Pool<Crash>,
     mut draw: fastrand::Rng,
 ) -> Result<Option<Workflow<Crash>>, Error> {
-    if !ground.scheme.moves || draw.bool() {
+    if !fixture.scheme.moves || draw.bool() {
         return Ok(None);
     }
     let options = WorkflowOptions {
         trigger: TRIGGER,
         every: draw.u64(BETWEEN_LOOKS),
         worse: 0.0,
-        collect: ground.collect(),
+        collect: fixture.collect(),
     };
     Workflow::new(pool, &options).map(Some)
 }
 
 /// The thread that collects beside the program.
 pub(super) struct Collecting {
-    pub(super) ground: Ground,
+    pub(super) fixture: Fixture,
     pub(super) pool: Pool<Crash>,
     pub(super) draw: fastrand::Rng,
     pub(super) meeting: Arc<Meeting>,
@@ -64,7 +64,7 @@ impl Collecting {
     fn collect(&mut self) -> Result<(), Error> {
         let options = CollectOptions {
             release_blocks: self.draw.bool(),
-            ..self.ground.collect()
+            ..self.fixture.collect()
         };
         if self.draw.bool() {
             self.pool.collect(&options)?;

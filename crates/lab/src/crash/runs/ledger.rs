@@ -1,6 +1,6 @@
 //! What a run did, and which contents a crash may leave of it.
 
-use firn_workloads::subject::{Content, Key, Order};
+use firn_workloads::under_test::{Content, Key, Order};
 
 /// What was done, in the order of the structure's lock.
 #[derive(Default)]

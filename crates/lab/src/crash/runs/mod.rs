@@ -11,14 +11,14 @@
 //! ```text
 //! ledger    what was done             mutator      a thread of the program
 //! needs     what has to live then     collecting   who collects
-//! sight     what a run went through
+//! coverage     what a run went through
 //! ```
 
 mod collecting;
+mod coverage;
 mod ledger;
 mod mutator;
-mod needs;
-mod sight;
+mod reference_run;
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::AtomicU64;
@@ -28,19 +28,19 @@ use firn_crash::{Crash, CrashState, ExploreOptions, Explorer, Job, Schedule, Swa
 use firn_heap::Pool;
 use firn_heap::collector::Workflow;
 use firn_media::{Runtime, Step};
-use firn_workloads::subject::{Content, Key};
+use firn_workloads::under_test::{Content, Key};
 
 use super::error::CrashError;
-use super::ground::Ground;
+use super::fixture::Fixture;
 use super::oracle::{Living, Survivor};
 use super::report::{Part, Program};
 use super::setting::Setting;
 use super::ticker::Ticker;
 use collecting::Collecting;
+use coverage::Coverage;
 use ledger::Ledger;
 use mutator::{Mutator, apply};
-use needs::Needs;
-use sight::Sight;
+use reference_run::ReferenceRun;
 
 /// Operations of a run, of all its threads. One goes on until the program has used a page that a cycle has
 /// released.
@@ -55,9 +55,9 @@ const TRIES: u32 = 128;
 const FIRST_KEY: Key = 60;
 const KEYS: Key = 96;
 
-/// Runs on one ground.
+/// Runs on one fixture.
 pub(super) struct Runs<'a> {
-    pub(super) ground: &'a Ground,
+    pub(super) fixture: &'a Fixture,
     pub(super) plant: Option<&'static Step>,
     pub(super) depth: u32,
     /// Threads of the program.
@@ -72,21 +72,21 @@ pub(super) struct Runs<'a> {
 struct Known {
     ledger: Arc<Mutex<Ledger>>,
     /// Made when somebody asks, anew for each run.
-    needs: RefCell<Option<Needs>>,
+    needs: RefCell<Option<ReferenceRun>>,
     /// Crashes of it that fell into a cycle.
     in_cycles: Cell<u64>,
 }
 
 impl<'a> Runs<'a> {
     /// Errors: the pool cannot be made.
-    pub(super) fn ground(setting: &Setting) -> Result<Ground, CrashError> {
-        Ground::new(setting, FIRST_KEY + KEYS)
+    pub(super) fn fixture(setting: &Setting) -> Result<Fixture, CrashError> {
+        Fixture::new(setting, FIRST_KEY + KEYS)
     }
 
     fn explorer<'e>(&'e self, known: &'e Known) -> Explorer<'e> {
         self.explorer_with(known, move |crash, state| {
             self.ticker.state();
-            let survivor = Survivor::open(self.ground, crash)?;
+            let survivor = Survivor::open(self.fixture, crash)?;
             self.judge(survivor, state, known)
         })
     }
@@ -97,13 +97,13 @@ impl<'a> Runs<'a> {
         check: impl Fn(Crash, &CrashState) -> Result<(), String> + 'e,
     ) -> Explorer<'e> {
         let options = ExploreOptions {
-            medium: self.ground.medium(self.plant, 0),
+            medium: self.fixture.medium(self.plant, 0),
             recovery_depth: self.depth,
             ..ExploreOptions::default()
         };
         Explorer::from_image(
             options,
-            &self.ground.image,
+            &self.fixture.image,
             move |crash| {
                 if let Err(what) = self.run(crash, known) {
                     // What a workload cannot do it says by a panic.
@@ -120,11 +120,11 @@ impl<'a> Runs<'a> {
         let known = Known::default();
         let explorer = self.explorer(&known);
         let mut whole = firn_crash::Report::default();
-        let mut sight = Sight::default();
+        let mut coverage = Coverage::default();
         let mut operations = self.operations;
         for seed in seeds {
             let report = explorer.swarm_seen(&one_run(seed, crashes), |events| {
-                sight += Sight::of(events, self.ground.image.len());
+                coverage += Coverage::of(events, self.fixture.image.len());
             });
             self.ticker.step(u64::from(crashes));
             add(&mut whole, seed, report);
@@ -136,9 +136,9 @@ impl<'a> Runs<'a> {
         Part {
             injections: whole.sampled_events,
             in_cycles: known.in_cycles.get(),
-            cycles: sight.cycles,
-            reused: sight.reused,
-            whole_runs: sight.whole_runs,
+            cycles: coverage.cycles,
+            reused: coverage.reused,
+            whole_runs: coverage.whole_runs,
             ..Part::of(whole, Program::Operations(operations))
         }
     }
@@ -177,9 +177,9 @@ impl<'a> Runs<'a> {
         let seed = crash.random_u64();
         lock(&known.ledger).clear();
         known.needs.take();
-        let options = self.ground.pool_options();
+        let options = self.fixture.pool_options();
         let pool = Pool::open(crash.clone(), &options).map_err(|e| e.to_string())?;
-        let workflow = collecting::workflow(self.ground, &pool, fastrand::Rng::with_seed(seed));
+        let workflow = collecting::workflow(self.fixture, &pool, fastrand::Rng::with_seed(seed));
         let meeting = Arc::new(Meeting {
             busy: AtomicU64::new(self.threads as u64),
             collections: AtomicU64::new(0),
@@ -188,7 +188,7 @@ impl<'a> Runs<'a> {
         let mut jobs: Vec<Job> = Vec::new();
         for thread in 0..self.threads {
             let program = Mutator {
-                ground: self.ground.clone(),
+                fixture: self.fixture.clone(),
                 pool: pool.clone(),
                 thread,
                 keys: self.keys_of(thread),
@@ -199,13 +199,13 @@ impl<'a> Runs<'a> {
             };
             let operations = self.operations_of(thread);
             // A run that is shortened need not be whole, and one in which nothing moves cannot be.
-            let can_be_whole = self.ground.scheme.moves && self.operations >= OPERATIONS;
+            let can_be_whole = self.fixture.scheme.moves && self.operations >= OPERATIONS;
             let until_whole = thread == 0 && can_be_whole;
             jobs.push(Box::new(move || program.run(operations, until_whole)));
         }
         if meeting.workflow.is_none() {
             let collector = Collecting {
-                ground: self.ground.clone(),
+                fixture: self.fixture.clone(),
                 pool: pool.clone(),
                 draw: fastrand::Rng::with_seed(!seed),
                 meeting,
@@ -214,7 +214,7 @@ impl<'a> Runs<'a> {
         }
         crash.run(jobs, Schedule::Inherited).finished()?;
         let mut session = pool.session().map_err(|e| e.to_string())?;
-        let found = session.read(|view| self.ground.read(view))?;
+        let found = session.read(|view| self.fixture.read(view))?;
         let checked = self.beginnings(&lock(&known.ledger), &crash.notes()[1..], &found);
         pool.abandon();
         drop(session);
@@ -241,7 +241,7 @@ impl<'a> Runs<'a> {
         acknowledged: &[u64],
         found: &Content,
     ) -> Result<Vec<usize>, String> {
-        let start = (self.ground.subject.order(), self.ground.content());
+        let start = (self.fixture.under_test.order(), self.fixture.content());
         ledger.beginnings(start, acknowledged, found)
     }
 
@@ -268,9 +268,9 @@ impl<'a> Runs<'a> {
             && let Some(&next) = ledger.changes().get(changes)
         {
             let session = survivor.session()?;
-            let applied = session.transaction(|tx| apply(self.ground, tx, next));
+            let applied = session.transaction(|tx| apply(self.fixture, tx, next));
             applied.map_err(|e| format!("going on after recovery: {e}"))?;
-            next.apply(self.ground.subject.order(), &mut expected);
+            next.apply(self.fixture.under_test.order(), &mut expected);
             done = vec![changes + 1];
         }
         survivor.end_cycle()?;
@@ -293,7 +293,7 @@ impl<'a> Runs<'a> {
         let mut needs = known.needs.borrow_mut();
         let needs = match &mut *needs {
             Some(needs) => needs,
-            none => none.insert(Needs::new(self.ground)?),
+            none => none.insert(ReferenceRun::new(self.fixture)?),
         };
         let mut judged = Ok(());
         for &changes in done {

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use firn_crash::Crash;
 use firn_heap::{Error, Pool, Session, Tx};
 use firn_media::{Runtime, Space};
-use firn_workloads::subject::{Content, Key, Order};
+use firn_workloads::under_test::{Content, Key, Order};
 
-use super::super::ground::{Ground, ROOT};
+use super::super::fixture::{Fixture, ROOT};
+use super::coverage::Coverage;
 use super::ledger::{Change, Entry, Ledger};
-use super::sight::Sight;
 use super::{Meeting, lock};
 
 /// Lengths of values. Of twelve so many are long, for a class of its own: few at first, most while the
@@ -36,13 +36,13 @@ const GROWING: u8 = 1;
 
 /// Whether the run has had a whole cycle, and the program has used a page that it released.
 fn is_whole(medium: &Crash) -> bool {
-    let seen = medium.see_trace(|events| Sight::of(events, medium.len()));
+    let seen = medium.see_trace(|events| Coverage::of(events, medium.len()));
     seen.whole_runs > 0
 }
 
 /// A thread of the program.
 pub(super) struct Mutator {
-    pub(super) ground: Ground,
+    pub(super) fixture: Fixture,
     pub(super) pool: Pool<Crash>,
     pub(super) thread: usize,
     pub(super) keys: Range<Key>,
@@ -151,14 +151,14 @@ impl Mutator {
     }
 
     fn act(&mut self, session: &mut Session<Crash>, number: u64, deed: Deed) -> Result<(), String> {
-        let subject = self.ground.subject;
+        let under_test = self.fixture.under_test;
         match deed {
             Deed::Change(change) => {
                 self.change(session, number, &change)
                     .map_err(|e| e.to_string())?;
                 // What becomes of an element of a queue is not its thread's alone.
-                if subject.order() != Order::FirstIn {
-                    change.apply(subject.order(), &mut self.own);
+                if under_test.order() != Order::FirstIn {
+                    change.apply(under_test.order(), &mut self.own);
                 }
                 match &self.meeting.workflow {
                     Some(workflow) => workflow.count(1).map_err(|e| format!("collecting: {e}")),
@@ -167,7 +167,7 @@ impl Mutator {
             }
             Deed::Abort(change) => {
                 let aborted = session.transaction(|tx| {
-                    apply(&self.ground, tx, &change)?;
+                    apply(&self.fixture, tx, &change)?;
                     Err::<(), _>(Error::ReadOnly)
                 });
                 match aborted {
@@ -176,10 +176,10 @@ impl Mutator {
                 }
             }
             Deed::Get(key) => {
-                let got = session.read(|view| subject.get(view, ROOT, key));
+                let got = session.read(|view| under_test.get(view, ROOT, key));
                 let got = got.map_err(|e| e.to_string())?;
                 let expected = self.held(key);
-                match subject.order() == Order::FirstIn || got.as_ref() == expected {
+                match under_test.order() == Order::FirstIn || got.as_ref() == expected {
                     true => Ok(()),
                     false => Err(format!("{key} is {got:?} instead of {expected:?}")),
                 }
@@ -198,12 +198,12 @@ impl Mutator {
         let counts = match change {
             Change::Insert(..) => true,
             Change::Remove(key) => {
-                self.ground.subject.order() == Order::FirstIn || self.held(*key).is_some()
+                self.fixture.under_test.order() == Order::FirstIn || self.held(*key).is_some()
             }
         };
         let mut attempt = None;
         session.transaction(|tx| {
-            apply(&self.ground, tx, change)?;
+            apply(&self.fixture, tx, change)?;
             if counts {
                 let entry = Entry {
                     thread: self.thread,
@@ -218,9 +218,9 @@ impl Mutator {
 }
 
 /// Does a change in a transaction.
-pub(super) fn apply(ground: &Ground, tx: Tx<'_, Crash>, change: &Change) -> Result<(), Error> {
+pub(super) fn apply(fixture: &Fixture, tx: Tx<'_, Crash>, change: &Change) -> Result<(), Error> {
     match change {
-        Change::Insert(key, value) => ground.subject.insert(tx, ROOT, *key, value),
-        Change::Remove(key) => ground.subject.remove(tx, ROOT, *key),
+        Change::Insert(key, value) => fixture.under_test.insert(tx, ROOT, *key, value),
+        Change::Remove(key) => fixture.under_test.remove(tx, ROOT, *key),
     }
 }

@@ -6,7 +6,7 @@ use firn_heap::collector::scheme::{FFCCD, PIGGYBACK, SFCCD};
 use firn_heap::{FrameContent, Occupancy, PoolKind, Statistics};
 use firn_media::{Domain, Hardware, Memory, Relocate};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
-use firn_workloads::subject::Structure;
+use firn_workloads::under_test::Structure;
 
 use super::*;
 
@@ -20,9 +20,9 @@ fn setting(structure: &str, threads: usize) -> Setting {
     }
 }
 
-fn runs<'a>(ground: &'a Ground, threads: usize, ticker: &'a Ticker) -> Runs<'a> {
+fn runs<'a>(fixture: &'a Fixture, threads: usize, ticker: &'a Ticker) -> Runs<'a> {
     Runs {
-        ground,
+        fixture,
         plant: None,
         depth: 1,
         threads,
@@ -50,10 +50,10 @@ fn used(crash: &Crash) -> HashSet<u64> {
 #[test]
 fn pages_that_cycles_released_are_used_again() {
     for (threads, seed) in [(1, 1), (2, 2), (8, 3)] {
-        let ground = Runs::ground(&setting("map", threads)).unwrap();
+        let fixture = Runs::fixture(&setting("map", threads)).unwrap();
         let ticker = Ticker::default();
-        let runs = runs(&ground, threads, &ticker);
-        let crash = Crash::from_image(&ground.image, ground.medium(None, seed));
+        let runs = runs(&fixture, threads, &ticker);
+        let crash = Crash::from_image(&fixture.image, fixture.medium(None, seed));
         crash.set_schedule(Schedule::Random { seed });
         let mut touched = used(&crash);
         crash.start_trace();
@@ -78,7 +78,7 @@ fn pages_that_cycles_released_are_used_again() {
             "{threads} threads: {emptied} pages emptied, {in_turn} in turn of {}",
             touched.len()
         );
-        let seen = Sight::of(&events, ground.image.len());
+        let seen = Coverage::of(&events, fixture.image.len());
         assert_eq!((seen.cycles, seen.whole_runs), (did.cycles, 1), "{seen:?}");
         assert!((1..=emptied).contains(&seen.reused), "{seen:?}");
     }
@@ -90,12 +90,12 @@ fn judged_after(
     setting: &Setting,
     tamper: impl Fn(&mut Survivor<'_>, &Crash) -> bool,
 ) -> Vec<Result<(), String>> {
-    let ground = Runs::ground(setting).unwrap();
+    let fixture = Runs::fixture(setting).unwrap();
     let ticker = Ticker::default();
-    let runs = runs(&ground, setting.threads, &ticker);
+    let runs = runs(&fixture, setting.threads, &ticker);
     let (known, judged) = (Known::default(), RefCell::default());
     let explorer = runs.explorer_with(&known, |crash, state| {
-        let mut survivor = Survivor::open(&ground, crash.clone())?;
+        let mut survivor = Survivor::open(&fixture, crash.clone())?;
         if tamper(&mut survivor, &crash) {
             let mut judged: std::cell::RefMut<'_, Vec<_>> = judged.borrow_mut();
             judged.push(runs.judge(survivor, state, &known));
@@ -182,7 +182,7 @@ fn an_object_too_many_is_found() {
             ..setting("list", 1)
         };
         let judged = judged_after(&setting, |survivor, _| {
-            let list = Structure::named("list").unwrap().subject::<Crash>();
+            let list = Structure::named("list").unwrap().under_test::<Crash>();
             let session = survivor.session().unwrap();
             session
                 .transaction(|tx| list.create(tx, "leak", 0))

@@ -6,7 +6,7 @@ use firn_hardware::relocate::Unit;
 use firn_media::{CheckLookup, Lookup, Move, Offers, Relocate};
 use firn_units::VirtAddr;
 
-use crate::mechanism::{Asked, Cores};
+use crate::mechanism::{Cores, Cost};
 
 /// What cores with this mechanism offer: `relocate`, and `checklookup` if they are `with_lookup`.
 pub(super) fn offers(cores: Arc<dyn Cores>, with_lookup: bool) -> Offers {
@@ -27,10 +27,10 @@ impl Relocate for Instructions {
 
     fn reached(&self, at: VirtAddr) -> bool {
         let (at, mut answer) = (at.identity(), false);
-        self.0.ask(&mut |_, mechanism, board| {
-            let (reached, asked) = mechanism.reached(at, board);
+        self.0.ask(&mut |_, mechanism, port| {
+            let (reached, cost) = mechanism.reached(at, port);
             answer = reached;
-            asked
+            cost
         });
         answer
     }
@@ -38,7 +38,7 @@ impl Relocate for Instructions {
     fn clear_reached(&self, at: VirtAddr, len: u64) {
         let at = at.identity();
         self.0
-            .ask(&mut |_, mechanism, board| mechanism.clear_reached(at, len, board));
+            .ask(&mut |_, mechanism, port| mechanism.clear_reached(at, len, port));
     }
 }
 
@@ -51,16 +51,16 @@ impl CheckLookup for Instructions {
     fn retire_lookup(&self) {
         self.0.ask(&mut |_, mechanism, _| {
             mechanism.retire_lookup();
-            Asked::default()
+            Cost::default()
         });
     }
 
     fn check_lookup(&self, at: VirtAddr) -> Lookup {
         let (at, mut answer) = (at.identity(), Lookup::Stays);
         self.0.ask(&mut |core, mechanism, _| {
-            let (lookup, asked) = mechanism.check_lookup(core, at);
+            let (lookup, cost) = mechanism.check_lookup(core, at);
             answer = lookup;
-            asked
+            cost
         });
         answer
     }

@@ -9,7 +9,7 @@ use firn_units::{DevAddr, LINE_BYTES, PhysAddr, VirtAddr};
 
 use super::{ENTRY_BYTES, FILTER_CHECK, FILTER_MISS, LOOK_ASIDE};
 use crate::DRAM_START;
-use crate::mechanism::{Asked, Counts};
+use crate::mechanism::{Cost, Counts};
 use crate::time::cycles;
 
 /// Cycles in which software puts a page into its filter: four hashes and four bits.
@@ -39,7 +39,7 @@ impl Lookups {
 
     /// Software makes the filters, and so looks at each of their lines. The table is the plan, which it stored
     /// already.
-    pub(super) fn install(&mut self, moves: &mut dyn Iterator<Item = Move>) -> Asked {
+    pub(super) fn install(&mut self, moves: &mut dyn Iterator<Item = Move>) -> Cost {
         self.table = ForwardingTable::of(moves.map(|one| (one.from, one.to)));
         let pages: Vec<VirtPage> = self.table.pages().collect();
         self.filters = Filters::over(
@@ -49,7 +49,7 @@ impl Lookups {
         );
         let bytes = (self.filters.all().len() * self.sizes.filter_bytes) as u64;
         let lines = (0..bytes).step_by(LINE_BYTES as usize);
-        Asked {
+        Cost {
             ticks: cycles(FILTER_INSERT) * pages.len() as u64,
             // Volatile memory that nothing else uses.
             loads: lines.map(|at| DRAM_START + (1 << 36) + at).collect(),
@@ -61,27 +61,27 @@ impl Lookups {
         self.units.iter_mut().for_each(CheckLookup::invalidate);
     }
 
-    pub(super) fn ask(&mut self, core: usize, at: PhysAddr) -> (Lookup, Asked) {
+    pub(super) fn ask(&mut self, core: usize, at: PhysAddr) -> (Lookup, Cost) {
         let at = VirtAddr(at.bytes());
         let answer = self.units[core].check_lookup(at, &self.filters, &self.table);
         self.counts.add(&answer);
-        let mut asked = Asked {
+        let mut cost = Cost {
             ticks: FILTER_CHECK,
             loads: Vec::new(),
         };
         if answer.check == Check::Fetched {
-            asked.ticks += FILTER_MISS;
+            cost.ticks += FILTER_MISS;
         }
         if answer.lookup.is_some() {
-            asked.ticks += LOOK_ASIDE;
+            cost.ticks += LOOK_ASIDE;
         }
         match answer.lookup {
-            Some(lookup::Lookup::Miss { .. }) => asked.loads = self.entry(at).collect(),
+            Some(lookup::Lookup::Miss { .. }) => cost.loads = self.entry(at).collect(),
             // The tag alone says that it is no entry of the page.
-            Some(lookup::Lookup::NotFound) => asked.loads = self.entry(at).take(1).collect(),
+            Some(lookup::Lookup::NotFound) => cost.loads = self.entry(at).take(1).collect(),
             None | Some(lookup::Lookup::Hit) => {}
         }
-        (answer.to.map_or(Lookup::Stays, Lookup::MovesTo), asked)
+        (answer.to.map_or(Lookup::Stays, Lookup::MovesTo), cost)
     }
 
     /// The lines of a page's entry.

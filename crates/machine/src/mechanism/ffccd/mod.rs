@@ -19,7 +19,9 @@ use firn_hardware::storage::{self, FORWARDING_BYTES_PER_PAGE};
 use firn_media::{Lookup, Move};
 use firn_units::{DevAddr, FRAME_BYTES, LINE_BYTES, PhysAddr, WORD_BYTES, round_up};
 
-use super::{Asked, Board, Bundle, Counts, Departure, Mechanism, Part, Regions, Site};
+use super::{
+    Cost, Counts, Mechanism, MechanismSpec, MemoryPort, OutgoingLine, Part, Regions, Site,
+};
 use crate::time::{Ticks, cycles};
 use instructions::offers;
 use lookup::Lookups;
@@ -58,30 +60,30 @@ struct Ffccd {
 }
 
 impl Mechanism for Ffccd {
-    fn write(&mut self, leaving: Departure, now: Ticks, board: &mut Board<'_>) -> Ticks {
-        let accepted_at = board.write(leaving.at.unmapped(), leaving.at, now);
+    fn write(&mut self, leaving: OutgoingLine, now: Ticks, port: &mut MemoryPort<'_>) -> Ticks {
+        let accepted_at = port.write(leaving.at.unmapped(), leaving.at, now);
         if leaving.is_relocated {
-            self.reach.arrives(leaving.at, accepted_at, board);
+            self.reach.arrives(leaving.at, accepted_at, port);
         }
         accepted_at
     }
 
-    fn power_fails(&mut self, board: &mut Board<'_>) {
-        self.reach.drain(board);
+    fn power_fails(&mut self, port: &mut MemoryPort<'_>) {
+        self.reach.drain(port);
     }
 
-    fn reached(&mut self, at: PhysAddr, board: &mut Board<'_>) -> (bool, Asked) {
-        self.reach.asked(at, board)
+    fn reached(&mut self, at: PhysAddr, port: &mut MemoryPort<'_>) -> (bool, Cost) {
+        self.reach.ask(at, port)
     }
 
-    fn clear_reached(&mut self, at: PhysAddr, len: u64, board: &mut Board<'_>) -> Asked {
-        self.reach.clear(at, len, board)
+    fn clear_reached(&mut self, at: PhysAddr, len: u64, port: &mut MemoryPort<'_>) -> Cost {
+        self.reach.clear(at, len, port)
     }
 
-    fn install_lookup(&mut self, moves: &mut dyn Iterator<Item = Move>) -> Asked {
+    fn install_lookup(&mut self, moves: &mut dyn Iterator<Item = Move>) -> Cost {
         match &mut self.lookups {
             Some(lookups) => lookups.install(moves),
-            None => Asked::default(),
+            None => Cost::default(),
         }
     }
 
@@ -91,10 +93,10 @@ impl Mechanism for Ffccd {
         }
     }
 
-    fn check_lookup(&mut self, core: usize, at: PhysAddr) -> (Lookup, Asked) {
+    fn check_lookup(&mut self, core: usize, at: PhysAddr) -> (Lookup, Cost) {
         match &mut self.lookups {
             Some(lookups) => lookups.ask(core, at),
-            None => (Lookup::Stays, Asked::default()),
+            None => (Lookup::Stays, Cost::default()),
         }
     }
 
@@ -135,7 +137,7 @@ static RELOCATE_PARTS: [Part; 1] = [PARTS[0]];
 static CHECKLOOKUP_PARTS: [Part; 3] = PARTS;
 
 /// Copies that the controller remembers.
-pub static RELOCATE: Bundle = Bundle {
+pub static RELOCATE: MechanismSpec = MechanismSpec {
     name: "ffccd-relocate",
     about: "copies whose lines the controller remembers as they reach persistence; no fences",
     source: "FFCCD, sections 4.1 and 4.2",
@@ -154,7 +156,7 @@ pub static RELOCATE: Bundle = Bundle {
 };
 
 /// FFCCD's `relocate`, and its instruction that says where objects go.
-pub static CHECKLOOKUP: Bundle = Bundle {
+pub static CHECKLOOKUP: MechanismSpec = MechanismSpec {
     name: "ffccd-checklookup",
     about: "the same, and an instruction that says whether an object moves, and where to",
     source: "FFCCD, section 4",

@@ -4,7 +4,7 @@ use firn_hardware::reached::{self, Access, Bitmap, Buffer, PhysPage};
 use firn_units::{DevAddr, FRAME_BYTES, LINE_BYTES, PhysAddr, WORD_BYTES};
 
 use super::REACHED_BUFFER;
-use crate::mechanism::{Asked, Board, Counts};
+use crate::mechanism::{Cost, Counts, MemoryPort};
 use crate::time::Ticks;
 
 /// The reached bitmap buffer before the bitmap in memory.
@@ -19,7 +19,7 @@ pub(super) struct Reach {
 /// The bitmap, which lies behind the program's memory.
 struct InMemory<'m, 'b> {
     bitmap: DevAddr,
-    board: &'m mut Board<'b>,
+    port: &'m mut MemoryPort<'b>,
 }
 
 fn word_of(bitmap: DevAddr, page: PhysPage) -> DevAddr {
@@ -28,11 +28,11 @@ fn word_of(bitmap: DevAddr, page: PhysPage) -> DevAddr {
 
 impl Bitmap for InMemory<'_, '_> {
     fn load(&self, page: PhysPage) -> u64 {
-        self.board.word(word_of(self.bitmap, page))
+        self.port.word(word_of(self.bitmap, page))
     }
 
     fn store(&mut self, page: PhysPage, word: u64) {
-        self.board.set_word(word_of(self.bitmap, page), word);
+        self.port.set_word(word_of(self.bitmap, page), word);
     }
 }
 
@@ -47,15 +47,15 @@ impl Reach {
         }
     }
 
-    fn in_memory<'m, 'b>(&self, board: &'m mut Board<'b>) -> InMemory<'m, 'b> {
+    fn in_memory<'m, 'b>(&self, port: &'m mut MemoryPort<'b>) -> InMemory<'m, 'b> {
         let bitmap = self.bitmap;
-        InMemory { bitmap, board }
+        InMemory { bitmap, port }
     }
 
     /// A line with its pending bit was accepted at `now`. A miss of the buffer reads a word from memory, and may
     /// write another one.
-    pub(super) fn arrives(&mut self, at: PhysAddr, now: Ticks, board: &mut Board<'_>) {
-        let access = self.buffer.reach(at, &mut self.in_memory(board));
+    pub(super) fn arrives(&mut self, at: PhysAddr, now: Ticks, port: &mut MemoryPort<'_>) {
+        let access = self.buffer.reach(at, &mut self.in_memory(port));
         let Access::Miss { written } = access else {
             self.hits += 1;
             return;
@@ -63,36 +63,36 @@ impl Reach {
         self.misses += 1;
         let line = |page| word_of(self.bitmap, page).line_start();
         let asked_at = now + REACHED_BUFFER;
-        board.read_own(line(PhysPage::holding(at)), asked_at);
+        port.read_own(line(PhysPage::holding(at)), asked_at);
         if let Some(page) = written {
             self.written += 1;
-            board.send(line(page), asked_at);
+            port.send(line(page), asked_at);
         }
     }
 
-    pub(super) fn drain(&mut self, board: &mut Board<'_>) {
+    pub(super) fn drain(&mut self, port: &mut MemoryPort<'_>) {
         let mut memory = InMemory {
             bitmap: self.bitmap,
-            board,
+            port,
         };
         self.buffer.drain(&mut memory);
     }
 
     /// Software asks: the buffer goes to memory, where it loads the page's word.
-    pub(super) fn asked(&mut self, at: PhysAddr, board: &mut Board<'_>) -> (bool, Asked) {
-        self.drain(board);
+    pub(super) fn ask(&mut self, at: PhysAddr, port: &mut MemoryPort<'_>) -> (bool, Cost) {
+        self.drain(port);
         let word = word_of(self.bitmap, PhysPage::holding(at));
-        let asked = Asked {
+        let cost = Cost {
             ticks: REACHED_BUFFER,
             loads: vec![PhysAddr(word.bytes()).line_start()],
         };
-        (board.word(word) & reached::line_bit(at) != 0, asked)
+        (port.word(word) & reached::line_bit(at) != 0, cost)
     }
 
     /// Software clears the bits of a range, by its pages' words in memory. The buffer forgets them first.
-    pub(super) fn clear(&mut self, at: PhysAddr, len: u64, board: &mut Board<'_>) -> Asked {
-        self.drain(board);
-        let mut asked = Asked {
+    pub(super) fn clear(&mut self, at: PhysAddr, len: u64, port: &mut MemoryPort<'_>) -> Cost {
+        self.drain(port);
+        let mut cost = Cost {
             ticks: REACHED_BUFFER,
             loads: Vec::new(),
         };
@@ -101,16 +101,16 @@ impl Reach {
             let page = PhysPage::holding(line);
             let place = word_of(self.bitmap, page);
             let end = PhysAddr((page.0 + 1) * FRAME_BYTES);
-            let mut word = board.word(place);
+            let mut word = port.word(place);
             while line < end && line < at + len {
                 word &= !reached::line_bit(line);
                 line = line + LINE_BYTES;
             }
-            board.set_word(place, word);
-            asked.loads.push(PhysAddr(place.bytes()).line_start());
+            port.set_word(place, word);
+            cost.loads.push(PhysAddr(place.bytes()).line_start());
         }
-        asked.loads.dedup();
-        asked
+        cost.loads.dedup();
+        cost
     }
 
     pub(super) fn counts(&self) -> Counts {

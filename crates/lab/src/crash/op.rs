@@ -3,14 +3,14 @@
 use firn_crash::Crash;
 use firn_heap::collector::scheme::Scheme;
 use firn_heap::{Error, Session};
-use firn_workloads::subject::{Content, Keys, Subject};
+use firn_workloads::under_test::{Content, Keys, UnderTest};
 
 use super::error::CrashError;
-use super::ground::{Ground, ROOT, value};
+use super::fixture::{Fixture, ROOT, value};
 
 /// One thing that a short sequence does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Letter {
+pub(super) enum Op {
     /// Insert one of three new keys, or change it if it is there by now.
     Insert(u8),
     /// Change the key that is there from the start.
@@ -29,10 +29,10 @@ pub(super) enum Letter {
     Finish,
 }
 
-use Letter::{AbortInsert, AbortRemove, Begin, Finish, Insert, Remove, Step, Update};
+use Op::{AbortInsert, AbortRemove, Begin, Finish, Insert, Remove, Step, Update};
 
-/// Every letter, so that a note can name it by its place here.
-const ALL: [Letter; 10] = [
+/// Every operation, so that a note can name it by its place here.
+const ALL: [Op; 10] = [
     Insert(0),
     Insert(1),
     Insert(2),
@@ -57,29 +57,29 @@ const NAMES: [&str; ALL.len()] = [
     "finish",
 ];
 
-/// Letters of a sequence before the ones that are enumerated: a cycle has moved one object.
-const UNDER_WAY: [Letter; 2] = [Begin, Step];
-/// Letters of a note at most.
-pub(super) const MOST_IN_A_NOTE: usize = (u64::BITS / LETTER_BITS) as usize - 1;
-const LETTER_BITS: u32 = 4;
+/// Operations of a sequence before the ones that are enumerated: a cycle has moved one object.
+const UNDER_WAY: [Op; 2] = [Begin, Step];
+/// Operations of a note at most.
+pub(super) const MOST_IN_A_NOTE: usize = (u64::BITS / OP_BITS) as usize - 1;
+const OP_BITS: u32 = 4;
 
-impl Letter {
+impl Op {
     pub(super) fn name(self) -> &'static str {
         NAMES[self.place()]
     }
 
     fn place(self) -> usize {
-        // Every letter is in the table.
-        ALL.iter().position(|letter| *letter == self).unwrap_or(0)
+        // Every operation is in the table.
+        ALL.iter().position(|op| *op == self).unwrap_or(0)
     }
 
-    /// The letter of this name.
+    /// The operation of this name.
     ///
     /// Errors: there is none.
     pub(super) fn named(name: &str) -> Result<Self, CrashError> {
         let place = NAMES.iter().position(|known| *known == name);
         let unknown = || CrashError::Unknown {
-            what: "letter",
+            what: "operation",
             name: name.to_owned(),
             known: NAMES.join(", "),
         };
@@ -92,8 +92,8 @@ impl Letter {
     }
 
     /// What it does to the content, as the operation of this number.
-    fn apply(self, subject: &dyn Subject<Crash>, content: &mut Content, number: u8) {
-        let (order, keys) = (subject.order(), subject.keys());
+    fn apply(self, under_test: &dyn UnderTest<Crash>, content: &mut Content, number: u8) {
+        let (order, keys) = (under_test.order(), under_test.keys());
         match self {
             Insert(nth) => order.insert(content, keys.new[usize::from(nth)], value(number)),
             Update => order.insert(content, keys.changed, value(number)),
@@ -107,22 +107,22 @@ impl Letter {
     /// Errors: it does not go as it should.
     pub(super) fn run(
         self,
-        ground: &Ground,
+        fixture: &Fixture,
         session: &mut Session<Crash>,
         number: u8,
     ) -> Result<(), Error> {
-        let (subject, keys) = (ground.subject, ground.subject.keys());
+        let (under_test, keys) = (fixture.under_test, fixture.under_test.keys());
         let Keys { new, changed, .. } = keys;
         let done = session.transaction(|tx| match self {
-            Insert(nth) => subject.insert(tx, ROOT, new[usize::from(nth)], &value(number)),
-            Update => subject.insert(tx, ROOT, changed, &value(number)),
-            Remove => subject.remove(tx, ROOT, changed),
+            Insert(nth) => under_test.insert(tx, ROOT, new[usize::from(nth)], &value(number)),
+            Update => under_test.insert(tx, ROOT, changed, &value(number)),
+            Remove => under_test.remove(tx, ROOT, changed),
             AbortInsert => {
-                subject.insert(tx, ROOT, new[0], &value(number))?;
+                under_test.insert(tx, ROOT, new[0], &value(number))?;
                 Err(Error::ReadOnly)
             }
             AbortRemove => {
-                subject.remove(tx, ROOT, changed)?;
+                under_test.remove(tx, ROOT, changed)?;
                 Err(Error::ReadOnly)
             }
             Begin | Step | Finish => Ok(()),
@@ -134,59 +134,58 @@ impl Letter {
     }
 }
 
-/// Every sequence of so many letters of which each has something to do: steps and ends of the collector
+/// Every sequence of so many operations of which each has something to do: steps and ends of the collector
 /// come within a cycle, beginnings outside one. With a scheme that moves, each also comes in a cycle that
 /// is under way.
-pub(super) fn sequences(letters: usize, scheme: &Scheme) -> Vec<Vec<Letter>> {
-    let openings: &[&[Letter]] = match scheme.moves {
+pub(super) fn sequences(ops: usize, scheme: &Scheme) -> Vec<Vec<Op>> {
+    let openings: &[&[Op]] = match scheme.moves {
         true => &[&[], &UNDER_WAY],
         false => &[&[]],
     };
-    let mut all: Vec<Vec<Letter>> = openings.iter().map(|opening| opening.to_vec()).collect();
-    for _ in 0..letters {
+    let mut all: Vec<Vec<Op>> = openings.iter().map(|opening| opening.to_vec()).collect();
+    for _ in 0..ops {
         let further = all.iter().flat_map(|sequence| {
-            let next = ALL
-                .into_iter()
-                .filter(|letter| has_use(*letter, sequence, scheme));
-            next.map(|letter| [&sequence[..], &[letter]].concat())
+            let next = ALL.into_iter().filter(|op| has_use(*op, sequence, scheme));
+            next.map(|op| [&sequence[..], &[op]].concat())
         });
         all = further.collect();
     }
     all
 }
 
-fn has_use(letter: Letter, after: &[Letter], scheme: &Scheme) -> bool {
+fn has_use(op: Op, after: &[Op], scheme: &Scheme) -> bool {
     let last = after.iter().rev().find(|l| matches!(l, Begin | Finish));
-    match letter {
+    match op {
         Begin => scheme.moves && last != Some(&Begin),
         Step | Finish => last == Some(&Begin),
         _ => true,
     }
 }
 
-/// What was done until a moment: every letter that was begun, and whether the last one has returned.
+/// What was done until a moment: every operation that was begun, and whether the last one has returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct History {
-    pub(super) begun: Vec<Letter>,
+    pub(super) begun: Vec<Op>,
     pub(super) returned: bool,
 }
 
 impl History {
     /// As a note, of which an oracle learns all.
     pub(super) fn note(&self) -> u64 {
-        let letters = self.begun.iter().fold(0, |note, letter| {
-            note << LETTER_BITS | (letter.place() as u64 + 1)
-        });
-        letters << 1 | u64::from(self.returned)
+        let ops = self
+            .begun
+            .iter()
+            .fold(0, |note, op| note << OP_BITS | (op.place() as u64 + 1));
+        ops << 1 | u64::from(self.returned)
     }
 
     pub(super) fn of_note(note: u64) -> Self {
         let mut begun = Vec::new();
         let mut rest = note >> 1;
         while rest != 0 {
-            let place = (rest & ((1 << LETTER_BITS) - 1)) as usize;
+            let place = (rest & ((1 << OP_BITS) - 1)) as usize;
             begun.extend(place.checked_sub(1).and_then(|place| ALL.get(place)));
-            rest >>= LETTER_BITS;
+            rest >>= OP_BITS;
         }
         begun.reverse();
         Self {
@@ -200,7 +199,7 @@ impl History {
         let Some((last, before)) = self.begun.split_last() else {
             return "nothing".to_owned();
         };
-        let mut words: Vec<&str> = before.iter().map(|letter| letter.name()).collect();
+        let mut words: Vec<&str> = before.iter().map(|op| op.name()).collect();
         let in_flight = format!("the beginning of {}", last.name());
         words.push(if self.returned {
             last.name()
@@ -211,18 +210,18 @@ impl History {
     }
 
     /// What may have happened: everything that was begun, and all but the last if that has not returned.
-    pub(super) fn outcomes(&self) -> impl Iterator<Item = &[Letter]> {
+    pub(super) fn outcomes(&self) -> impl Iterator<Item = &[Op]> {
         let all = self.begun.len();
         let least = all - usize::from(!self.returned && all > 0);
-        (least..=all).map(|letters| &self.begun[..letters])
+        (least..=all).map(|ops| &self.begun[..ops])
     }
 }
 
-/// What the structure holds after `letters`.
-pub(super) fn content_after(ground: &Ground, letters: &[Letter]) -> Content {
-    let mut content = ground.content();
-    for (number, letter) in (1..).zip(letters) {
-        letter.apply(ground.subject, &mut content, number);
+/// What the structure holds after `operations`.
+pub(super) fn content_after(fixture: &Fixture, ops: &[Op]) -> Content {
+    let mut content = fixture.content();
+    for (number, op) in (1..).zip(ops) {
+        op.apply(fixture.under_test, &mut content, number);
     }
     content
 }
@@ -245,8 +244,8 @@ mod tests {
 
     #[test]
     fn letters_have_names_of_their_own() {
-        for letter in ALL {
-            assert_eq!(Letter::named(letter.name()).unwrap(), letter);
+        for op in ALL {
+            assert_eq!(Op::named(op.name()).unwrap(), op);
         }
     }
 

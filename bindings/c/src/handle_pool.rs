@@ -13,7 +13,7 @@ use crate::status::{Failure, Outcome, Status};
 const OPEN: u64 = 0x4669_726e_4f70_656e;
 
 /// Something that a program holds a pointer to.
-pub trait Shelved: Sized {
+pub trait Pooled: Sized {
     /// What it is called in messages.
     const NAME: &'static str;
 
@@ -27,9 +27,9 @@ pub trait Shelved: Sized {
     }
 }
 
-/// A program's pointer to what a [`Shelf`] handed out, or null. It may have been closed meanwhile.
+/// A program's pointer to what a [`HandlePool`] handed out, or null. It may have been closed meanwhile.
 ///
-/// Only a shelf makes one, for Rust; a program passes what it was given, which is all that the headers ask of it.
+/// Only a handle pool makes one, for Rust; a program passes what it was given, which is all that the headers ask of it.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Handed<T>(*mut T);
@@ -84,7 +84,7 @@ impl<T> Handed<T> {
     }
 }
 
-impl<T: Shelved> Handed<T> {
+impl<T: Pooled> Handed<T> {
     /// What is there.
     ///
     /// Errors: it was closed, or is another process's.
@@ -104,12 +104,12 @@ impl<T: Shelved> Handed<T> {
 }
 
 /// Memory that is not in use.
-pub(crate) struct Shelf<T>(Mutex<Vec<Handed<T>>>);
+pub(crate) struct HandlePool<T>(Mutex<Vec<Handed<T>>>);
 
-// SAFETY: what lies on a shelf belongs to nobody, and is only written to by whoever takes it off.
-unsafe impl<T> Sync for Shelf<T> {}
+// SAFETY: what lies in it belongs to nobody, and is only written to by whoever takes it out.
+unsafe impl<T> Sync for HandlePool<T> {}
 
-impl<T: Shelved> Shelf<T> {
+impl<T: Pooled> HandlePool<T> {
     pub(crate) const fn new() -> Self {
         Self(Mutex::new(Vec::new()))
     }
@@ -120,7 +120,7 @@ impl<T: Shelved> Shelf<T> {
         let place = match free {
             Some(Handed(place)) => {
                 // SAFETY: the place came from the allocation below, and its content was moved out when it was put
-                // on the shelf.
+                // in it.
                 unsafe { place.write(new) };
                 place
             }
@@ -150,7 +150,7 @@ impl<T: Shelved> Shelf<T> {
 }
 
 #[cold]
-pub(crate) fn forked<T: Shelved>() -> Failure {
+pub(crate) fn forked<T: Pooled>() -> Failure {
     let name = T::NAME;
     let message = format!(
         "the {name} belongs to the process from which this one was forked, which goes on with the pool; open it again \
@@ -160,7 +160,7 @@ pub(crate) fn forked<T: Shelved>() -> Failure {
 }
 
 #[cold]
-fn refused<T: Shelved>(is_null: bool) -> Failure {
+fn refused<T: Pooled>(is_null: bool) -> Failure {
     let name = T::NAME;
     match is_null {
         true => Failure::invalid(format!("the {name} is null")),

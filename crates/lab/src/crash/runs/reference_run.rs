@@ -8,39 +8,39 @@
 use firn_crash::Crash;
 use firn_heap::{Pool, PoolOptions, Session};
 
-use super::super::ground::Ground;
+use super::super::fixture::Fixture;
 use super::super::oracle::Living;
 use super::ledger::Ledger;
 use super::mutator::apply;
 
 /// A pool in which the changes of one run are repeated, as far as somebody asks.
-pub(super) struct Needs {
-    ground: Ground,
+pub(super) struct ReferenceRun {
+    fixture: Fixture,
     pool: Pool<Crash>,
     session: Session<Crash>,
     /// After each number of changes.
     living: Vec<Living>,
 }
 
-impl Drop for Needs {
+impl Drop for ReferenceRun {
     fn drop(&mut self) {
         self.pool.clone().abandon();
     }
 }
 
-impl Needs {
-    /// Of a run that starts from `ground`.
-    pub(super) fn new(ground: &Ground) -> Result<Self, String> {
+impl ReferenceRun {
+    /// Of a run that starts from `fixture`.
+    pub(super) fn new(fixture: &Fixture) -> Result<Self, String> {
         let options = PoolOptions {
             publish_every: 1,
-            ..ground.pool_options()
+            ..fixture.pool_options()
         };
-        let crash = Crash::from_image(&ground.image, ground.medium(None, 0));
+        let crash = Crash::from_image(&fixture.image, fixture.medium(None, 0));
         let pool = Pool::open(crash, &options).map_err(|e| e.to_string())?;
         let session = pool.session().map_err(|e| e.to_string())?;
         let living = vec![Living::read(pool.medium())];
         Ok(Self {
-            ground: ground.clone(),
+            fixture: fixture.clone(),
             pool,
             session,
             living,
@@ -52,9 +52,9 @@ impl Needs {
         let all = ledger.changes();
         while self.living.len() <= changes {
             let next = all[self.living.len() - 1];
-            let (ground, session) = (&self.ground, &mut self.session);
+            let (fixture, session) = (&self.fixture, &mut self.session);
             session
-                .transaction(|tx| apply(ground, tx, next))
+                .transaction(|tx| apply(fixture, tx, next))
                 .map_err(|e| format!("repeating a change: {e}"))?;
             self.living.push(Living::read(self.pool.medium()));
         }

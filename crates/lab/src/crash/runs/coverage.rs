@@ -13,7 +13,7 @@ use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 
 /// What one run or several went through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sight {
+pub(super) struct Coverage {
     /// Cycles of the collector, from the plan in force to the pages released.
     pub(super) cycles: u64,
     /// Pages that a cycle released and that came to hold objects of the program again, as often as they
@@ -23,7 +23,7 @@ pub(super) struct Sight {
     pub(super) whole_runs: u64,
 }
 
-impl AddAssign for Sight {
+impl AddAssign for Coverage {
     fn add_assign(&mut self, more: Self) {
         self.cycles += more.cycles;
         self.reused += more.reused;
@@ -31,7 +31,7 @@ impl AddAssign for Sight {
     }
 }
 
-impl Sight {
+impl Coverage {
     /// What the events of a run tell, in a pool of so many bytes.
     pub(super) fn of(events: &[Event], pool_bytes: u64) -> Self {
         let chunks = (0..pool_bytes / CHUNK_BYTES).map(Chunk);

@@ -4,7 +4,7 @@ use firn_heap::{Error, Reading, Tx};
 use firn_media::Medium;
 use firn_structures::{HashMap, Map as OrderedMap};
 
-use super::{Content, Found, Key, Subject};
+use super::{Content, Found, Key, UnderTest};
 
 /// One key of so many is short: an entry says the length of its key, and of those of eight bytes, it
 /// does not.
@@ -25,13 +25,13 @@ fn key_of(bytes: &[u8]) -> Key {
     key.filter(|&key| name(key) == bytes).unwrap_or(Key::MAX)
 }
 
-/// A subject of a map with the interface that both have.
-macro_rules! subject {
-    ($(#[$doc:meta])* $subject:ident, $map:ident, $into_order:expr) => {
+/// A under_test of a map with the interface that both have.
+macro_rules! under_test {
+    ($(#[$doc:meta])* $under_test:ident, $map:ident, $into_order:expr) => {
         $(#[$doc])*
-        pub(super) struct $subject;
+        pub(super) struct $under_test;
 
-        impl<M: Medium> Subject<M> for $subject {
+        impl<M: Medium> UnderTest<M> for $under_test {
             fn create(&self, tx: Tx<'_, M>, root: &str, _keys: Key) -> Result<(), Error> {
                 $map::create(tx, root).map(drop)
             }
@@ -75,14 +75,14 @@ macro_rules! subject {
     };
 }
 
-subject!(
+under_test!(
     /// [`firn_structures::Map`], whose order is that of its keys.
     Map,
     OrderedMap,
     |content| content
 );
 
-subject!(
+under_test!(
     /// [`HashMap`], whose own order means nothing.
     Hash,
     HashMap,

@@ -11,7 +11,7 @@ use firn_heap::collector::scheme::Scheme;
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Error, Pool, PoolKind, PoolOptions, Reading};
 use firn_media::Step;
-use firn_workloads::subject::{Content, Found, Key, Subject};
+use firn_workloads::under_test::{Content, Found, Key, UnderTest};
 
 use super::error::CrashError;
 use super::setting::Setting;
@@ -36,8 +36,8 @@ pub(crate) fn value(number: u8) -> Vec<u8> {
 
 /// Where an exploration starts.
 #[derive(Clone)]
-pub(crate) struct Ground {
-    pub(crate) subject: &'static dyn Subject<Crash>,
+pub(crate) struct Fixture {
+    pub(crate) under_test: &'static dyn UnderTest<Crash>,
     pub(crate) scheme: &'static Scheme,
     medium: CrashOptions,
     options: PoolOptions,
@@ -46,12 +46,12 @@ pub(crate) struct Ground {
     ballast: Content,
 }
 
-impl Ground {
+impl Fixture {
     /// Makes the pool of a setting for keys below `keys`.
     ///
     /// Errors: the heap does not do without a crash what it should.
     pub(crate) fn new(setting: &Setting, keys: Key) -> Result<Self, CrashError> {
-        let (subject, scheme) = (setting.structure.subject(), setting.scheme);
+        let (under_test, scheme) = (setting.structure.under_test(), setting.scheme);
         // The smallest pool there is: a chunk of objects, so that opening looks at little, and pages
         // that a cycle frees are used again.
         let medium = CrashOptions {
@@ -62,12 +62,12 @@ impl Ground {
         };
         let options = pool_options(setting.pool, setting.threads);
         let crash = Crash::new(MIN_POOL_BYTES, medium.clone());
-        let ballast = fill(subject, &crash, &options, keys).map_err(|e| CrashError::Setup {
+        let ballast = fill(under_test, &crash, &options, keys).map_err(|e| CrashError::Setup {
             structure: setting.structure.name(),
             what: e.to_string(),
         })?;
         Ok(Self {
-            subject,
+            under_test,
             scheme,
             medium,
             options,
@@ -101,8 +101,8 @@ impl Ground {
 
     /// What the structure holds at first.
     pub(crate) fn content(&self) -> Content {
-        let (order, mut content) = (self.subject.order(), Content::new());
-        for &key in self.subject.keys().present {
+        let (order, mut content) = (self.under_test.order(), Content::new());
+        for &key in self.under_test.keys().present {
             order.insert(&mut content, key, value(0));
         }
         content
@@ -110,8 +110,8 @@ impl Ground {
 
     /// What the structure holds, if it and the ballast are sound and the ballast is as it was.
     pub(crate) fn read(&self, view: Reading<'_, Crash>) -> Result<Content, String> {
-        let it = sound(self.subject.read(view, ROOT), "the structure")?;
-        let ballast = sound(self.subject.read(view, BALLAST), "its neighbour")?;
+        let it = sound(self.under_test.read(view, ROOT), "the structure")?;
+        let ballast = sound(self.under_test.read(view, BALLAST), "its neighbour")?;
         match ballast == self.ballast {
             true => Ok(it),
             false => Err(format!(
@@ -140,36 +140,36 @@ fn pool_options(kind: PoolKind, lanes: usize) -> PoolOptions {
 
 /// Makes the pool. Returns what is left of the ballast.
 fn fill(
-    subject: &'static dyn Subject<Crash>,
+    under_test: &'static dyn UnderTest<Crash>,
     crash: &Crash,
     options: &PoolOptions,
     keys: Key,
 ) -> Result<Content, Box<dyn core::error::Error>> {
     let pool = Pool::create(crash.clone(), options)?;
     let mut session = pool.session()?;
-    let present = subject.keys().present;
+    let present = under_test.keys().present;
     let all: Vec<Key> = (0..ELEMENTS).collect();
     let between = all.len() / (present.len() + 1);
     session.transaction(|tx| {
-        subject.create(tx, ROOT, keys)?;
-        subject.create(tx, BALLAST, all.len() as Key)
+        under_test.create(tx, ROOT, keys)?;
+        under_test.create(tx, BALLAST, all.len() as Key)
     })?;
     for (turn, stretch) in all.chunks(between).enumerate() {
         for some in stretch.chunks(TOGETHER) {
             session.transaction(|tx| {
                 let mut some = some.iter();
-                some.try_for_each(|&key| subject.insert(tx, BALLAST, key, &value(0)))
+                some.try_for_each(|&key| under_test.insert(tx, BALLAST, key, &value(0)))
             })?;
         }
         if let Some(&key) = present.get(turn) {
-            session.transaction(|tx| subject.insert(tx, ROOT, key, &value(0)))?;
+            session.transaction(|tx| under_test.insert(tx, ROOT, key, &value(0)))?;
         }
     }
     let (going, left) = all.split_at(all.len() - LEFT);
     for some in going.chunks(TOGETHER) {
         session.transaction(|tx| {
             let mut some = some.iter();
-            some.try_for_each(|&key| subject.remove(tx, BALLAST, key))
+            some.try_for_each(|&key| under_test.remove(tx, BALLAST, key))
         })?;
     }
     drop(session);

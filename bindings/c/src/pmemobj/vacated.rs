@@ -20,13 +20,13 @@ use super::TYPE_BYTES;
 use crate::status::{Failure, Outcome};
 
 /// What a pool guards.
-pub(crate) struct Left {
+pub(crate) struct Vacated {
     is_guarded: bool,
     /// Cycles whose memory is guarded.
     cycles: Mutex<usize>,
 }
 
-impl Left {
+impl Vacated {
     /// Guards in debug builds of the library, and where the environment says so. `around` finds the pool around an
     /// address, and where in it that is, in a signal handler.
     pub(crate) fn new(around: Around) -> Outcome<Self> {

@@ -4,7 +4,7 @@ use firn_heap::{Error, Reading, Tx, View};
 use firn_media::Medium;
 use firn_structures as structures;
 
-use super::{Content, Found, Key, Order, Subject};
+use super::{Content, Found, Key, Order, UnderTest};
 
 const KEY_BYTES: usize = size_of::<Key>();
 
@@ -54,7 +54,7 @@ fn position<'g, V: View<'g>>(
     Ok(None)
 }
 
-impl<M: Medium> Subject<M> for Vector {
+impl<M: Medium> UnderTest<M> for Vector {
     fn order(&self) -> Order {
         Order::ByArrival
     }
@@ -96,7 +96,7 @@ impl<M: Medium> Subject<M> for Vector {
 /// [`structures::Queue`].
 pub(super) struct Queue;
 
-impl<M: Medium> Subject<M> for Queue {
+impl<M: Medium> UnderTest<M> for Queue {
     fn order(&self) -> Order {
         Order::FirstIn
     }

@@ -1,4 +1,4 @@
-//! The board that a mechanism is plugged on: caches before it, the queue and the devices behind it.
+//! The port that a mechanism is plugged on: caches before it, the queue and the devices behind it.
 
 use firn_units::{DevAddr, LINE_BYTES, PhysAddr, WORD_BYTES, WORDS_PER_LINE};
 
@@ -10,7 +10,7 @@ use crate::traffic::Cause;
 
 /// A line that leaves the caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Departure {
+pub struct OutgoingLine {
     /// Its first byte.
     pub at: PhysAddr,
     /// Whether it was stored to since it last left.
@@ -19,8 +19,8 @@ pub struct Departure {
     pub is_relocated: bool,
 }
 
-impl From<crate::caches::Departure> for Departure {
-    fn from(leaving: crate::caches::Departure) -> Self {
+impl From<crate::caches::Eviction> for OutgoingLine {
+    fn from(leaving: crate::caches::Eviction) -> Self {
         Self {
             at: PhysAddr(leaving.line * LINE_BYTES),
             is_dirty: leaving.dirty,
@@ -43,7 +43,7 @@ pub struct Regions {
 ///
 /// Devices hold data where a program runs on the machine; where only addresses count they hold nothing, and words
 /// are zero. While the power is gone no time passes: everything is accepted when it is sent.
-pub struct Board<'b> {
+pub struct MemoryPort<'b> {
     pub(crate) caches: &'b mut Caches,
     /// Not there while no time passes.
     pub(crate) controller: Option<&'b mut Controller>,
@@ -52,7 +52,7 @@ pub struct Board<'b> {
     pub(crate) cause: Cause,
 }
 
-impl Board<'_> {
+impl MemoryPort<'_> {
     /// Reads a line of a device at `now`, for whoever asked the mechanism for one, and else for itself. Returns when
     /// it is there.
     pub fn read(&mut self, at: DevAddr, now: Ticks) -> Ticks {
@@ -90,7 +90,7 @@ impl Board<'_> {
         self.send(to, read_at)
     }
 
-    /// The words of a mechanism's own line. In no time: [`Board::read`] takes that.
+    /// The words of a mechanism's own line. In no time: [`MemoryPort::read`] takes that.
     pub fn words(&self, at: DevAddr) -> [u64; WORDS_PER_LINE] {
         core::array::from_fn(|n| self.word(at + n as u64 * WORD_BYTES))
     }
@@ -102,7 +102,7 @@ impl Board<'_> {
             .map_or(0, |images| images.device_word(at))
     }
 
-    /// Replaces a word of a mechanism's own. In no time: [`Board::send`] takes that.
+    /// Replaces a word of a mechanism's own. In no time: [`MemoryPort::send`] takes that.
     pub fn set_word(&mut self, at: DevAddr, word: u64) {
         if let Some(images) = &mut self.images {
             images.set_device_word(at, word);
@@ -123,11 +123,11 @@ impl Board<'_> {
 
     /// Every line that memory lacks, in the order of addresses. The caches keep them, and think that memory has
     /// them from here on: the mechanism has to write them.
-    pub fn flush(&mut self) -> Vec<Departure> {
+    pub fn flush(&mut self) -> Vec<OutgoingLine> {
         let dirty = self.caches.dirty();
         for leaving in &dirty {
             self.caches.clean(leaving.line);
         }
-        dirty.into_iter().map(Departure::from).collect()
+        dirty.into_iter().map(OutgoingLine::from).collect()
     }
 }

@@ -94,7 +94,7 @@ pub struct Found {
 }
 
 /// A structure on a medium. Its roots are named by the caller.
-pub trait Subject<M: Medium>: Sync {
+pub trait UnderTest<M: Medium>: Sync {
     /// How its content follows from what was done.
     fn order(&self) -> Order {
         Order::ByKey
@@ -192,7 +192,7 @@ impl Structure {
     }
 
     /// What is done to it, and read from it.
-    pub fn subject<M: Medium>(self) -> &'static dyn Subject<M> {
+    pub fn under_test<M: Medium>(self) -> &'static dyn UnderTest<M> {
         match self {
             Self::List => &numbered::List,
             Self::Map => &named::Map,

@@ -10,7 +10,7 @@ use firn_structures::red_black::RedBlack;
 use firn_structures::tree::{Kind, Tree};
 use firn_structures::{self as structures, StringArray};
 
-use super::{Content, Found, Key, Keys, Order, Subject};
+use super::{Content, Found, Key, Keys, Order, UnderTest};
 
 /// The key of this number; one that is too large is a key that nobody inserts.
 fn number(key: u64) -> Key {
@@ -20,7 +20,7 @@ fn number(key: u64) -> Key {
 /// [`structures::List`].
 pub(super) struct List;
 
-impl<M: Medium> Subject<M> for List {
+impl<M: Medium> UnderTest<M> for List {
     fn order(&self) -> Order {
         Order::ByArrival
     }
@@ -67,7 +67,7 @@ pub(super) static AVL: OfTree<Avl> = OfTree(PhantomData);
 pub(super) static RED_BLACK: OfTree<RedBlack> = OfTree(PhantomData);
 pub(super) static INLINE: OfTree<Inline> = OfTree(PhantomData);
 
-impl<K: Kind, M: Medium> Subject<M> for OfTree<K> {
+impl<K: Kind, M: Medium> UnderTest<M> for OfTree<K> {
     fn keys(&self) -> Keys {
         Keys::OF_TREES
     }
@@ -106,7 +106,7 @@ impl<K: Kind, M: Medium> Subject<M> for OfTree<K> {
 /// [`StringArray`]: a key is a place.
 pub(super) struct Strings;
 
-impl<M: Medium> Subject<M> for Strings {
+impl<M: Medium> UnderTest<M> for Strings {
     fn create(&self, tx: Tx<'_, M>, root: &str, keys: Key) -> Result<(), Error> {
         StringArray::create(tx, root, keys.into()).map(drop)
     }
