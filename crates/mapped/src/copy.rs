@@ -25,7 +25,8 @@ const STRING_COPY_FROM_BYTES: usize = 256;
 #[inline(always)]
 pub(crate) unsafe fn copy_out(from: *const u8, into: *mut u8, len: usize) {
     if len >= STRING_COPY_FROM_BYTES {
-        // SAFETY: the caller vouches for source and destination.
+        // SAFETY: by the function's contract `len` bytes may be read at `from` and written at `into`, which are apart;
+        // the instruction touches no others.
         unsafe {
             asm!(
                 "rep movsb",
@@ -38,7 +39,7 @@ pub(crate) unsafe fn copy_out(from: *const u8, into: *mut u8, len: usize) {
         return;
     }
     if len < BLOCK {
-        // SAFETY: the caller vouches for source and destination.
+        // SAFETY: the contract of `few_out` is this function's, for fewer bytes than a block, which `len` was found to be.
         return unsafe { few_out(from, into, len) };
     }
     let mut done = 0;
@@ -63,7 +64,7 @@ pub(crate) unsafe fn copy_out(from: *const u8, into: *mut u8, len: usize) {
 /// As [`copy_out`], for [`BLOCK`] bytes.
 #[inline(always)]
 unsafe fn block_out(from: *const u8, into: *mut u8) {
-    // SAFETY: the caller vouches for source and destination.
+    // SAFETY: one move loads and one stores a block, as many bytes as the function's contract makes accessible.
     unsafe {
         asm!(
             "movups {block}, [{from}]",
@@ -80,7 +81,7 @@ unsafe fn block_out(from: *const u8, into: *mut u8) {
 /// As [`copy_out`], for [`BLOCKS`] bytes.
 #[inline(always)]
 unsafe fn blocks_out(from: *const u8, into: *mut u8) {
-    // SAFETY: the caller vouches for source and destination.
+    // SAFETY: the moves load and store four blocks, as many bytes as the function's contract makes accessible.
     unsafe {
         asm!(
             "movups {a}, [{from}]",
@@ -107,7 +108,8 @@ unsafe fn blocks_out(from: *const u8, into: *mut u8) {
 #[inline(never)]
 unsafe fn few_out(from: *const u8, into: *mut u8, len: usize) {
     let mut few = [0; BLOCK];
-    // SAFETY: the caller vouches for source and destination, which has room for `len` bytes.
+    // SAFETY: the words that hold the source are readable, by the function's contract, and so are the `len` bytes at
+    // `into` writable; `few` holds `len`, which is less than a block.
     unsafe {
         words_out(from, &mut few[..len]);
         few.as_ptr().copy_to_nonoverlapping(into, len);
@@ -175,7 +177,8 @@ pub(crate) unsafe fn copy_in(from: &[u8], to: *mut u8) {
 /// `to` is a multiple of the length of `from`, its word is writable, and Rust code changes it by atomics only.
 #[inline]
 pub(crate) unsafe fn store_part(from: &[u8], to: *mut u8) {
-    // SAFETY: the caller vouches for the destination, which an aligned store of this width does not leave.
+    // SAFETY: the destination's word is writable, by the function's contract; a store at a multiple of its width stays
+    // in one word.
     unsafe {
         match *from {
             [byte] => asm!(
@@ -226,8 +229,7 @@ pub(crate) unsafe fn copy_words(from: *const u8, to: *mut u8, count: usize) {
 /// `at` is a readable word, at a multiple of its size, that Rust code changes by atomics only.
 #[inline(always)]
 unsafe fn load(at: *const u8) -> [u8; WORD] {
-    // SAFETY: the caller vouches that the word is readable and aligned, and changed by
-    // atomics only. A load does not write through the pointer.
+    // SAFETY: by the function's contract the word is readable and aligned, and changed by atomics only. A load does not write through the pointer.
     let word = unsafe { AtomicU64::from_ptr(at.cast_mut().cast()) };
     word.load(Ordering::Relaxed).to_le_bytes()
 }
@@ -236,8 +238,7 @@ unsafe fn load(at: *const u8) -> [u8; WORD] {
 /// `at` is a writable word, at a multiple of its size, that Rust code changes by atomics only.
 #[inline(always)]
 unsafe fn store(at: *mut u8, word: [u8; WORD]) {
-    // SAFETY: the caller vouches that the word is writable and aligned, and changed by
-    // atomics only.
+    // SAFETY: by the function's contract the word is writable and aligned, and changed by atomics only.
     let cell = unsafe { AtomicU64::from_ptr(at.cast()) };
     // Releasing, so that the compiler keeps the order too.
     cell.store(u64::from_le_bytes(word), Ordering::Release);

@@ -100,7 +100,7 @@ pub(crate) unsafe fn write_back_lines(instruction: FlushInstruction, start: *con
     match instruction {
         FlushInstruction::Clwb => {
             for line in lines(start, len) {
-                // SAFETY: the caller vouches that the line is mapped, and `detect` that the
+                // SAFETY: the line lies in the range, which is mapped by the function's contract. `detect` found that the
                 // processor knows the instruction; it changes neither memory nor flags. It may not
                 // be declared `readonly`: it must stay behind the stores that it writes back.
                 unsafe { asm!("clwb [{}]", in(reg) line, options(nostack, preserves_flags)) }
@@ -108,7 +108,7 @@ pub(crate) unsafe fn write_back_lines(instruction: FlushInstruction, start: *con
         }
         FlushInstruction::ClflushOpt => {
             for line in lines(start, len) {
-                // SAFETY: the caller vouches that the line is mapped, and `detect` that the
+                // SAFETY: the line lies in the range, which is mapped by the function's contract. `detect` found that the
                 // processor knows the instruction; it changes neither memory nor flags. For the
                 // same reason as clwb it is not `readonly`.
                 unsafe { asm!("clflushopt [{}]", in(reg) line, options(nostack, preserves_flags)) }
@@ -116,7 +116,8 @@ pub(crate) unsafe fn write_back_lines(instruction: FlushInstruction, start: *con
         }
         FlushInstruction::Clflush => {
             for line in lines(start, len) {
-                // SAFETY: the caller vouches that the line is mapped; every x86-64 has clflush.
+                // SAFETY: the line lies in the range, which is mapped by the function's contract; every x86-64 has
+                // clflush.
                 unsafe { _mm_clflush(line) }
             }
         }

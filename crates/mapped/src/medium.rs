@@ -351,7 +351,7 @@ impl Runtime for Mapped {
         MappedWords::new(count)
     }
 
-    /// Spins, then yields, then sleeps: at first for 50 us, and never for much more than a thirtieth of the time that
+    /// Spins, then yields, then sleeps: briefly at first, and never for much more than a thirtieth of the time that
     /// the wait has lasted.
     fn pause(&self, attempt: u32) {
         const SPINS: u32 = 64;

@@ -292,8 +292,8 @@ fn objects<M: Medium>(inner: &Inner<M>) -> u64 {
 /// long, or when the ratio has risen by so much.
 const REST: u64 = 32;
 const WORSE: f64 = 1.05;
-/// What marking and planning may take for each object, as long as nothing is known better: a list of a
-/// million takes 270 to 430 ns of an object, an AVL tree 200.
+/// What marking and planning may take for each object, as long as nothing is known better: between a list's and a tree's
+/// time (`docs/decisions/a-thread-watches.md`).
 const ASSUMED_LEAD_NS: f64 = 250.0;
 /// What each collection leaves of the slowest one's time.
 const KEPT: f64 = 0.97;

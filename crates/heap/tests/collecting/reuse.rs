@@ -71,7 +71,7 @@ fn a_plan_on_a_page_that_held_data_settles_nothing() {
             tx.remove_root("pages")?;
             // SAFETY: the root was the only way to them.
             (0..FULL).try_for_each(|i| unsafe { tx.free(pages.get(i).unwrap()) })?;
-            // SAFETY: the same.
+            // SAFETY: its root was removed, and it was the only one.
             unsafe { tx.free(pages) }
         };
         session.transaction(empty).unwrap();

@@ -66,8 +66,8 @@ pub(super) fn limited(
 }
 
 /// Has `bytes` of free memory at hand, and a good deal more, for Firn and rivals alike. From a virtual machine the host may take
-/// back what was free for a few seconds (free page reporting); who touches it next, for whatever, waits some
-/// 10 us for each 4 KiB, which says nothing about a heap.
+/// back what was free for a few seconds (free page reporting); who touches it next, for whatever, waits for
+/// each page, which says nothing about a heap.
 pub(super) fn warm(bytes: u64) -> Result<(), BenchError> {
     /// What the kernel hands out next need not be what it got back last.
     const LEAST: u64 = 1 << 30;

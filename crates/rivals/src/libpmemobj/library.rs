@@ -201,7 +201,7 @@ impl<'l> Pool<'l> {
     #[inline]
     pub(super) unsafe fn tx_free_oid(&self, oid: Oid) -> Result<(), Failure> {
         self.check_sound()?;
-        // SAFETY: the caller's; a wrong stage ends the process.
+        // SAFETY: the object lives and nobody uses it again, by this function's contract; a wrong stage ends the process.
         let code = unsafe { (self.library.calls.pmemobj_tx_free)(oid) };
         self.library.check("pmemobj_tx_free", code)
     }
@@ -220,7 +220,7 @@ impl<'l> Pool<'l> {
     #[inline]
     pub(super) fn tx_add_unused(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Failure> {
         let add = self.library.calls.pmemobj_tx_xadd_range_direct;
-        // SAFETY: as above.
+        // SAFETY: a range outside of the pool is refused; a wrong stage ends the process.
         let code = unsafe { add(start.as_ptr().cast(), bytes, POBJ_XADD_NO_SNAPSHOT) };
         self.library.check("pmemobj_tx_xadd_range_direct", code)
     }
@@ -237,7 +237,8 @@ impl<'l> Pool<'l> {
         self.check_sound()?;
         let mut result = DefragResult::default();
         let (at, count) = (references.as_mut_ptr(), references.len());
-        // SAFETY: the caller's; the list and the result live through the call.
+        // SAFETY: every reference of the list may be changed, by this function's contract; list and result live through the
+        // call.
         let code =
             unsafe { (self.library.calls.pmemobj_defrag)(self.raw(), at, count, &mut result) };
         self.library.check("pmemobj_defrag", code)?;

@@ -55,3 +55,6 @@ pub const LONG_FUNCTIONS: &[(&str, usize)] = &[
 pub const CIRCLE: usize = 8;
 /// Crates with a larger one, and how many files it has.
 pub const CIRCLES: &[(&str, usize)] = &[];
+
+/// Lines of unsafe code at most, in all crates.
+pub const UNSAFE_LINES: usize = 400;

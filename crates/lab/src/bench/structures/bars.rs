@@ -15,7 +15,7 @@ const LIST_COLLECTING: f64 = 1.2;
 const EACH_COLLECTING: f64 = 1.5;
 /// Fences of an insert.
 const FENCES: f64 = 2.0;
-/// Finding: times as fast when everything is there, and when 80 % are deleted and the rest is packed.
+/// Finding: times as fast when everything is there, and when most is deleted and the rest is packed.
 const GET: f64 = 1.0;
 const GET_AFTER: f64 = 1.2;
 /// Two threads over one.
