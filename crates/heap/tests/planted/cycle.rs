@@ -174,7 +174,7 @@ fn alone_or_beside_changes() -> Vec<Row> {
                 let end = case.stages(&case.image())[case.stage(Stage::Moving)];
                 let script = || [vec![Op::Change(0), Op::Change(0)], vec![]];
                 let run = |at| Run::of(script(), &[(at, 1), (end + FURTHER, 1)]);
-                case.explore_all((end - LAST..end).step_by(3).map(run).collect())
+                case.explore_all((end - LAST..end).map(run).collect())
             },
             &[&steps::HOMES_BEFORE_ACTIVE],
         ),
