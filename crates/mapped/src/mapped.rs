@@ -274,24 +274,10 @@ impl Mapped {
         let window = reserve_window(&name, expected_len, options)?;
         let writable = access.writable();
         if let Some(file) = &file {
-            let dax = FileMapping {
-                writable,
-                dax: true,
-                private: false,
-            };
-            let cached = FileMapping {
-                writable,
-                dax: false,
-                private: false,
-            };
-            // An empty file cannot be mapped; its first frame can, unused as it is.
-            let front = 0..len.max(FRAME_BYTES);
-            if window.map_file(front.clone(), &file.file, dax).is_ok() {
+            if map_front(&window, file, len, writable)
+                .map_err(|e| error("mapping the file", e.into()))?
+            {
                 backing = Backing::Dax;
-            } else {
-                window
-                    .map_file(front, &file.file, cached)
-                    .map_err(|e| error("mapping the file", e.into()))?;
             }
             window.advise_huge_pages(0..len, asked_of(backing, options));
             if len == 0 {
@@ -387,4 +373,29 @@ fn reserve_window(name: &str, len: u64, options: &MappedOptions) -> Result<Windo
             Err(_) => return Err(refuse(bytes)),
         }
     }
+}
+
+/// Maps what a file of `len` bytes holds to the window's beginning: directly, if its device is memory. Returns whether it
+/// is.
+fn map_front(
+    window: &Window,
+    file: &PoolFile,
+    len: u64,
+    writable: bool,
+) -> Result<bool, rustix::io::Errno> {
+    let mapping = |dax| FileMapping {
+        writable,
+        dax,
+        private: false,
+    };
+    // An empty file cannot be mapped; its first frame can, unused as it is.
+    let front = 0..len.max(FRAME_BYTES);
+    if window
+        .map_file(front.clone(), &file.file, mapping(true))
+        .is_ok()
+    {
+        return Ok(true);
+    }
+    window.map_file(front, &file.file, mapping(false))?;
+    Ok(false)
 }

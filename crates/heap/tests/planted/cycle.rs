@@ -51,6 +51,8 @@ fn in_stage(case: &Case, stage: Stage, ops: &[(usize, Op)]) -> Report {
 
 /// Points before the plan counts at which the program is stopped.
 const LAST: u64 = 60;
+/// Points behind that moment at which the program goes on.
+const LATER: [u64; 5] = [20, 40, 60, 80, FURTHER];
 
 /// Changes of objects that move: the fifth entry says that the first one's homes are durable, and the sixth
 /// changes its object once more.
@@ -173,8 +175,11 @@ fn alone_or_beside_changes() -> Vec<Row> {
                 let case = case(missing, Traced, &PIGGYBACK);
                 let end = case.stages(&case.image())[case.stage(Stage::Moving)];
                 let script = || [vec![Op::Change(0), Op::Change(0)], vec![]];
-                let run = |at| Run::of(script(), &[(at, 1), (end + FURTHER, 1)]);
-                case.explore_all((end - LAST..end).map(run).collect())
+                // The second change must come before the collector has made the copy durable, which is soon.
+                let run = |(at, later)| Run::of(script(), &[(at, 1), (end + later, 1)]);
+                let moments = (end - LAST..end).step_by(3);
+                let pairs = moments.flat_map(|at| LATER.map(|later| (at, later)));
+                case.explore_all(pairs.map(run).collect())
             },
             &[&steps::HOMES_BEFORE_ACTIVE],
         ),

@@ -17,8 +17,9 @@ const FILE_LINES: usize = 500;
 const FUNCTION_LINES: usize = 60;
 
 /// Says what is worse than allowed, and what is allowed and needed no longer.
-fn assert_paid(found: &BTreeMap<String, usize>, allowed: &[(&str, usize)], most: usize) {
-    let allowed: BTreeMap<&str, usize> = allowed.iter().copied().collect();
+fn assert_paid(found: &BTreeMap<String, usize>, allowed: &[(&str, usize, &str)], most: usize) {
+    let entries = allowed.iter().map(|&(name, lines, _)| (name, lines));
+    let allowed: BTreeMap<&str, usize> = entries.collect();
     let mut wrong = Vec::new();
     for (name, &lines) in found {
         let may_have = allowed.get(name.as_str()).copied().unwrap_or(most);

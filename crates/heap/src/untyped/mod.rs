@@ -4,9 +4,10 @@
 //! where the program says one does, that a range lies within it, and that what is stored where its type has
 //! references names an object of the pool.
 
+mod described;
+
 use firn_format::header::TypeId;
 use firn_format::reference::RefWord;
-use firn_format::registry::FieldKind;
 use firn_media::{Medium, Memory};
 use firn_units::{VirtAddr, WORD_BYTES};
 
@@ -15,11 +16,13 @@ use crate::error::Error;
 use crate::object::{Obj, requested_bytes, slot_bytes_at};
 use crate::pool::Pool;
 use crate::roots::{self, RootKey};
-use crate::stored::{Bytes, REFS, Raw, Target, TypeDescriptor};
+use crate::stored::{Target, TypeDescriptor};
 use crate::tx::Tx;
 use crate::types::References;
 use crate::value::Field;
 use crate::view::{Reading, View};
+
+pub(crate) use described::check_described;
 
 /// An object of any type.
 pub struct Untyped(());
@@ -119,63 +122,6 @@ impl<M: Medium> Pool<M> {
         let (size, references) = self.inner.types.reference_map(id)?;
         Some(Layout::new(id, size, references))
     }
-}
-
-/// Whether a type of the heap itself has this name.
-fn is_name_of_the_heap(name: &str) -> bool {
-    let array = name.strip_prefix(REFS);
-    [Bytes::NAME, Raw::NAME].contains(&name)
-        || array.is_some_and(|of| of.is_empty() || of.starts_with('<'))
-}
-
-/// Errors: a type, or one that it leads to, contradicts itself.
-pub(crate) fn check_described(descriptor: &'static TypeDescriptor) -> Result<(), Error> {
-    check_descriptor(descriptor)?;
-    descriptor
-        .with
-        .iter()
-        .copied()
-        .try_for_each(check_descriptor)
-}
-
-/// Errors: a name, a size or a field that no type can have.
-fn check_descriptor(descriptor: &TypeDescriptor) -> Result<(), Error> {
-    let refuse = |what: String| {
-        let name = descriptor.name.to_owned();
-        Err(Error::BadType { name, what })
-    };
-    let most = firn_format::registry::MAX_NAME_BYTES;
-    if descriptor.name.is_empty() || descriptor.name.len() > most {
-        return refuse(format!("its name must have 1 to {most} bytes"));
-    }
-    for field in descriptor.fields {
-        let (name, offset) = (field.name, field.offset);
-        let bytes = u64::from(field.size) * u64::from(field.count);
-        if name.is_empty() || name.len() > most {
-            return refuse(format!("the name of a field must have 1 to {most} bytes"));
-        }
-        if u64::from(offset) + bytes > u64::from(descriptor.size) {
-            return refuse(format!(
-                "field `{name}` ends at byte {}, behind the {} that the type has",
-                u64::from(offset) + bytes,
-                descriptor.size
-            ));
-        }
-        let is_word = field.size == WORD_BYTES as u32 && offset.is_multiple_of(WORD_BYTES as u32);
-        if field.kind == FieldKind::Reference && !is_word {
-            return refuse(format!(
-                "field `{name}` at byte {offset} is no reference: one has 8 bytes at a multiple of 8"
-            ));
-        }
-        // The collector goes by these names.
-        if is_name_of_the_heap(field.target) {
-            let target = field.target;
-            return refuse(format!(
-                "field `{name}` leads to `{target}`, which is a name of the heap's own types; choose another"
-            ));
-        }
-    }
-    Ok(())
 }
 
 impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
