@@ -91,7 +91,7 @@ fn foreign_files() {
         &[0xff; 8192],
     ] {
         std::fs::write(folder.path("foreign"), content).unwrap();
-        let words = ["not a Firn pool; name a file", "whole frames"];
+        let words = ["not a Firn pool; name a pool", "whole frames"];
         assert_refused(&folder, "foreign", &words, &[]);
     }
 }
@@ -271,8 +271,8 @@ fn pictures_that_cannot_be() {
     std::fs::create_dir(folder.path("directory.png")).unwrap();
     std::os::unix::fs::symlink(&pool, folder.path("link.png")).unwrap();
     for (picture, word) in [
-        ("picture.jpg", "ends in .svg or .png"),
-        ("picture", "ends in .svg or .png"),
+        ("picture.jpg", "must end in .svg or .png"),
+        ("picture", "must end in .svg or .png"),
         ("directory.png", "is a directory"),
         ("pool.svg", "is the pool itself"),
         ("link.png", "is the pool itself"),
