@@ -269,6 +269,6 @@ mod tests {
         assert!(line("| `shown`").contains("3.0 to 3.0"));
         let missed = page.find("Missed; what limits it").unwrap();
         assert!(page[missed..].contains("- about slow"));
-        assert!(page.contains("cores in order"));
+        assert!(page.contains("in-order cores"));
     }
 }
