@@ -142,7 +142,7 @@ pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
     let Some(ended) = stages.end() else {
         let _ = status_of(|| {
             Err(Failure::misuse(
-                "the transaction cannot be ended yet; commit or abort it first",
+                "no transaction can be ended; begin one, and commit or abort it first",
             ))
         });
         return errno_of(Status::Misuse);
