@@ -1,7 +1,13 @@
 //! What is not in order yet, and may only get better.
 
 /// Files of more than 500 lines, how many they have, and why.
-pub const LONG_FILES: &[(&str, usize, &str)] = &[];
+pub const LONG_FILES: &[(&str, usize, &str)] = &[
+    ("bindings/c/include/firn.h", 742, HEADER),
+    ("bindings/c/include/firn.hpp", 796, HEADER),
+];
+
+/// Half of it is what its calls promise.
+const HEADER: &str = "a header that a program includes as one, and reads as one";
 
 /// Functions of more than 60 lines, how many they have, and why.
 pub const LONG_FUNCTIONS: &[(&str, usize, &str)] = &[

@@ -67,6 +67,22 @@ pub fn below(folder: &str) -> Vec<Source> {
     found
 }
 
+/// The headers of the C binding, and the lines of each.
+pub fn headers() -> Vec<(String, usize)> {
+    let folders = ["bindings/c/include", "bindings/c/include/firn"];
+    let paths = folders.iter().flat_map(|folder| {
+        let names = entries(folder).into_iter();
+        names.map(move |name| format!("{folder}/{name}"))
+    });
+    let files = paths.filter(|path| !root().join(path).is_dir());
+    files
+        .map(|path| {
+            let lines = read(&path).lines().count();
+            (path, lines)
+        })
+        .collect()
+}
+
 /// All files of all crates that are in Rust.
 pub fn all() -> Vec<Source> {
     crates().iter().flat_map(|folder| below(folder)).collect()
