@@ -45,7 +45,7 @@ pub enum MappedError {
         path: PathBuf,
     },
     /// Another open of the pool excludes this one.
-    #[error("{path}: in use by this or another process; close it there first")]
+    #[error("{path}: in use by this or another process; close it there first, or only peek at it")]
     InUse {
         /// The path as it was given.
         path: PathBuf,

@@ -153,7 +153,7 @@ const REFUSED: [(&str, &str, [&str; 2]); 19] = [
     (
         WAYS,
         "ways = { value = 8, unit = \"KiB\"",
-        ["cache.L1D.ways has the unit `KiB`", "takes ways"],
+        ["cache.L1D.ways has the unit `KiB`", "allowed are ways"],
     ),
     (WAYS, "ways = { value = 8", ["missing field `unit`", "ways"]),
     (
