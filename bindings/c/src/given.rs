@@ -204,7 +204,7 @@ impl<'a, T> Source<'a, T> {
         Self(pointer, PhantomData)
     }
 
-    /// As many as there are: whoever keeps it keeps their number beside it.
+    /// A pointer to all of `things`. It does not keep their number: the caller must.
     pub(crate) fn of(things: &'a [T]) -> Self {
         Self(things.as_ptr(), PhantomData)
     }

@@ -91,7 +91,7 @@ impl<T: Pooled> Handed<T> {
     #[inline(always)]
     pub(crate) fn open<'a>(self) -> Outcome<&'a T> {
         // SAFETY: it is null, or was handed out, by what makes such a value; and memory that was handed out is never
-        // given back. Whoever takes the content out of it vouches that no reference is left.
+        // given back. Taking the content out requires that no reference to it is left.
         let found = unsafe { self.0.as_ref() };
         match found {
             Some(it) if it.mark().load(Ordering::Acquire) == OPEN => match it.is_ours() {
@@ -106,7 +106,7 @@ impl<T: Pooled> Handed<T> {
 /// Memory that is not in use.
 pub(crate) struct HandlePool<T>(Mutex<Vec<Handed<T>>>);
 
-// SAFETY: what lies in it belongs to nobody, and is only written to by whoever takes it out.
+// SAFETY: a free place belongs to no thread. A thread takes it out under the lock before it writes to it.
 unsafe impl<T> Sync for HandlePool<T> {}
 
 impl<T: Pooled> HandlePool<T> {

@@ -295,7 +295,7 @@ impl Session {
         }
     }
 
-    /// Rolls back down to so many transactions and parts.
+    /// Rolls back transactions and nested parts until only `depth` are open.
     fn abort_to(&self, depth: usize) {
         while self.operation.depth() > depth && self.abort().is_ok() {}
     }

@@ -29,8 +29,8 @@ fn options(layout: &str) -> PoolOptions {
     }
 }
 
-/// How a pool of so many bytes is mapped: with addresses for what is emptied and kept, and as a program that was not
-/// written for Firn says in its environment.
+/// The options that map a pool of `bytes` bytes. They reserve addresses for retained frames too, and follow the
+/// environment variables, because a program written for libpmemobj passes no options.
 fn mapped_options(bytes: u64) -> Outcome<MappedOptions> {
     let addresses = MappedOptions::DEFAULT_CAPACITY.max(bytes.saturating_mul(ADDRESSES));
     let mut options = MappedOptions::default().capacity(addresses);

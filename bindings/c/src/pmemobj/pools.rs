@@ -107,7 +107,7 @@ fn look_up(id: u64) -> Outcome<&'static Pobj> {
 fn around_now(address: usize) -> Option<(&'static firn_heap::Pool<Mapped>, VirtAddr)> {
     let pools = POOLS.try_read().ok()?;
     pools.iter().find_map(|(_, pool)| {
-        // SAFETY: whoever closes a pool takes it out of this list first, which is locked.
+        // SAFETY: closing a pool first removes it from this list, which is locked here.
         let pool = unsafe { pool.there() };
         let at = (address as u64).wrapping_sub(pool.base);
         (at < pool.capacity).then_some((&pool.heap, VirtAddr(at)))

@@ -32,7 +32,7 @@ impl Pobj {
         Ok(())
     }
 
-    /// The root object, of at least so many bytes; made, or made longer, if it is not.
+    /// The root object. Creates it if it is missing, and extends it if it is too short.
     pub(crate) fn root_of(
         &self,
         bytes: u64,

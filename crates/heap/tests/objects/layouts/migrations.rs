@@ -116,7 +116,7 @@ fn a_copy_of_a_pool_in_the_middle_of_a_migration_is_migrated_to_its_end() {
     let mut left = 70;
     let some = |old| {
         left -= 1;
-        assert!(left > 0, "enough for now");
+        assert!(left > 0, "the migration is interrupted here");
         to_second(old)
     };
     let stopped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.migrate(some)));
