@@ -19,6 +19,7 @@ pub mod frame;
 pub mod geometry;
 pub mod header;
 pub mod lane;
+pub mod log;
 pub mod plan;
 pub mod reference;
 pub mod registry;

@@ -1,0 +1,303 @@
+//! The log while a pool is open: from a record's place to its home.
+
+use std::collections::VecDeque;
+
+use firn_format::log::{
+    BLOCK_BYTES, BlockHeader, Head, PAYLOAD_BYTES, RecordWriter, SEGMENT_BLOCKS, next_record,
+};
+use firn_units::WORDS_PER_LINE;
+
+use crate::blocks::Blocks;
+use crate::coalesce::{Home, coalesce};
+use crate::segments::{Growth, Segments};
+
+/// How large a log may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Bytes that it has from the beginning.
+    pub initial_bytes: u64,
+    /// Bytes beyond which it does not grow.
+    pub bound_bytes: u64,
+}
+
+/// The log of an open pool. One thread at a time; its owner locks it, never during I/O.
+#[derive(Debug)]
+pub struct Log {
+    head: Head,
+    segments: Segments,
+    /// Records that have their place and are in no write yet.
+    staged: Vec<u8>,
+    /// Records that were ever appended: the newest one's number.
+    appended: u64,
+    /// The number of the newest record that is durable.
+    durable: u64,
+    /// Number of the block that the next write begins with.
+    next_block: u64,
+    /// Number of the block before which all are durable.
+    durable_block: u64,
+    in_flight: bool,
+    /// Writes that are durable and not home, in order.
+    held: VecDeque<Held>,
+    /// Whether a round is on its way home.
+    in_round: bool,
+}
+
+/// A durable write.
+#[derive(Debug)]
+struct Held {
+    records: Vec<u8>,
+    /// Number of the block behind its last one.
+    end: u64,
+}
+
+/// What is to be done next so that staged records become durable.
+#[derive(Debug)]
+pub enum Next {
+    /// Nothing is staged, or a write is in flight.
+    Nothing,
+    /// The file needs more slots: write zeros there, sync, and say [`Log::grown`], or [`Log::stay`] where there is no
+    /// space.
+    Grow(Growth),
+    /// Write these blocks, durably, and say [`Log::written`].
+    Write(Write),
+    /// There is no room until a round has ended.
+    Full,
+}
+
+/// Blocks to write, all of them, in any order, durably.
+#[derive(Debug)]
+pub struct Write {
+    /// The blocks' bytes.
+    pub blocks: Blocks,
+    /// Where each of them lies in the log's file.
+    pub offsets: Vec<u64>,
+    records: Vec<u8>,
+    end: u64,
+    newest: u64,
+}
+
+/// Durable records on their way home.
+#[derive(Debug)]
+pub struct Round {
+    writes: VecDeque<Held>,
+    tail: u64,
+}
+
+impl Log {
+    /// The log of a session that begins, empty, in a file with slots for `options.initial_bytes`, all written (L8).
+    pub fn begin(head: Head, options: Options) -> Self {
+        let segment_blocks = u64::from(head.segment_blocks);
+        let slots = |bytes: u64| bytes.div_ceil(segment_blocks * BLOCK_BYTES).max(1);
+        let (count, most) = (slots(options.initial_bytes), slots(options.bound_bytes));
+        Self {
+            segments: Segments::new(segment_blocks, count, most),
+            staged: Vec::new(),
+            appended: 0,
+            durable: 0,
+            next_block: head.tail,
+            durable_block: head.tail,
+            in_flight: false,
+            held: VecDeque::new(),
+            in_round: false,
+            head,
+        }
+    }
+
+    /// Gives a record its place, behind all others, and its content: `write` appends it to the bytes (L1). Returns the
+    /// record's number.
+    pub fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> u64 {
+        write(&mut self.staged);
+        self.appended += 1;
+        self.appended
+    }
+
+    /// Number of the newest record.
+    pub fn appended(&self) -> u64 {
+        self.appended
+    }
+
+    /// Number of the newest record that is durable; all before it are, too.
+    pub fn durable(&self) -> u64 {
+        self.durable
+    }
+
+    /// Bytes of records that are in no write yet.
+    pub fn staged_bytes(&self) -> usize {
+        self.staged.len()
+    }
+
+    /// Bytes of the log's file.
+    pub fn bytes(&self) -> u64 {
+        self.segments.bytes()
+    }
+
+    /// Bytes of the log that a crash now would have to bring home.
+    pub fn lag_bytes(&self) -> u64 {
+        (self.next_block - self.head.tail) * BLOCK_BYTES
+    }
+
+    /// Whether more than half of what the log may hold is in use, so that a round is due. Later rounds coalesce more:
+    /// the log grows to its bound first.
+    pub fn is_half_full(&self) -> bool {
+        2 * (self.next_block - self.head.tail) > self.segments.most_blocks()
+    }
+
+    /// What to do next for the staged records (L2).
+    pub fn next_write(&mut self) -> Next {
+        if self.in_flight || self.staged.is_empty() {
+            return Next::Nothing;
+        }
+        let wanted = (self.staged.len() as u64).div_ceil(PAYLOAD_BYTES as u64);
+        let room = self.segments.room(self.next_block);
+        if wanted > room
+            && let Some(growth) = self.segments.growth(wanted - room)
+        {
+            return Next::Grow(growth);
+        }
+        let (bytes, records) = self.that_fit(room as usize * PAYLOAD_BYTES);
+        if bytes == 0 {
+            return Next::Full;
+        }
+        let rest = self.staged.split_off(bytes);
+        let taken = std::mem::replace(&mut self.staged, rest);
+        self.in_flight = true;
+        Next::Write(self.seal(taken, records))
+    }
+
+    /// Slots were written and are durable.
+    pub fn grown(&mut self, growth: &Growth) {
+        self.segments.grown(growth);
+    }
+
+    /// There is no space for more slots: the log stays as long as it is.
+    pub fn stay(&mut self) {
+        self.segments.stay();
+    }
+
+    /// A write is durable.
+    pub fn written(&mut self, write: Write) {
+        self.in_flight = false;
+        self.durable = write.newest;
+        self.durable_block = write.end;
+        self.held.push_back(Held {
+            records: write.records,
+            end: write.end,
+        });
+    }
+
+    /// Takes everything durable on its way home (L5). `None` where there is nothing, or a round is on its way.
+    pub fn begin_round(&mut self) -> Option<Round> {
+        if self.in_round || self.held.is_empty() {
+            return None;
+        }
+        self.in_round = true;
+        let writes = std::mem::take(&mut self.held);
+        let tail = writes.back().map_or(self.head.tail, |write| write.end);
+        Some(Round { writes, tail })
+    }
+
+    /// The head to be written, durably, once what the round brought home is durable there (L6).
+    pub fn head_after(&self, round: &Round) -> Head {
+        Head {
+            generation: self.head.generation + 1,
+            tail: round.tail,
+            ..self.head
+        }
+    }
+
+    /// The head is durable: the round's part of the log is free (L7).
+    pub fn end_round(&mut self, round: Round) {
+        self.in_round = false;
+        self.head = self.head_after(&round);
+        self.segments.release(round.tail);
+    }
+
+    /// The bytes and the number of staged records that fit into so many bytes, from the first on.
+    fn that_fit(&self, bytes: usize) -> (usize, u64) {
+        let newer = self.appended - self.taken();
+        if self.staged.len() <= bytes {
+            return (self.staged.len(), newer);
+        }
+        let (mut rest, mut fit) = (&self.staged[..], (0, 0));
+        while next_record(&mut rest).is_some() && self.staged.len() - rest.len() <= bytes {
+            fit = (self.staged.len() - rest.len(), fit.1 + 1);
+        }
+        fit
+    }
+
+    /// Number of the newest record that was ever in a write. None is in flight.
+    fn taken(&self) -> u64 {
+        self.durable
+    }
+
+    /// Makes the blocks of a write (L3, L4).
+    fn seal(&mut self, records: Vec<u8>, count: u64) -> Write {
+        let (mut blocks, mut offsets) = (Blocks::default(), Vec::new());
+        for (index, payload) in records.chunks(PAYLOAD_BYTES).enumerate() {
+            let number = self.next_block + index as u64;
+            let header = BlockHeader {
+                session: self.head.session,
+                number,
+                begins: index == 0,
+                durable: self.durable_block,
+            };
+            header.seal(payload, blocks.push());
+            let place = self.segments.place(number);
+            offsets.push(place.expect("there is room for what fits"));
+        }
+        self.next_block += offsets.len() as u64;
+        Write {
+            blocks,
+            offsets,
+            records,
+            end: self.next_block,
+            newest: self.taken() + count,
+        }
+    }
+}
+
+impl Round {
+    /// What the round brings home: the newest content of each word, once (section III-E).
+    pub fn home(&self) -> Home {
+        let records = self.writes.iter().flat_map(|write| {
+            let mut rest = &write.records[..];
+            core::iter::from_fn(move || next_record(&mut rest))
+        });
+        coalesce(records)
+    }
+
+    /// Bytes of the log's records that the round takes home.
+    pub fn record_bytes(&self) -> u64 {
+        self.writes.iter().map(|write| write.records.len() as u64).sum()
+    }
+}
+
+/// Longest record of lines, in bytes: what a fence covers beyond it goes into further records. Until a fence
+/// returns, persistent memory may hold any part of what it covers, so a cut between them is one that the heap expects.
+pub const LONGEST_RECORD: usize = 256 << 10;
+
+const _: () = assert!(
+    LONGEST_RECORD < (SEGMENT_BLOCKS as usize - 1) * PAYLOAD_BYTES,
+    "a log of one segment holds any record"
+);
+
+/// Appends a record of lines, or several if one would be too long.
+pub fn append_lines<'a>(
+    log: &mut Log,
+    lines: impl Iterator<Item = (u64, u8, [u64; WORDS_PER_LINE])> + 'a,
+) -> u64 {
+    let mut lines = lines.peekable();
+    let mut newest = log.appended();
+    while lines.peek().is_some() {
+        newest = log.append(|into| {
+            let mut record = RecordWriter::lines(into);
+            while record.bytes() < LONGEST_RECORD
+                && let Some((line, mask, words)) = lines.next()
+            {
+                record.line(line, mask, &words);
+            }
+            record.end();
+        });
+    }
+    newest
+}

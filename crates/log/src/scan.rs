@@ -1,0 +1,173 @@
+//! Reading a log that was left by a crash.
+
+use std::collections::HashMap;
+use std::io;
+
+use firn_format::FormatError;
+use firn_format::log::{
+    BLOCK_BYTES, Block, HEAD_BLOCKS, HEAD_BYTES, Head, Record, block_offset, head_offset,
+    next_record,
+};
+
+use crate::LogError;
+
+/// Reads the log's file.
+pub trait ReadLog {
+    /// Fills `into` from byte `at` on; what lies behind the file's end stays as it is. Returns how much it read.
+    ///
+    /// Errors: what the system says.
+    fn read(&mut self, at: u64, into: &mut [u8]) -> io::Result<usize>;
+}
+
+impl<F: FnMut(u64, &mut [u8]) -> io::Result<usize>> ReadLog for F {
+    fn read(&mut self, at: u64, into: &mut [u8]) -> io::Result<usize> {
+        self(at, into)
+    }
+}
+
+/// The records that survived.
+#[derive(Debug)]
+pub struct Found {
+    /// Records in their order.
+    pub records: Vec<Record>,
+    /// Number of the block behind the last one that counts.
+    pub end: u64,
+}
+
+/// The head that counts.
+///
+/// Errors: neither is sound.
+pub fn newest_head(file: &mut impl ReadLog) -> Result<Head, LogError> {
+    let mut refused = FormatError::NotAPool;
+    let mut newest: Option<Head> = None;
+    for copy in 0..HEAD_BLOCKS {
+        let (at, mut bytes) = (head_offset(copy), [0; HEAD_BYTES]);
+        file.read(at, &mut bytes)?;
+        match Head::decode(&bytes, at) {
+            Ok(head) if newest.is_none_or(|other| other.generation < head.generation) => {
+                newest = Some(head);
+            }
+            Ok(_) => {}
+            Err(error) => refused = error,
+        }
+    }
+    newest.ok_or(LogError::Head(refused))
+}
+
+/// Reads the records from `head`'s tail to the first block that is missing (L2, L3): a prefix of what was appended, with
+/// all that was durable.
+///
+/// Errors: a block is missing of which a later one says that it was durable; a write is no sequence of records.
+pub fn scan(file: &mut impl ReadLog, head: &Head, file_bytes: u64) -> Result<Found, LogError> {
+    let slots = Slots::read(file, head, file_bytes)?;
+    let mut records = Vec::new();
+    let (mut number, mut write, mut first) = (head.tail, Vec::new(), head.tail);
+    let mut bytes = [0; BLOCK_BYTES as usize];
+    while let Some(block) = slots.block(file, head, number, &mut bytes)? {
+        if block.begins {
+            take_records(&write, first, true, &mut records)?;
+            (write, first) = (Vec::new(), number);
+        } else if number == head.tail {
+            // A tail is where a write begins.
+            return Err(LogError::Damaged { number });
+        }
+        write.extend_from_slice(block.payload);
+        number += 1;
+    }
+    take_records(&write, first, false, &mut records)?;
+    // The rest of the file may say that more was durable than was found.
+    if slots.durable(file, head, file_bytes)? > number {
+        return Err(LogError::Damaged { number });
+    }
+    Ok(Found {
+        records,
+        end: number,
+    })
+}
+
+/// Takes the records of a write. Of one that is not whole, those that are.
+fn take_records(
+    write: &[u8],
+    number: u64,
+    whole: bool,
+    records: &mut Vec<Record>,
+) -> Result<(), LogError> {
+    let mut rest = write;
+    records.extend(core::iter::from_fn(|| next_record(&mut rest)));
+    match whole && !rest.is_empty() {
+        true => Err(LogError::NoRecords { number }),
+        false => Ok(()),
+    }
+}
+
+/// Which slot holds which segment.
+struct Slots(HashMap<u64, u64>);
+
+impl Slots {
+    /// By the first block of each slot. A slot whose first block is not whole holds no segment: whatever else it
+    /// holds lies behind a block that is missing.
+    fn read(file: &mut impl ReadLog, head: &Head, file_bytes: u64) -> io::Result<Self> {
+        let mut slots = HashMap::new();
+        let mut bytes = [0; BLOCK_BYTES as usize];
+        let segment_blocks = u64::from(head.segment_blocks);
+        for slot in 0.. {
+            let at = block_offset(segment_blocks, slot, 0);
+            if at + BLOCK_BYTES > file_bytes {
+                break;
+            }
+            if let Some(block) = read_block(file, head, at, &mut bytes)?
+                && block.number.is_multiple_of(segment_blocks)
+            {
+                slots.insert(block.number / segment_blocks, slot);
+            }
+        }
+        Ok(Self(slots))
+    }
+
+    fn block<'b>(
+        &self,
+        file: &mut impl ReadLog,
+        head: &Head,
+        number: u64,
+        bytes: &'b mut [u8; BLOCK_BYTES as usize],
+    ) -> io::Result<Option<Block<'b>>> {
+        let segment_blocks = u64::from(head.segment_blocks);
+        let Some(&slot) = self.0.get(&(number / segment_blocks)) else {
+            return Ok(None);
+        };
+        let at = block_offset(segment_blocks, slot, number);
+        let block = read_block(file, head, at, bytes)?;
+        Ok(block.filter(|block| block.number == number))
+    }
+
+    /// Number of a block before which all were durable, as the blocks of the file say.
+    fn durable(
+        &self,
+        file: &mut impl ReadLog,
+        head: &Head,
+        file_bytes: u64,
+    ) -> io::Result<u64> {
+        let (mut durable, mut at) = (head.tail, block_offset(1, 0, 0));
+        let mut bytes = [0; BLOCK_BYTES as usize];
+        while at + BLOCK_BYTES <= file_bytes {
+            if let Some(block) = read_block(file, head, at, &mut bytes)? {
+                durable = durable.max(block.durable);
+            }
+            at += BLOCK_BYTES;
+        }
+        Ok(durable)
+    }
+}
+
+/// The block of this session at byte `at`, if it is whole.
+fn read_block<'b>(
+    file: &mut impl ReadLog,
+    head: &Head,
+    at: u64,
+    bytes: &'b mut [u8; BLOCK_BYTES as usize],
+) -> io::Result<Option<Block<'b>>> {
+    if file.read(at, bytes)? < bytes.len() {
+        return Ok(None);
+    }
+    Ok(Block::decode(bytes).filter(|block| block.session == head.session))
+}
