@@ -1,7 +1,7 @@
 //! What hardware offers beyond loads, stores, write-backs and fences.
 //!
-//! Each proposal is a *mechanism*: a contract in a file of its own here, and a value that a medium offers. The heap asks
-//! for a mechanism by its contract:
+//! Each proposal is a *mechanism*: a contract in a file of its own here, and a value that a medium offers. The heap
+//! asks for a mechanism by its contract:
 //!
 //! ```
 //! use firn_media::{Hardware, Offers, Relocate};
