@@ -1,6 +1,6 @@
-//! Relocation: where the objects of a cycle go, who copies them, and from when on a copy counts.
+//! Relocation: where the objects of a cycle go, how they are copied, and when a copy counts.
 //!
-//! Allocation and transactions stand on this; it knows neither of them.
+//! Allocation and transactions build on this; it knows neither of them.
 //!
 //! ```text
 //! plan          a plan on media, and what its entries say
