@@ -24,7 +24,7 @@ use crate::steps;
 use crate::tx::redo::Ring;
 use firn_format::geometry::FrameRun;
 
-/// With at most this many freed objects left to take out of the plan, the world stops and the rest is taken out.
+/// About this many freed objects, at most, are taken out of a plan while the world is stopped.
 const FEW_FREED: usize = 256;
 
 impl<'p, M: Medium> Planned<'p, M> {
