@@ -19,7 +19,7 @@ use super::reserve::Purpose;
 use crate::error::Error;
 use crate::steps;
 
-/// From this many chunks on, a pool reserves a chunk in which something is pinned for plans.
+/// A pool must be able to have this many chunks before it reserves any for plans.
 pub(super) const CHUNKS_TO_RESERVE: u64 = 32;
 /// From this many frames on, an object is so long that the rest of its last chunk carries little weight.
 const LONG_FRAMES: u64 = 8 * FRAMES_PER_CHUNK;

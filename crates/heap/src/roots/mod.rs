@@ -8,7 +8,7 @@
 //! slots    places, as a set
 //! ```
 //! Guards read the table without a lock. A transaction that has found a root keeps others from changing it, to its end;
-//! one that has found none, or changes one, holds the table's lock.
+//! a transaction that has found none, or changes one, holds the table's lock.
 
 mod change;
 mod find;

@@ -35,7 +35,7 @@ const SHARED_WORDS: usize = 32;
 /// Every `SCAN_EVERY`th entry of a lane recomputes W; the others reuse it, because recomputing loads cache lines of every
 /// other session. A stale W is conservative.
 const SCAN_EVERY: usize = SLOTS / 2;
-/// A session adopts others' homes if the slot this many turns ahead is not reusable yet. When it writes entry n, its
+/// A session helps others' homes if the slot this many turns ahead is not reusable yet. When it writes entry n, its
 /// last W comes from entry n - SCAN_EVERY or later, and all but the last entry before that one were durable. So,
 /// without other sessions, entries before n - SCAN_EVERY - 1 are reusable.
 const HELP_AHEAD: usize = SLOTS - SCAN_EVERY - 2;
@@ -68,7 +68,7 @@ pub(crate) struct FreeSlot(usize);
 
 impl Ring {
     /// Forgets which homes were, or are to be, written back: another thread may take over the ring, and its fence does
-    /// not cover this one's write-backs. The session that adopts the entries does both.
+    /// not cover this one's write-backs. The session that helps the entries does both.
     pub(crate) fn detach(&mut self) {
         self.pending.clear();
         self.homes.clear();
