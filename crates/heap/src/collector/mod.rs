@@ -3,17 +3,17 @@
 //!
 //! ```text
 //! collection        drives one cycle after the other through its states:
-//!   marked            what lives is known, what does not is free    mark, reclaim, recount
+//!   marked            live objects are known, others are free       mark, reclaim, recount
 //!   planned           sources are closed, destinations are taken    survey, selection, compaction_plan, destinations
 //!   active            the plan is in force, objects move            activation, finished
 //!   drained           everything has moved, references are healed   heal, pairs, release
-//!   released          what the cycle came to
-//! options           what a collection is to do, and how
+//!   released          the results of the cycle
+//! options           the goal and the ways of a collection
 //! only_one          one collection at a time            stopping      the moments it asks for
 //! background        a thread that watches the ratio     workflow      the program's own calls drive it, as FFCCD prints
 //! noted             slots that come into use meanwhile
-//! retained          what ended cycles cost a pool that keeps addresses
-//! relocations       what the open cycle moves           figures       what was done
+//! retained          the cost of ended cycles in a pool that keeps addresses
+//! relocations       the moves of the open cycle         figures       what was done
 //! ```
 //! The open cycle itself, with the read barrier, is in `relocation`.
 //!
