@@ -182,7 +182,7 @@ impl<M: Medium> Inner<M> {
     }
 
     /// Gives free chunks at the end of the pool back, but keeps at least the first `kept` bytes. The length on media is
-    /// lowered first, so a crash in between leaves a file longer than the pool's recorded length, not shorter.
+    /// lowered first, so a crash in between leaves a pool longer than its recorded length, not shorter.
     fn cut_end(&self, kept: impl FnOnce(&Space) -> u64) -> Result<(), Error> {
         let mut space = self.allocator.space().lock(&self.medium);
         let kept = kept(&space).max(FIRST_DATA_CHUNK * CHUNK_BYTES);

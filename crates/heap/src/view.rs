@@ -125,8 +125,8 @@ pub trait View<'g>: Copy + private::Sealed {
 
     /// Finds a root's object; `None` if there is no such root.
     ///
-    /// In a guard the answer holds for a moment. In a transaction it holds until the end: no other transaction changes
-    /// the root's object, or adds the missing root.
+    /// In a guard the answer holds for a moment. In a transaction it holds until the end: no other transaction makes
+    /// the root refer elsewhere, or adds a missing root.
     ///
     /// Errors: an object of another type; in a transaction [`Error::Conflict`].
     #[inline]

@@ -214,8 +214,7 @@ impl Space {
             true => durable,
             false => u64::MAX,
         });
-        // An allocation that finds nothing else asks once more for what the device refused; a collection has asked
-        // already.
+        // If nothing else is found, asks the device once more for refused blocks; a collection has asked already.
         let mut may_ask = purpose != Purpose::Collection && self.has_refusals();
         let mut refusal = None;
         loop {

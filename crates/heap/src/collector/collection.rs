@@ -252,7 +252,7 @@ impl<'p, M: Medium> Collection<'p, M> {
             return Err(Ended::NothingMoves);
         }
         let mut goal = self.options.goal();
-        // A caller that moves everything, to find stale pointers, needs no room in the budget of retained addresses.
+        // A caller that moves everything, to find stale pointers, wants that for as long as possible, past any budget.
         if !goal.everything {
             let most = self.inner.may_empty();
             if most == 0 {

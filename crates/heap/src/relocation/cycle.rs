@@ -35,7 +35,7 @@ pub(super) const DURABLE: u64 = 4;
 /// Instructions, beyond the loads, by which x86-64 code finds a frame's part.
 const CHECK_INSTRUCTIONS: u64 = 8;
 /// Instructions that compute where an object of a source goes: its slot, its rank among the moving objects, and the
-/// address of that rank.
+/// address for that rank.
 const FORWARD_INSTRUCTIONS: u64 = 30;
 
 /// A run that a cycle fills, from its first slot on.
@@ -82,7 +82,7 @@ pub struct Cycle<M: Medium> {
     pub(super) resumed: bool,
     pub(super) map: FrameMap,
     pub(super) states: M::Words,
-    /// How many copies this process has made. Orders nothing; only tells whether there were more since.
+    /// How many copies this process has made. Says nothing about one of them, only whether there were more since.
     pub(super) copies: AtomicU64,
 }
 

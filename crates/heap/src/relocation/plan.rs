@@ -1,7 +1,7 @@
 //! A plan on media: writing it, reading it, and the meaning of its entries.
 //!
-//! A plan on media is trusted only if it is sound. Its checksums show that it is intact; but a wrong one would make
-//! recovery copy beyond the pool, or reserve memory for frames that do not exist.
+//! A plan on media is trusted only if it is sound. Its checksums only show that it is unchanged since it was written; a
+//! wrong plan would make recovery copy beyond the pool, or reserve memory for frames that do not exist.
 
 use firn_format::class::Class;
 use firn_format::geometry::{BITMAP_WORDS, Frame};

@@ -170,7 +170,7 @@ impl<'c, M: Medium> Commit<'c, M> {
 
     /// Takes frames for the part of the entry that does not fit into a slot.
     ///
-    /// Errors: there are none. Everything is as before the commit.
+    /// Errors: there are no such frames. Everything is as before the commit.
     fn take_room(&mut self) -> Result<(), Error> {
         let payload = self.entry.len() - ENTRY_HEADER_WORDS;
         match take_overflow(self.inner, self.ring, payload) {

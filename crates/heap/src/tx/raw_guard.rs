@@ -101,8 +101,8 @@ impl<'s, M: Medium> RawGuard<'s, M> {
         }
     }
 
-    /// In an explicit pool: the body of the next object behind `body` by address, or of the first one if there is no
-    /// object at `body`. Takes time in proportion to the free space between. Allocations and frees of the open
+    /// In an explicit pool: the body of the next object by address, which begins behind `body`, whether or not an
+    /// object is there. Takes time in proportion to the free space between. Allocations and frees of the open
     /// transaction do not count yet.
     ///
     /// Errors: the frame table is damaged.

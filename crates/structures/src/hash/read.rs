@@ -132,7 +132,7 @@ pub struct Buckets<'g, V: View<'g>> {
     passed: u64,
     /// For nodes that are not the first of their buckets, over all buckets together.
     budget: ChainBudget,
-    /// The error for which the iteration is empty.
+    /// The error that left nothing to iterate over.
     failed: Option<Error>,
 }
 

@@ -30,7 +30,7 @@ struct Shelf {
     notes: Ref<Refs<Note>>,
 }
 
-/// The same name, and correct notes.
+/// Under that name, with correct notes.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Shelf")]
