@@ -13,7 +13,7 @@ pub struct Passed {
     pub left: Image,
 }
 
-/// How a crash state comes to be, and what the check does about it.
+/// How a crash state comes to be, and how the check handles it.
 #[derive(Clone, Debug, Default)]
 pub struct Story {
     /// A part for each crash.
@@ -22,11 +22,11 @@ pub struct Story {
     pub check: Vec<Event>,
 }
 
-/// What a replay tells.
+/// What a replay records.
 #[derive(Default)]
 pub(crate) struct Told {
     /// Where the crashes fell.
     pub(crate) points: Vec<CrashPoint>,
-    /// What happened, if somebody wants to hear it.
+    /// What happened, if the caller wants it.
     pub(crate) story: Option<Story>,
 }

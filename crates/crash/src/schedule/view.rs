@@ -1,14 +1,14 @@
-//! What a policy sees, and what it can say.
+//! What a policy sees, and the actions it can choose.
 
 /// What a scheduler may choose from.
 pub(crate) struct View<'a> {
     /// Scheduling points of the run so far.
     pub(crate) point: u64,
-    /// The thread at a scheduling point, unless it cannot go on.
+    /// The thread at a scheduling point, unless it cannot continue.
     pub(crate) current: Option<usize>,
-    /// Threads that can go on, ascending, the current one among them.
+    /// Threads that can continue, ascending, including the current one.
     pub(crate) runnable: &'a [usize],
-    /// Threads whose buffers hold something, with how much.
+    /// Threads with entries in their buffers, with the number of entries.
     pub(crate) buffered: &'a [(usize, usize)],
 }
 

@@ -1,4 +1,5 @@
-//! Does memory that can crash leave what it may, do simulated threads do what x86 does, and does the explorer miss nothing?
+//! Does memory that can crash leave only what it may, do simulated threads behave like x86, and does the explorer miss
+//! nothing?
 
 mod completion;
 mod explorer;

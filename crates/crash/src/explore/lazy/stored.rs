@@ -26,7 +26,7 @@ impl Stored {
 
     pub(super) fn take_in(&mut self, line: u64, event: &Event) {
         match *event {
-            // What the run found there already another image may not have.
+            // The content that this run replaced may differ in another image.
             Event::Store { word, new, .. } if line_of(word) == line => {
                 self.cells |= 1 << index_of(word);
                 self.content[index_of(word)] = new;
@@ -39,14 +39,14 @@ impl Stored {
         }
     }
 
-    /// What this makes of a content.
+    /// `content` after these stores.
     pub(crate) fn applied(&self, content: &Line) -> Line {
         let mut content = *content;
         self.store_to(&mut content);
         content
     }
 
-    /// Whether a content holds all of it already.
+    /// Whether a content already holds everything that was stored.
     pub(crate) fn is_in(&self, content: &Line) -> bool {
         let cells = content.iter().zip(&self.content).enumerate();
         let mut stored = cells.filter(|(cell, _)| self.cells >> cell & 1 != 0);
