@@ -17,7 +17,7 @@
 //! schedule   who goes next: policies, choices, turns, all interleavings; what a run came to
 //! memory     what there is: bytes and marks, store buffers, events, what a crash may leave,
 //! memory     the state: bytes and marks, store buffers, events, what a crash may leave,
-//! what a run read of it
+//!            what a run read of it
 //! # The model
 //!
 //! - x86-TSO: a store buffer per simulated thread, first in first out, holding persistent stores,

@@ -76,7 +76,7 @@ impl Lazy<'_, '_> {
         crashed
     }
 
-    /// How images take part of a copy in which these lines, and no others, may be marked.
+    /// How the images of a class continue, for a copy in which these lines and no others may be marked.
     fn ways(&mut self, mixed: &[usize]) -> Vec<Way> {
         let nth = |filter: &Filter| match filter.narrowing {
             Narrowing::Marked(nth) => Some(nth),
