@@ -1,8 +1,8 @@
 //! Entries as lines that preserve every byte: `firn scan` prints them and `firn load` reads them.
 //!
-//! A line of text is the key, a tab and the value. In both, a backslash begins an escape: `\\`, `\t`, `
-//! `, `\r`, `\0`, and `\xHH` for a byte that is another control character or not UTF-8. A line of JSON is an object with `key` and `value`; if either is not UTF-8, it is called `key_hex` or `value_hex`
-//! instead, with two digits per byte.
+//! A line of text is the key, a tab and the value. In both, a backslash begins an escape: `\\`, `\t`, `\n`, `\r`,
+//! `\0`, and `\xHH` for a byte that is another control character or not UTF-8. A line of JSON is an object with `key`
+//! and `value`; if either is not UTF-8, it is called `key_hex` or `value_hex` instead, with two digits per byte.
 //!
 //! No line of JSON has a tab, and every line of text has one, so a reader can tell them apart.
 
