@@ -38,13 +38,13 @@ fn median(mut of: Vec<f64>) -> f64 {
     of.get(of.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The pool's memory, read as it lies there.
+/// The pool's memory, read directly.
 struct Bare(*const u8);
 
 impl Bare {
-    /// A word of an object: its header for 0.
+    /// A word of an object; word 0 is its header.
     fn word(&self, object: u64, word: u64) -> u64 {
-        // SAFETY: only words of live objects are asked for, by references of a pool that nobody changes.
+        // SAFETY: every caller passes a word of a live object, found by references of a pool that no thread changes.
         unsafe {
             self.0
                 .add((object + 8 * word) as usize)
@@ -57,9 +57,9 @@ impl Bare {
         RefWord(self.word(object, word)).address().0
     }
 
-    /// Copies a value, which lies behind its header and its length.
+    /// Copies a value, which follows its header and its length.
     fn copy(&self, value: u64, into: &mut [u8; VALUE.len()]) {
-        // SAFETY: every value has so many bytes; as above.
+        // SAFETY: every value has this many bytes, and no thread changes the pool.
         unsafe {
             let from = self.0.add(value as usize + 16);
             from.copy_to_nonoverlapping(into.as_mut_ptr(), into.len());
@@ -82,7 +82,7 @@ impl Bare {
         self.copy(self.follow(node, 4), into);
     }
 
-    /// The root refers to the array in word 3; a string's reference stands behind header and length.
+    /// The root refers to the array in word 3; a string's reference follows header and length.
     fn in_array(&self, root: u64, index: u64, into: &mut [u8; VALUE.len()]) {
         let strings = self.follow(root, 3);
         self.copy(self.follow(strings, 2 + index), into);
@@ -100,7 +100,7 @@ fn seen<'g, T: Target, V: View<'g, Medium = Mapped>>(
     view.deref(root).ok_or_else(gone)
 }
 
-/// What is to run.
+/// The parts to run.
 struct Plan {
     keys: Vec<u64>,
     passes: usize,

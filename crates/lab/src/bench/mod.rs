@@ -64,41 +64,41 @@ pub(crate) use clock::{Moment, Times};
 /// What is measured, and how long.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Who else is measured.
+    /// Rivals to measure.
     pub rivals: Vec<RivalSource>,
     /// Names of parts and of operations; everything if empty.
     pub only: Vec<String>,
-    /// Structures on which the phases are run, and nothing else is; nothing if empty.
+    /// Structures to run the phases on, and nothing else; all parts if empty.
     pub structures: Vec<String>,
-    /// Blocks, of which the median counts.
+    /// Blocks; their median counts.
     pub blocks: usize,
     /// Operations of a block.
     pub n: u64,
     /// Durability that pools in `memory_dir` are treated with.
     pub domain: Domain,
-    /// Where pools in memory go, a tmpfs.
+    /// The folder for pools in memory, a tmpfs.
     pub memory_dir: PathBuf,
     /// Entries of the map.
     pub entries: u64,
     /// Entries of the pools that are reopened.
     pub objects: Vec<u64>,
-    /// Where pools on disk go.
+    /// The folder for pools on disk.
     pub disk_dir: PathBuf,
-    /// The program that does a [`ReopenPlan`] when it is called with `bench --reopen`.
+    /// The program that runs a [`ReopenPlan`] when it is called with `bench --reopen`.
     pub program: PathBuf,
 }
 
 impl Options {
-    /// Whether an operation of a part was asked for.
+    /// Whether an operation of a part was selected.
     fn wants(&self, section: &str, name: &str) -> bool {
         self.structures.is_empty() && self.only.is_empty()
             || self.only.iter().any(|only| only == section || only == name)
     }
 }
 
-/// Measures what was asked for.
+/// Measures what was selected.
 ///
-/// Errors: no pool could be made, the rival failed, nothing has a name that was asked for.
+/// Errors: no pool could be made, the rival failed, a selected name is unknown.
 pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>, BenchError> {
     let sections = [
         transactions::SECTION,
