@@ -1,14 +1,14 @@
-//! What a simulated machine counts, to be held against what a real one executes.
+//! The counts of a simulated machine, to compare with a real one's.
 //! `docs/decisions/calibrated-work.md` has the figures.
 //!
 //! ```text
 //! calibration real WORKLOAD OBJECTS PHASES [collect]
 //! calibration simulated WORKLOAD OBJECTS PHASES [collect]
 //! ```
-//! `real` does the first PHASES of FFCCD's on a file in `TMPDIR`, for a program that counts, as
-//! `perf stat --event instructions:u`: what it says of two runs differs by what a phase took. `simulated` says
-//! itself what each phase took, in instructions of an operation; of all workloads, if WORKLOAD is `all`.
-//! `collect` goes on with a collection, of which `simulated` says the instructions.
+//! `real` runs the first PHASES of FFCCD's on a file in `TMPDIR`, under a counting program such as
+//! `perf stat --event instructions:u`: the counts of two runs differ by the cost of a phase. `simulated` itself prints
+//! the cost of each phase, in instructions per operation; of all workloads, if WORKLOAD is `all`. `collect` adds a
+//! collection, whose instructions `simulated` prints.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};

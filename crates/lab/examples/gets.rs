@@ -1,13 +1,12 @@
-//! What the checks of a get cost: gets of a structure, in turns with a loop over the same memory that takes
-//! the same way and copies the same bytes, but holds nothing against anything. `docs/profile.md` has its
-//! figures.
+//! The cost of a get's checks: gets of a structure, in turns with a loop over the same memory that takes the same path
+//! and copies the same bytes, but checks nothing. `docs/profile.md` has its figures.
 //!
 //! ```text
 //! gets avl|red_black|strings ENTRIES PASSES [get|bare]
 //! ```
 //! A pass gets every entry in random order, 100 in a guard. Prints the medians of the passes, in CPU time, and
 //! the median of the ratios of a pass to the one that follows it. With `get` or `bare` only these run, for
-//! programs that count.
+//! counting programs.
 #![allow(unsafe_code)]
 
 use std::hint::{black_box, select_unpredictable};

@@ -1,6 +1,5 @@
-//! Some phases on one structure and nothing else, for programs that count: what `perf stat` or
-//! `valgrind --tool=callgrind` says of two runs differs by what a phase took. `docs/profile.md` has such
-//! figures.
+//! Some phases on one structure and nothing else, for counting programs: the counts of `perf stat` or
+//! `valgrind --tool=callgrind` for two runs differ by the cost of a phase. `docs/profile.md` has such figures.
 //!
 //! ```text
 //! operations STRUCTURE ENTRIES PHASES PASSES

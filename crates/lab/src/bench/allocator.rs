@@ -1,7 +1,7 @@
-//! What the allocator itself costs: allocating and freeing inside transactions.
+//! The cost of the allocator itself: allocating and freeing inside transactions.
 //!
-//! A round frees some objects in one transaction and allocates as many in another. Three figures
-//! come of it, each an object:
+//! A round frees some objects in one transaction and allocates as many in another. It gives three figures, each per
+//! object:
 //!
 //! ```text
 //! call       the calls alone, on the thread's CPU clock around their loop, less the clock's cost;
@@ -11,8 +11,8 @@
 //! whole      a transaction of many objects over their number, its fence included
 //! ```
 //!
-//! Two threads are measured in one pool and, to tell what they share there from what the machine
-//! makes them share, each in a pool of its own.
+//! Two threads are measured in one pool and, to tell what the pool makes them share from what the machine does, each in
+//! a pool of its own.
 
 use std::sync::Barrier;
 

@@ -1,4 +1,4 @@
-//! The bench: what Firn costs, beside others in one run.
+//! The bench: the cost of Firn, beside other systems in one run.
 //!
 //! ```text
 //! transactions   durable transactions, in turns with the rival's
@@ -12,14 +12,14 @@
 //! simulator      how fast the simulated machine is
 //! phases         objects come and go, and in which order
 //! operation, rig, herd    what is measured, on any medium
-//! clock, figure, cores    how it is timed and told, and how far the cores are
+//! clock, figure, cores    how it is timed and reported, and how far the cores are
 //! pools, rival, reclaim   what it is measured on
-//! document, bars, machine what docs/performance.md says
+//! document, bars, machine the text of docs/performance.md
 //! ```
 //!
-//! Times are thread CPU time, so that other programs on the machine do not lengthen them, taken in
-//! blocks that alternate between what is compared. What caches and cores share is still shared: only
-//! ratios of one run mean much.
+//! Times are thread CPU time, so that other programs on the machine do not lengthen them. They are taken in blocks that
+//! alternate between the compared systems. Caches and parts of cores are still shared: only ratios of one run mean
+//! much.
 
 mod allocator;
 mod bars;
@@ -68,7 +68,7 @@ pub struct Options {
     pub rivals: Vec<RivalSource>,
     /// Names of parts and of operations; everything if empty.
     pub only: Vec<String>,
-    /// Structures to run the phases on, and nothing else; all parts if empty.
+    /// Structures on which the phases, and nothing else, are run; no restriction if empty.
     pub structures: Vec<String>,
     /// Blocks; their median counts.
     pub blocks: usize,

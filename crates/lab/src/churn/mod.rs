@@ -1,13 +1,12 @@
-//! Entries come and go beside a collector: the phases of FFCCD's evaluation (its section 6) on a pool of
-//! one's own.
+//! Entries come and go beside a collector: the phases of FFCCD's evaluation (its section 6) on the user's own pool.
 //!
 //! ```text
 //! entries    which entries are in, their keys and values, in an order that a seed decides
-//! mine       the map, and that nobody else's entries are in it
-//! report     what is told
+//! mine       the map, and the check that it holds no other entries
+//! report     the report
 //! ```
-//! A round inserts all entries, deletes four of five at random, inserts them again, and deletes four of
-//! five. Each operation is a transaction, all of one thread; the collector has a thread of its own.
+//! A round inserts all entries, deletes four of five at random, inserts them again, and deletes four of five. Each
+//! operation is a transaction, all of one thread; the collector has a thread of its own.
 
 mod entries;
 mod mine;

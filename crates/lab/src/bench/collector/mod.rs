@@ -1,13 +1,13 @@
-//! What compaction costs and what it wins.
+//! The cost of compaction, and its benefit.
 //!
 //! ```text
-//! density      how dense a pool becomes, and what an object moved costs with nobody else at work
-//! full         what a full pool has room for once half was freed and it was collected
+//! density      how dense a pool becomes, and the cost of moving an object with no other thread at work
+//! full         what fits into a full pool after half was freed and it was collected
 //! moving       what it costs beside a program, by scheme
 //! reduction    how far a collector in the background keeps a pool from fragmenting
 //! idle         what the read barrier costs while nothing moves
-//! stops        how long the program stands
-//! bars, page   what figures come up to, and how docs/performance.md tells it
+//! stops        how long the program is stopped
+//! bars, page   the bars of the figures, and their section of docs/performance.md
 //! ```
 
 mod bars;

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! computer     patterns of addresses, each of which stresses another part
-//! images       the same on the machine as programs see it: memory has content, and there may be a mechanism
+//! images       patterns on the machine as programs see it: memory has content, and there may be a mechanism
 //! workload     a heap's structure on the machine, with each mechanism and without
-//! address      where patterns go
+//! address      the addresses of patterns
 //! rate         one measured figure
-//! page         bars, and what docs/machine-performance.md says
+//! page         bars, and the text of docs/machine-performance.md
 //! ```
 //!
-//! Every round runs a block of each pattern, so that whatever changes about the host changes for all of them.
+//! Every round runs a block of each pattern, so that a change of the host affects all of them.
 
 mod address;
 mod computer;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! together     two threads on two structures
-//! bars, page   what figures come up to, and how docs/performance.md tells it
+//! bars, page   the bars of the figures, and their section of docs/performance.md
 //! ```
 
 mod bars;
