@@ -54,8 +54,7 @@ fn open(path: &str) -> Result<Pool<Mapped>, Box<dyn AnyError>> {
 
 fn add(pool: &Pool<Mapped>, name: &str) -> Result<(), Error> {
     pool.session()?.transaction(|tx| {
-        // Held to the end of the transaction. Other threads that change the list wait for it; readers never see it half
-        // done.
+        // Held to the transaction's end. Other writers of the list wait for it; readers never see it half done.
         tx.lock_exclusive(LIST)?;
         let book = match tx.find_root::<Book>("book")? {
             Some(book) => book,

@@ -75,7 +75,7 @@ pub struct Bench {
     /// Reopens this pool and writes to it until killed: what the bench calls itself for
     #[arg(long, value_name = "POOL", hide = true)]
     pub reopen: Option<PathBuf>,
-    /// Makes that pool instead, with so many entries
+    /// Makes that pool instead, with this many entries
     #[arg(long, value_name = "N", hide = true, requires = "reopen")]
     pub fill: Option<u64>,
     /// With a cycle of the collector open

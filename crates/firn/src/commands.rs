@@ -51,7 +51,7 @@ pub fn load(load: &Load, output: &mut Output) -> Result<Verdict, Failure> {
     Ok(Verdict::Well)
 }
 
-/// Where entries come from.
+/// The source of entries.
 enum Source {
     Tree(PathBuf),
     File(PathBuf, File),

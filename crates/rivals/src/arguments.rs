@@ -65,7 +65,7 @@ pub enum Task {
 pub struct Arguments {
     /// The rival.
     pub rival: RivalName,
-    /// Where pool files go.
+    /// The folder of pool files.
     pub dir: PathBuf,
     /// The name passed to dlopen.
     pub library: String,

@@ -54,7 +54,7 @@ pub enum Failure {
     Wrong {
         /// The structure.
         structure: &'static str,
-        /// What was found, and what was expected.
+        /// The value found, and the one expected.
         said: String,
     },
     /// This rival has no such operation or structure.

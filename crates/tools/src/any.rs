@@ -59,8 +59,7 @@ pub fn open_to_change(
     let mut medium = Mapped::open(path, mapped)?;
     let own = own_options(&medium)?;
     if own.log == LogKind::Undo {
-        // An interrupted operation is completed by the rules under which it began; then the program holds no address
-        // any more.
+        // Interrupted work is completed by the rules under which it began; then no address is held any more.
         let pool = Pool::open(medium, &own)?;
         tell_conversion(&pool, progress);
         pool.close().map_err(ToolError::pool(path))?;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::any::own_options;
 use crate::{Progress, ToolError};
 
-/// What became of a pool's version.
+/// The result of a conversion.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConvertReport {
     /// The pool's file.

@@ -10,7 +10,7 @@ use crate::any::{Torn, open_any};
 use crate::check::findings;
 use crate::{Progress, ToolError, stat};
 
-/// What was copied.
+/// The result of a copy.
 #[derive(Clone, Debug, Serialize)]
 pub struct CopyReport {
     /// Objects in the copy.

@@ -17,7 +17,7 @@ use crate::{Progress, ToolError};
 /// Objects moved between two reports of progress.
 const STEP_UNITS: u64 = 1 << 14;
 
-/// What is to be done.
+/// What to do.
 #[derive(Clone, Debug)]
 pub struct DefragPlan {
     /// The pool's file.
@@ -57,7 +57,7 @@ pub struct DefragReport {
     pub before: Standing,
     /// The pool after.
     pub after: Standing,
-    /// What the collector did.
+    /// The collector's work.
     pub work: Work,
     /// Total time, including opening and closing.
     pub seconds: f64,
@@ -86,7 +86,7 @@ pub struct Standing {
     pub file_backed_bytes: u64,
 }
 
-/// What the collector did, and how long it took.
+/// The collector's work, and the time it took.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Work {
     /// Cycles: each marks, plans, moves and frees.
@@ -294,7 +294,7 @@ fn file_sizes(path: &Path) -> Result<(u64, u64), ToolError> {
 }
 
 impl Work {
-    /// What a collection did.
+    /// The work of a collection.
     pub(crate) fn of(collected: &Collected) -> Self {
         Self {
             cycles: collected.cycles,

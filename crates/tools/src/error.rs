@@ -43,7 +43,7 @@ pub enum ToolError {
     File {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The action that failed.
         doing: &'static str,
         /// The system's error.
         source: io::Error,
@@ -83,9 +83,9 @@ pub enum ToolError {
     Range {
         /// The parameter.
         what: &'static str,
-        /// What it may be.
+        /// Its range.
         range: &'static str,
-        /// What it was.
+        /// The value found.
         found: String,
     },
     /// There is no such scheme.

@@ -16,7 +16,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Bytes of the longest line: the largest entry with every byte escaped, and the syntax around it.
 const MAX_LINE_BYTES: u64 = 6 * (MAX_KEY_BYTES as u64 + MAX_VALUE_BYTES) + 64;
 
-/// What was loaded.
+/// The result of loading.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LoadReport {
     /// Entries that were read.
@@ -79,7 +79,7 @@ impl<'a> Loader<'a> {
 
 /// Lines to load.
 pub struct LineInput<'a, R> {
-    /// Where they come from.
+    /// Their source.
     pub lines: R,
     /// The input's name in errors.
     pub name: &'a Path,

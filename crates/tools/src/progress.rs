@@ -1,4 +1,4 @@
-//! Where long work reports its progress.
+//! Progress reports of long work.
 
 /// Receives the progress of long work. The command line draws bars; tests stay silent.
 pub trait Progress {

@@ -9,7 +9,7 @@ use std::process::Command;
 const STATIC_LIBRARIES: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
 const CRATE: &str = "bindings/c";
 
-/// Where everything goes.
+/// The folders of an installation.
 pub struct Places {
     /// The prefix that compilers are told: headers lie in its `include`, libraries in its `lib`.
     pub prefix: PathBuf,

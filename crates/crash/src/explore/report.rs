@@ -1,4 +1,4 @@
-//! What an exploration found.
+//! The results of an exploration.
 
 use core::fmt;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 /// A crash state that the check rejected, or an execution that failed by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What the check said.
+    /// The check's message.
     pub message: String,
     /// Replays it: pass it to [`crate::Explorer::replay`].
     pub replay: String,
 }
 
-/// What an exploration covered and found.
+/// The coverage and findings of an exploration.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Runs of the check, including those after crashes inside recovery: one for each distinct crash state, or, if the
@@ -39,7 +39,7 @@ pub struct Report {
     pub hash: u64,
     /// Time taken.
     pub elapsed: Duration,
-    /// What went wrong.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 

@@ -1,4 +1,4 @@
-//! What led to a crash state, for a reader.
+//! The story of a crash state, for a reader.
 
 use crate::explore::path::CrashPoint;
 use crate::memory::event::Event;
@@ -9,7 +9,7 @@ use crate::memory::image::Image;
 pub struct Passed {
     /// The events of the workload, or of the recovery before, oldest first.
     pub events: Vec<Event>,
-    /// What is on media after the crash.
+    /// The content of media after the crash.
     pub left: Image,
 }
 
@@ -22,7 +22,7 @@ pub struct Story {
     pub check: Vec<Event>,
 }
 
-/// What a replay records.
+/// The record of a replay.
 #[derive(Default)]
 pub(crate) struct Told {
     /// Where the crashes fell.

@@ -49,8 +49,7 @@ impl Shared {
         Some(false)
     }
 
-    /// Begins to complete a line, where it need not be recorded which lines are marked. Returns whether the line is
-    /// unmarked.
+    /// Begins to complete a line if marks need not be recorded in full. Returns whether the line is unmarked.
     pub(crate) fn begin_completion(&self, line: u64) -> Option<bool> {
         if !self.spares_mark(line) {
             return None;

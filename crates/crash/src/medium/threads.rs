@@ -248,8 +248,7 @@ impl Crash {
             let shared = Arc::downgrade(&self.shared);
             let body = move || {
                 job();
-                // The end of a thread is a scheduling point too: its stores may be visible only after its last
-                // instruction.
+                // The end of a thread is a point too: its stores may become visible after its last instruction.
                 if let Some(shared) = shared.upgrade() {
                     shared.point();
                 }
@@ -289,8 +288,7 @@ impl Crash {
         self.lend(attempt);
     }
 
-    /// The check of the word and the start of the sleep are one step. A change without a wake-up leaves the thread
-    /// asleep.
+    /// Checks the word and falls asleep in one step. A change without a wake-up leaves the thread asleep.
     pub(crate) fn wait_thread(&self, words: &CrashWords, index: usize, seen: u64, until_ns: u64) {
         let shared = &self.shared;
         if !shared.simulating() {

@@ -52,7 +52,7 @@ pub enum Event {
     Note {
         /// Simulated thread.
         thread: u16,
-        /// What it noted.
+        /// The progress noted.
         progress: u64,
     },
     /// Everything stored so far is durable.

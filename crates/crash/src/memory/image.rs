@@ -22,7 +22,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// What `memory` holds now.
+    /// The current content of `memory`.
     pub(crate) fn of(memory: &Memory, boots: u64) -> Self {
         let occupied = memory
             .touched()

@@ -12,7 +12,7 @@ use firn_media::{Lookup, Move};
 use firn_units::VirtAddr;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// What answers.
+/// The lookup hardware of all threads.
 #[derive(Default)]
 pub(crate) struct Lookups {
     filters: Filters,

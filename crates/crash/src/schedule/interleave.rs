@@ -3,7 +3,7 @@
 use crate::schedule::policy::Schedule;
 use crate::schedule::run::RunOutcome;
 
-/// What an enumeration of interleavings covered.
+/// The coverage of an enumeration of interleavings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interleavings {
     /// Executions made.

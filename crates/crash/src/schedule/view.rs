@@ -1,6 +1,6 @@
-//! What a policy sees, and the actions it can choose.
+//! The view of a policy, and the actions it can choose.
 
-/// What a scheduler may choose from.
+/// The choices of a scheduler.
 pub(crate) struct View<'a> {
     /// Scheduling points of the run so far.
     pub(crate) point: u64,
@@ -12,7 +12,7 @@ pub(crate) struct View<'a> {
     pub(crate) buffered: &'a [(usize, usize)],
 }
 
-/// What a scheduler chose.
+/// A scheduler's choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
     Run(usize),

@@ -1,4 +1,4 @@
-//! What fits where.
+//! The layout of the panels.
 
 use firn_tools::top::{Condition, Scene};
 use ratatui::buffer::Buffer;

@@ -149,7 +149,7 @@ fn per_second(scene: &Scene, rate: impl Fn(&Change) -> String) -> String {
     rate.map_or_else(|| "- /s".to_owned(), |rate| format!("{rate} /s"))
 }
 
-/// What the collector does.
+/// The collector's work.
 pub(super) fn collector(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let inner = framed("collector", area, buffer);
     let did = &scene.stat.collector;

@@ -1,5 +1,4 @@
-//! Is a pool of an older version of the format converted and the conversion reported, and does an older program then
-//! refuse it?
+//! Is a pool of an older format converted, is that reported, and does an older program then refuse it?
 
 use std::io::Read;
 use std::os::unix::fs::FileExt;

@@ -49,7 +49,7 @@ pub struct Figure {
     pub over_control: Option<f64>,
     /// CPU time over the control's in blocks that ran on undisturbed cores, if that is known.
     pub undisturbed: Option<Undisturbed>,
-    /// What a collection did, if one was measured.
+    /// The result of a collection, if one was measured.
     #[serde(flatten)]
     pub compaction: Compaction,
     /// How it was measured.

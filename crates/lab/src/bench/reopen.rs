@@ -40,7 +40,7 @@ const LONGEST_LIFE: Duration = Duration::from_secs(60);
 /// the plan has its maximum size, whatever the pool's size.
 const DELETED_OF: u64 = 2;
 
-/// What a pool is killed in the middle of.
+/// The work in the middle of which a pool is killed.
 pub(super) struct Kind {
     /// The subject of its figures, and the part of the bench that they belong to.
     pub(super) structure: &'static str,

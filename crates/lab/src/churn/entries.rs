@@ -63,7 +63,7 @@ pub(super) struct Entries {
 impl Entries {
     pub(super) fn new(entries: u32, value_bytes: usize, seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
-        // Text, for people who scan the map.
+        // Text, which is readable in a scan of the map.
         let value = (0..value_bytes).map(|_| rng.alphanumeric() as u8).collect();
         Self {
             rng,

@@ -33,7 +33,7 @@ pub struct ChurnReport {
     pub entries: u64,
     /// Bytes of each value.
     pub value_bytes: usize,
-    /// What decided the order.
+    /// Seed of every order.
     pub seed: u64,
     /// Rounds.
     pub rounds: u64,

@@ -42,9 +42,9 @@ impl Mode {
 /// What is crashed, and how.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// What is crashed.
+    /// The settings to crash.
     pub settings: Vec<Setting>,
-    /// What is explored.
+    /// The explorations of each setting.
     pub mode: Mode,
     /// Crashes inside recovery.
     pub depth: u32,

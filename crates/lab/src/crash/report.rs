@@ -99,7 +99,7 @@ pub struct Finding {
     pub depth: u32,
     /// The step that was left out.
     pub plant: Option<String>,
-    /// What the program did.
+    /// The program's operations.
     pub program: Program,
     /// The fault.
     pub message: String,

@@ -191,7 +191,7 @@ fn plan(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     Some(Mutation::new("a field of the plan", all))
 }
 
-/// What a frame is used for.
+/// The use of a frame.
 fn frame_word(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     let frame = Frame::holding(*any(&sample.map.frames, rng)?);
     let frame = frame.plus(rng.u64(0..3));

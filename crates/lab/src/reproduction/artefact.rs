@@ -39,7 +39,7 @@ pub(super) enum Bar {
 /// A figure, printed and ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// What it measures.
+    /// The quantity.
     pub what: String,
     /// As printed.
     pub published: Option<f64>,

@@ -44,7 +44,7 @@ pub struct MachineNumber {
     pub unit: String,
     /// SPEC, MEASURED or ASSUMED.
     pub kind: String,
-    /// Where it comes from, or why it was chosen.
+    /// Its source, or the reason for its choice.
     pub source: String,
 }
 

@@ -36,7 +36,7 @@ pub enum RatioOf {
     Packed,
 }
 
-/// What is simulated.
+/// The parameters of a simulation.
 #[derive(Clone, Debug)]
 pub struct SimulationPlan {
     /// A machine's name, or the file of its description.

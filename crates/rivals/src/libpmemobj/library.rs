@@ -227,7 +227,7 @@ impl<'l> Pool<'l> {
     ///
     /// # Safety
     /// Each is the place of a reference in this pool that names a live object; no other reference
-    /// to any of these objects is used again, and nobody else uses them meanwhile.
+    /// to any of these objects is used again, and no other thread uses them meanwhile.
     pub(super) unsafe fn defrag(
         &self,
         references: &mut [*mut Oid],

@@ -37,7 +37,7 @@ pub use picture::{Panel, Picture};
 /// Levels of fullness by which pages are counted.
 const TENTHS: usize = 10;
 
-/// What [`map`] drew.
+/// The result of [`map`].
 #[derive(Clone, Debug, Serialize)]
 pub struct MapReport {
     /// The picture's file.

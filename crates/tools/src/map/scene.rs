@@ -48,7 +48,7 @@ pub(super) enum Weight {
 /// A line of text.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Line {
-    /// Where it starts.
+    /// Its left end.
     pub(super) x: u32,
     /// Its base line.
     pub(super) y: u32,

@@ -1,11 +1,11 @@
-//! What the collector has done with a pool since it was made.
+//! The collector's work on a pool since it was made.
 
 use firn_heap::CollectorStatistics;
 use serde::Serialize;
 
 use crate::figures::ms;
 
-/// What the collector has done with a pool since it was made.
+/// The collector's work on a pool since it was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CollectorFigures {
     /// Cycles: each plans, moves objects, heals references and frees pages.

@@ -62,7 +62,7 @@ pub struct Stat {
     pub stops: u64,
     /// Requests for a phase change that were withdrawn.
     pub starved: u64,
-    /// What the collector has done.
+    /// The collector's work.
     pub collector: CollectorFigures,
     /// Objects by type.
     pub types: Vec<TypeFigures>,

@@ -1,4 +1,4 @@
-//! What happened between two looks.
+//! Changes between two looks.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// What happened from `before` to `after`, within `time`.
+    /// The change from `before` to `after`, within `time`.
     pub fn between(before: &Stat, after: &Stat, time: Duration) -> Self {
         let seconds = time.as_secs_f64();
         let rate = |before: u64, after: u64| a_second(after.saturating_sub(before) as f64, seconds);

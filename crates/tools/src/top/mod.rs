@@ -1,4 +1,4 @@
-//! What goes on in a pool that a program has open: differences of its statistics, without a lock.
+//! Activity in a pool that a program has open: differences of its statistics, without a lock.
 //!
 //! ```text
 //! watch     looks at the pool from time to time

@@ -1,4 +1,4 @@
-//! What was seen of a pool so far.
+//! The observations of a pool so far.
 
 use core::fmt;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ const MOST_MOMENTS: usize = 300;
 /// Incidents that are remembered.
 const MOST_INCIDENTS: usize = 20;
 
-/// What was seen of a pool so far.
+/// The observations of a pool so far.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scene {
     /// The pool's file.
@@ -27,7 +27,7 @@ pub struct Scene {
     pub stat: Stat,
     /// The change since the look before those figures; none after the first look.
     pub change: Option<Change>,
-    /// What befell the pool, the latest first.
+    /// Incidents of the pool, the latest first.
     pub incidents: VecDeque<Incident>,
     /// Time from the first look to the last.
     #[serde(skip)]
@@ -72,7 +72,7 @@ pub struct Incident {
     pub what: What,
 }
 
-/// What may befall a pool.
+/// Kinds of incidents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum What {
     /// A program opened it.

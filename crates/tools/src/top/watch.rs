@@ -37,7 +37,7 @@ impl Watch {
         }
     }
 
-    /// What was seen so far.
+    /// The observations so far.
     pub fn scene(&self) -> &Scene {
         &self.scene
     }

@@ -14,7 +14,7 @@ use core::fmt;
 use firn_heap::{Error, Reading, Tx};
 use firn_media::Medium;
 
-/// What an element is called.
+/// The key of an element.
 pub type Key = u16;
 /// Keys and values, in the structure's own order.
 pub type Content = Vec<(Key, Vec<u8>)>;
@@ -87,9 +87,9 @@ impl Keys {
 /// What a structure holds, and the result of its own check.
 #[derive(Debug)]
 pub struct Found {
-    /// What its check finds.
+    /// The findings of its check.
     pub wrong: Vec<String>,
-    /// What it holds.
+    /// Its content.
     pub content: Content,
 }
 

@@ -1,4 +1,4 @@
-//! What one line may hold.
+//! The possible contents of one line.
 
 use core::cmp::Ordering;
 

@@ -54,7 +54,7 @@ pub(crate) enum Node<'a> {
 struct Kept {
     /// Of a load: the value that leads to the following node. Of a leaf: its number.
     value: u64,
-    /// What is loaded; [`LEAF`] if this is a leaf.
+    /// The place loaded; [`LEAF`] if this is a leaf.
     key: Key,
     at: u32,
     /// Index from 1 into `others`, where the successors of other values are; 0 if there are none.
@@ -103,7 +103,7 @@ pub(crate) struct Decisions {
     recoveries: FxHashMap<u128, u64>,
 }
 
-/// What the tree learnt from a run.
+/// The tree's news from a run.
 pub(crate) enum News {
     Path,
     /// Such a run was known already.

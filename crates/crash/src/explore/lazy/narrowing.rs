@@ -1,4 +1,4 @@
-//! What narrows the current classes.
+//! Narrowings of the current classes.
 
 use std::rc::Rc;
 

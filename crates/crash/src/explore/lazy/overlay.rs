@@ -48,7 +48,7 @@ impl Overlay {
         overlay
     }
 
-    /// What is stored to the line of a slot.
+    /// The stores to the line of a slot.
     fn line(&mut self, slot: usize) -> &mut Stored {
         if self.places.len() <= slot {
             self.places.resize(slot + 1, 0);

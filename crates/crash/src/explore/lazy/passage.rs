@@ -34,8 +34,7 @@ pub(crate) struct Passage {
 enum New {
     /// Every image: an oracle's expectation has changed.
     All,
-    /// Those with a line at one of the contents that the event made. Each content comes after the line's content before
-    /// the execution.
+    /// Those with a line at a content that the event made; each follows the line's content before the execution.
     Line(usize, Vec<(Line, Line)>),
 }
 
@@ -47,7 +46,7 @@ struct Stored {
     left: Vec<Left>,
 }
 
-/// What a store made of a line.
+/// The result of a store to a line.
 struct Left {
     /// Number of events up to and including the store.
     done: usize,

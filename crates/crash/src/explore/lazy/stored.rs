@@ -1,4 +1,4 @@
-//! What a run stored to one line.
+//! The stores of a run to one line.
 
 use crate::memory::cells::{LINE_CELLS, Line, index_of, line_of};
 use crate::memory::event::Event;
@@ -6,7 +6,7 @@ use crate::memory::event::Event;
 /// A bit for each cell of a line.
 pub(super) const ALL: u16 = (1 << LINE_CELLS) - 1;
 
-/// What was stored to a line.
+/// The stores to a line.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Stored {
     /// A bit for each cell.

@@ -1,5 +1,4 @@
-//! Does each structure equal a plain map, even after changes that were aborted? If libpmemobj is not installed, the
-//! tests say so and pass.
+//! Does each structure equal a plain map, even after aborted changes? Without libpmemobj the tests say so and pass.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -57,7 +57,7 @@ impl Completed {
         self.line == line && self.events.contains(&index)
     }
 
-    /// What it stores.
+    /// Its stores.
     fn stored(&self, trace: &[Event]) -> Stored {
         let events = &trace[self.events.clone()];
         let lines = events.iter().filter_map(Event::stores_to);
