@@ -44,7 +44,7 @@ impl Pobj {
             true => self.locks_in(body, in_tx_len(self, tx, body)?),
             false => Orphans::NONE,
         };
-        // SAFETY: this function asks, as `RawTx::free` does, that nothing leads to the object when the tx commits.
+        // SAFETY: this function asks, as `RawTx::free` does, that nothing leads to the object at commit.
         unsafe { self.give_back(tx, body) }?;
         Ok(orphans)
     }

@@ -61,7 +61,7 @@ impl Pobj {
     /// As [`RawTx::free`].
     pub(super) unsafe fn give_back(&self, tx: RawTx<'_, Mapped>, body: VirtAddr) -> Outcome<()> {
         gives_up(self);
-        // SAFETY: this function asks, as `RawTx::free` does, that nothing leads to the object when the tx commits.
+        // SAFETY: this function asks, as `RawTx::free` does, that nothing leads to the object at commit.
         Ok(unsafe { tx.free(body) }?)
     }
 
