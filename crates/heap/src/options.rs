@@ -100,6 +100,6 @@ pub(crate) fn limits_of(limit: Option<NonZeroU64>, capacity: u64) -> Limits {
     Limits {
         max_bytes: limit.map_or(capacity.min(MAX_POOL_BYTES), NonZeroU64::get),
         reserve_bytes: limit.map_or(0, |limit| round_up(reserve(limit), CHUNK_BYTES)),
-        sets_aside: false,
+        reserves_last_page: false,
     }
 }

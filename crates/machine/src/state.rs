@@ -103,7 +103,7 @@ impl State {
         if !self.dead {
             self.dead = true;
             self.due = 0;
-            self.set_unlike();
+            self.find_next_special();
             self.computer.lose_stores(self.now());
         }
     }
@@ -192,7 +192,7 @@ impl State {
     pub(crate) fn happens(&mut self) -> bool {
         let event = self.events + 1;
         if event >= self.next_special {
-            return self.happens_unlike();
+            return self.special_happens();
         }
         self.events = event;
         true
@@ -201,7 +201,7 @@ impl State {
     /// Counts a special memory operation.
     #[cold]
     #[inline(never)]
-    fn happens_unlike(&mut self) -> bool {
+    fn special_happens(&mut self) -> bool {
         if self.untimed_depth > 0 {
             return false;
         }
@@ -212,7 +212,7 @@ impl State {
         !self.dead
     }
 
-    fn set_unlike(&mut self) {
+    fn find_next_special(&mut self) {
         let is_common = !self.dead && self.untimed_depth == 0;
         self.next_special = if is_common { self.fails_at } else { 0 };
     }
@@ -220,19 +220,19 @@ impl State {
     /// Sets the memory operation before which the power fails.
     pub(crate) fn set_failure(&mut self, event: u64) {
         self.fails_at = event;
-        self.set_unlike();
+        self.find_next_special();
     }
 
     /// Begins an untimed access, which may lie inside another.
     pub(crate) fn begin_untimed(&mut self) {
         self.untimed_depth += 1;
-        self.set_unlike();
+        self.find_next_special();
     }
 
     /// Ends the innermost untimed access.
     pub(crate) fn end_untimed(&mut self) {
         self.untimed_depth -= 1;
-        self.set_unlike();
+        self.find_next_special();
     }
 
     /// Begins an operation that changes memory.

@@ -24,7 +24,7 @@ impl<M: Medium> Allocator<M> {
     /// the run.
     ///
     /// Errors: the frame table is damaged.
-    pub(crate) fn take_in_hand(
+    pub(crate) fn make_active(
         &self,
         medium: &M,
         cache: &Cache,
@@ -75,7 +75,7 @@ impl<M: Medium> Allocator<M> {
     /// The session's active run of a class, if it has free slots.
     ///
     /// Errors: the frame table is damaged.
-    pub(crate) fn in_hand(
+    pub(crate) fn active_with_room(
         &self,
         medium: &M,
         cache: &Cache,

@@ -176,7 +176,7 @@ mod tests {
         let limits = Limits {
             max_bytes: MIN_POOL_BYTES,
             reserve_bytes: 0,
-            sets_aside: false,
+            reserves_last_page: false,
         };
         let space = FrameSpace::new(limits, false);
         space.lock(&crash).look_at_all(&crash, &chunks).unwrap();

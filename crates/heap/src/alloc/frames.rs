@@ -43,7 +43,7 @@ pub(crate) struct Limits {
     /// Bytes of these that only collections may use, and a pool that waits for its trace.
     pub(crate) reserve_bytes: u64,
     /// Whether the page in which an object of many pages ends is reserved for plans.
-    pub(crate) sets_aside: bool,
+    pub(crate) reserves_last_page: bool,
 }
 
 /// The free frames, on cache lines of their own.
@@ -195,7 +195,7 @@ impl Space {
         self.note_frontier(medium, run.frame.chunk());
         let end = run.frame.plus(run.frames);
         let ends_within = end.index_in_chunk() != 0;
-        if self.limits.sets_aside && run.frames >= LONG_FRAMES && ends_within {
+        if self.limits.reserves_last_page && run.frames >= LONG_FRAMES && ends_within {
             self.reserve_chunk(end.chunk());
         }
     }

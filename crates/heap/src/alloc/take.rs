@@ -29,7 +29,7 @@ pub(crate) enum Homes {
     /// The next LSN.
     Counter,
     /// The LSN below which all homes are known to be durable.
-    RetainedSnapshot,
+    Known,
     /// The LSN below which all homes are durable, after settling them.
     Settled,
 }
@@ -93,12 +93,7 @@ impl<M: Medium> Allocator<M> {
             return Ok(());
         }
         let what = FrameUse::Slots(class);
-        let run = match self.new_run(
-            medium,
-            cache,
-            what,
-            (homes(Homes::RetainedSnapshot), Reach::Held),
-        ) {
+        let run = match self.new_run(medium, cache, what, (homes(Homes::Known), Reach::Held)) {
             Err(Error::PoolFull { .. }) => {
                 // Free slots anywhere in the pool serve before the pool grows.
                 let lists = &self.lists;
@@ -154,7 +149,7 @@ impl<M: Medium> Allocator<M> {
         let waits = self.space.lock(medium).has_waiting();
         Ok(homes(match waits {
             true => Homes::Settled,
-            false => Homes::RetainedSnapshot,
+            false => Homes::Known,
         }))
     }
 
@@ -235,12 +230,7 @@ impl<M: Medium> Allocator<M> {
         }
         let frames = bytes.div_ceil(FRAME_BYTES);
         let what = FrameUse::Large { frames };
-        let run = match self.new_run(
-            medium,
-            cache,
-            what,
-            (homes(Homes::RetainedSnapshot), Reach::Held),
-        ) {
+        let run = match self.new_run(medium, cache, what, (homes(Homes::Known), Reach::Held)) {
             Err(Error::PoolFull { .. }) => {
                 let durable = self.give_back_empty(medium, homes)?;
                 self.new_run(medium, cache, what, (durable, Reach::Growing))?

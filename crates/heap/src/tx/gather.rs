@@ -144,21 +144,21 @@ impl Gathering {
             return Ok(false);
         };
         while let Some(free) = runs {
-            if let Some(target) = allocator.in_hand(medium, cache, class)?
+            if let Some(target) = allocator.active_with_room(medium, cache, class)?
                 && target.0 < source.0
             {
                 return Ok(true);
             }
             let listed = free.last().copied().filter(|run| run.0 < source.0);
             let before = listed.unwrap_or(source);
-            let durable = inner.homes(ring, Homes::RetainedSnapshot);
+            let durable = inner.homes(ring, Homes::Known);
             if allocator.take_new_before(medium, cache, before, class, durable)? {
                 continue;
             }
             match listed {
                 Some(run) => {
                     free.pop();
-                    allocator.take_in_hand(medium, cache, run, class)?;
+                    allocator.make_active(medium, cache, run, class)?;
                 }
                 None => *runs = None,
             }

@@ -25,7 +25,7 @@ impl<M: Medium> Inner<M> {
         let (redo, medium) = (&self.redo, &self.medium);
         match which {
             Homes::Counter => return redo.counter(),
-            Homes::RetainedSnapshot => {}
+            Homes::Known => {}
             // Frames of logs wait until no entry needs them any more.
             Homes::Settled if self.allocator.keeps_logs(medium) => {
                 redo.retire(medium, ring);

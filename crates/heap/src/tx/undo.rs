@@ -29,9 +29,9 @@ use firn_format::geometry::FrameRun;
 /// Marks an undo batch's second word, so that it is never taken for a redo entry's W.
 pub(crate) const UNDO_MARK: u64 = 1 << 63;
 /// Marks the entry that says where the log continues: its payload is an address and a number of bytes.
-const GOES_ON: u64 = 1 << 62;
+const CONTINUES: u64 = 1 << 62;
 /// Bytes of that entry; room for it is always kept.
-const GOES_ON_BYTES: u64 = (ENTRY_HEADER_WORDS as u64 + 2) * 8;
+const CONTINUES_BYTES: u64 = (ENTRY_HEADER_WORDS as u64 + 2) * 8;
 /// Words that one record holds.
 const RECORD_WORDS: usize = 1 << 12;
 /// The most bytes in one record of bytes, counting those of its first word in front of the range.
@@ -149,8 +149,8 @@ impl Log {
         };
         self.frames.extend(&overflow);
         let bytes = (ENTRY_HEADER_WORDS + inline) as u64 * 8;
-        if self.at + bytes + GOES_ON_BYTES > self.end {
-            self.go_on(inner, bytes + GOES_ON_BYTES)?;
+        if self.at + bytes + CONTINUES_BYTES > self.end {
+            self.continue_in(inner, bytes + CONTINUES_BYTES)?;
         }
         self.store(&inner.medium, 0, &self.records[self.appended..], &overflow);
         inner.medium.fence_for(&steps::UNDO_LOG_FENCE);
@@ -173,7 +173,7 @@ impl Log {
     /// Continues the log in frames with room for `bytes` bytes. They are durably zero before any entry leads there:
     /// otherwise leftovers of another lane's transaction with the same number would count. The entry that leads there
     /// becomes durable with the batch that follows.
-    fn go_on<M: Medium>(&mut self, inner: &Inner<M>, bytes: u64) -> Result<(), Error> {
+    fn continue_in<M: Medium>(&mut self, inner: &Inner<M>, bytes: u64) -> Result<(), Error> {
         let medium = &inner.medium;
         let least = bytes.div_ceil(FRAME_BYTES);
         let mut frames = self.next_frames().max(least);
@@ -196,7 +196,7 @@ impl Log {
         medium.zero(run.start(), run.bytes());
         medium.write_back_for(&steps::UNDO_ZEROS_WRITE_BACK, run.start(), run.bytes());
         medium.fence_for(&steps::UNDO_ZEROS_FENCE);
-        self.store(medium, GOES_ON, &[run.start().0, run.bytes()], &[]);
+        self.store(medium, CONTINUES, &[run.start().0, run.bytes()], &[]);
         self.batches += 1;
         (self.at, self.end) = (run.start(), run.start() + run.bytes());
         Ok(())
@@ -274,14 +274,14 @@ fn batches_of<M: Medium>(medium: &M, lane: usize, number: u64) -> Result<Vec<Vec
     let mut entries = 0;
     while at + ENTRY_HEADER_WORDS as u64 * 8 <= end {
         let header = load_header(medium, at);
-        if header.lsn != number || header.watermark & !GOES_ON != entries | UNDO_MARK {
+        if header.lsn != number || header.watermark & !CONTINUES != entries | UNDO_MARK {
             break;
         }
         let Some(payload) = load_payload(medium, at, header) else {
             break;
         };
         entries += 1;
-        if header.watermark & GOES_ON != 0 {
+        if header.watermark & CONTINUES != 0 {
             (at, end) = next_place(medium, at, &payload)?;
             continue;
         }
